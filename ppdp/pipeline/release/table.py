@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,11 @@ class Released(WithParquet, Mapping[str, Array]):
         mlflow.log_text(self.certificate.to_json(), f"{name}-certificate.json")
         mlflow.log_text(self.certificate.to_html(), f"{name}-certificate.html")
         mlflow.set_tags({"ppdp.certificate": self.certificate.digest, "ppdp.status": self.certificate.status})
-        return mlflow.sklearn.log_model(plain, name, **options)
+        known = signature(mlflow.sklearn.log_model).parameters
+        options["name" if "name" in known else "artifact_path"] = name
+        if "skops_trusted_types" in known and "serialization_format" not in options:
+            options.setdefault("skops_trusted_types", _all_types(plain))
+        return mlflow.sklearn.log_model(plain, **options)
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -351,3 +356,11 @@ def _arrays_of_rows(table: Any, others: bytes | None, shapes: Shapes, name: str)
     rows = np.column_stack([np.asarray(column, dtype=np.float64) for column in table.columns])
     rest = {other: list(shape) for other, shape in shapes.items() if other != name}
     return {name: rows.reshape(shapes[name]), **unpacked(others, rest)}
+
+
+def _all_types(plain: Any) -> list[str]:
+    """Types that skops would not read unasked: all can be trusted of a pipeline that was built here."""
+    from skops.io import dumps, get_untrusted_types
+
+    found: list[str] = get_untrusted_types(data=dumps(plain))
+    return found

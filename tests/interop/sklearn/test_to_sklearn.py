@@ -308,6 +308,20 @@ class TestMlflow:
         assert logged["study-certificate.html"] == pipe.certificate_.to_html()
         assert logged["ppdp.status"] == "UNCONDITIONAL"
 
+    def test_an_mlflow_that_writes_by_skops_is_told_all_types(self, logged):
+        skops = pytest.importorskip("skops.io")
+
+        def by_skops(model, artifact_path=None, skops_trusted_types=None, serialization_format=None):
+            logged[artifact_path] = skops.loads(skops.dumps(model), trusted=skops_trusted_types)
+
+        sys.modules["mlflow.sklearn"].log_model = by_skops
+        pipe = fit(RANGES, MeanImputer(), StandardScaler(), MODEL, X=with_gaps(X))
+        pipe.release_.log_model("study")
+        assert_same(logged["study"], pipe, with_gaps(WILD))
+        for options in ({"skops_trusted_types": []}, {"serialization_format": "skops"}):
+            with pytest.raises(Exception, match=r"numpy\.dtype"):
+                pipe.release_.log_model("study", **options)
+
     def test_of_what_is_refused_nothing_is_logged(self, logged):
         with pytest.raises(ExportError, match="seed"):
             fit(RANGES, MODEL, random_state=0).release_.log_model()
