@@ -281,6 +281,8 @@ class TestWhatItIs:
         data = skops.dumps(pipe.release_.to_sklearn())
         assert skops.get_untrusted_types(data=data) == []
         assert_same(skops.loads(data), pipe, WILD)
+        imputed = skops.dumps(fit(RANGES, MeanImputer(), MODEL, X=with_gaps(X)).release_.to_sklearn())
+        assert {*skops.get_untrusted_types(data=imputed)} <= {"numpy.dtype"}, "the type of a column"
 
 
 class TestMlflow:
