@@ -69,6 +69,13 @@ def test_a_rare_result_tells_more_and_the_second_sheet_says_how_much():
     assert float(shown[2]) > float(guesses[1])
 
 
+@pytest.mark.parametrize(("name", "provided"), [("conditional", True), ("seeded", False)])
+def test_what_a_release_adds_is_promised_with_its_if_or_not_at_all(name, provided):
+    found = of(name)["For one person"]
+    assert ("with any earlier suspicion" in found) == provided
+    assert "With any earlier suspicion" not in found
+
+
 def test_a_title_and_what_ppdp_is_stand_before_the_claim():
     content = document("three rows each")
     text = Reader(render_page(content)).text

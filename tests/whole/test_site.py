@@ -284,7 +284,7 @@ def test_a_browser_shows_it_on_a_phone_searches_and_turns_dark(tmp_path):
     assert [theme for theme, _ in report["themes"]] == ["light", "dark"]
     assert report["themes"][0][1] != report["themes"][1][1]
     # The theme says there what it does, and browsers that a frame has no scripts, as it was told, nor uses them.
-    expected = '"[PST]: ', "sandboxed", ".js?digest="
+    expected = '"[PST]: ', "sandboxed", "was preloaded using link preload but not used"
     console = [line for line in log.read_text("utf-8").splitlines() if "CONSOLE" in line]
     console = [line for line in console if not any(words in line for words in expected)]
     assert console == []

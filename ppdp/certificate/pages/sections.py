@@ -95,13 +95,12 @@ def meaning(view: View) -> Sequence[Element]:
         f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
     promise = f"{view.proviso}the attacker detects at most this often:"
-    surer = [power / (power + alarm) for alarm, power in view.powers]
     lines = [
         (
             number(100 * alarm, unit="\u00a0%"),
-            *(element("data", rounded_up(one), value=repr(one)) for one in (power, sure)),
+            *(element("data", rounded_up(one), value=repr(one)) for one in (power, power / (power + alarm))),
         )
-        for (alarm, power), sure in zip(view.powers, surer)
+        for alarm, power in view.powers
     ]
     heads = "False alarms the attacker accepts", "Detections, at most", "Right alarms, at most"
     powers = table([(head, "n") for head in heads], lines)

@@ -76,14 +76,19 @@ def first_page(view: View, signer: str | None) -> Element:
 
 
 def _for_one(view: View) -> Cell:
-    sentence = f"{view.proviso}{view.guess}."
-    decides = "" if view.record.status == "SEEDED" else " Whether it is enough, your organisation decides."
+    sentence = element("b", _begun(f"{view.proviso}{view.guess}."))
+    if view.record.status == "SEEDED":
+        return (sentence,)
     times = times_in_100(right_guesses(view.record))
-    gained = (
-        f" With any earlier suspicion, at most {times - 50} more guesses in 100 are right; a rare result can tell more"
-        " (“What it means”)."
+    gained = _begun(
+        f"{view.proviso}with any earlier suspicion, at most {times - 50} more guesses in 100 are right; a rare result"
+        " can tell more (“What it means”)."
     )
-    return element("b", sentence[0].upper() + sentence[1:]), f"{gained if times < 100 else ''}{decides}"
+    return sentence, f" {f'{gained} ' if times < 100 else ''}Whether it is enough, your organisation decides."
+
+
+def _begun(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
 
 
 _PROVIDED = {

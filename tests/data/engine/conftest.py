@@ -10,12 +10,11 @@ import multiprocessing
 import pytest
 
 import ppdp
+from ppdp.data.engine import cluster
 
-RARELY = {
+RARELY = cluster.RARELY | {
     "distributed.admin.system-monitor.interval": "10s",
-    "distributed.admin.tick.interval": "2s",
     "distributed.worker.memory.monitor-interval": "10s",
-    "distributed.worker.profile.enabled": False,
 }
 NEEDED = ["distributed", "dask.dataframe", "ppdp.data.engine.dask", "ppdp.mechanisms", "ppdp.transformers"]
 
