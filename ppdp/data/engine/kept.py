@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.core.boundary import is_of_a_full_disk
 from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
@@ -40,28 +41,26 @@ class _Kept:
     local: bool = True
 
     def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
-        """Results of a task for every block, of which is read what the task looks at."""
+        """Results of a task for every block."""
         results = in_parallel(lambda first: task(first, self.block(first)), range(0, self.n, PIECE), width)
         return paced(results, self.n, PIECE)
 
     def block(self, first: int) -> Rows:
-        """The block that begins with a row. Only as long as it is held does what was read of it count as memory."""
+        """The block that begins with a row, in memory: a mapped one would take longer wherever it is looked at."""
         n = min(PIECE, self.n - first)
-        values = self._values("r", first * (self.room + BESIDE), n * (self.d + BESIDE))
+        values = np.fromfile(self.file, np.float64, n * (self.d + BESIDE), offset=first * (self.room + BESIDE) * 8)
         X, (weight, y, norms) = values[: n * self.d].reshape(n, self.d), values[n * self.d :].reshape(BESIDE, n)
-        return Rows(X, y if self.labelled else None, weight, first=first, norms=norms if self.normed else None)
+        labels, own = (y if self.labelled else None), (norms if self.normed else None)
+        return Rows(X, labels, weight, ours=True, first=first, norms=own)
 
     def write(self, block: Rows) -> tuple[bool, bool]:
-        """Write a block, beside others if they are; whether it has labels, and norms.
-
-        It may stand where the block was read from which it was made.
-        """
+        """Write a block, beside others if they are; whether it has labels, and norms."""
         parts = zip((block.X, block.weight, block.y, block.norms), (0, *range(self.d, self.d + BESIDE)))
-        own = [(part if part.base is None else part.copy(), place) for part, place in parts if part is not None]
         with open(self.file, "r+b") as file:
-            for part, place in own:
-                file.seek((block.first * (self.room + BESIDE) + block.n * place) * 8)
-                file.write(np.ascontiguousarray(part).data)
+            for part, place in parts:
+                if part is not None:
+                    file.seek((block.first * (self.room + BESIDE) + block.n * place) * 8)
+                    file.write(np.ascontiguousarray(part).data)
         return block.y is not None, block.norms is not None
 
     def taken(self, batch: Positions) -> Rows:
@@ -144,5 +143,15 @@ def _file(n: int, d: int) -> Iterator[_Kept]:
     with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
         own = _Kept(n, d, os.path.join(folder, "rows"), d)
         with open(own.file, "xb") as file:
-            file.truncate(n * (d + BESIDE) * 8)
+            _make_room(file, n * (d + BESIDE) * 8)
         yield own
+
+
+def _make_room(file: Any, size: int) -> None:
+    """Give a file its size, and its place on the disk: a write that must find one takes ten times as long."""
+    try:
+        os.posix_fallocate(file.fileno(), 0, size)
+    except (AttributeError, OSError) as error:  # not every system can
+        if is_of_a_full_disk(error):
+            raise
+        file.truncate(size)

@@ -20,8 +20,6 @@ from ppdp.mechanisms.learn.linear import BatchModel, has_path
 from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
 from ppdp.privacy.losses import NoisyProjectionLoss
 
-LARGEST_EXPONENT = 700.0  # of an exponential that is finite
-
 
 @dataclass(eq=False, repr=False)
 class LinearClassifier(BatchModel, ClassifierMixin):
@@ -137,8 +135,8 @@ class LogisticRegression(LinearClassifier, Mechanism):
     def _residuals(self, scores: Array, y: Array) -> Array:
         if scores.shape[1] == 1:
             residuals = np.negative(scores)  # what follows is expit(scores) - y, which several processors do faster so
-            np.minimum(residuals, LARGEST_EXPONENT, out=residuals)
-            np.exp(residuals, out=residuals)
+            with np.errstate(over="ignore"):  # 1 over infinity is the 0 that is meant
+                np.exp(residuals, out=residuals)
             residuals += 1.0
             np.divide(1.0, residuals, out=residuals)
             residuals -= y[:, None]
