@@ -318,12 +318,13 @@ class Reader:
     def __call__(self, table: Any, labels: Any = None) -> Rows:
         """Rows of an opened table."""
         table, texts = (table, None) if self.coded is None else self.coded(table)
-        X = repaired_values(read_values(table, self.invalid), self.domain, gaps=self.gaps, invalid=self.invalid)
+        values = read_values(table, self.invalid)
+        X = repaired_values(values, self.domain, gaps=self.gaps, invalid=self.invalid)
         if labels is None:
             y = None
         elif self.regression:
             y = repaired_targets(labels, self.domain.require("y_range"), self.invalid)
         else:
             y = repaired_labels(labels, self.domain.classes or (), self.invalid)
-        rows = Rows.of(X, y)
-        return rows if texts is None else replace(rows, texts=texts)
+        copied = not issparse(X) and not np.may_share_memory(X, values)  # as columns of a frame are, to become rows
+        return replace(Rows.of(X, y), texts=texts, ours=copied)

@@ -39,7 +39,7 @@ class Rows:
     raw : ndarray of shape (n, d0), optional
         The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
     ours : bool
-        Whether nobody else holds ``X``, so that the next stage may write over it: of rows just read, or while a plan runs.
+        Whether nobody else holds ``X``, so that the next stage may write over it: of rows that were read or mapped.
     first : int
         Number of the first row, where these are a block of many that are read.
     norms : ndarray of shape (n,), optional
