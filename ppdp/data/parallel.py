@@ -20,9 +20,7 @@ T = TypeVar("T")
 
 CACHED = 2**17  # entries
 NARROW = 128  # columns
-PIECE = 2**15  # rows that a thread takes at a time
-LEAST = 2**14  # where rows are few: with fewer at a time, threads wait for the interpreter more than they work
-SHARES = 4  # pieces of a thread, unless they had fewer rows than that
+PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait for the interpreter more than they work
 WAITING = 2  # tasks that each worker may have waiting
 MOST = 8  # threads
 
@@ -44,9 +42,8 @@ def blocks(n: int, d: int) -> Iterator[slice]:
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """Slices of whole blocks, at most :data:`PIECE` rows, of which every thread gets about as many rows."""
-    rows = min(PIECE, max(LEAST, -(-n // (SHARES * workers() * BLOCK)) * BLOCK))
-    return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
+    """Slices of :data:`PIECE` rows, but for the last one."""
+    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
 def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = MOST) -> Iterator[T]:

@@ -22,15 +22,9 @@ def test_pieces_are_whole_blocks_that_cover_every_row_once(n):
     assert all(part.start % BLOCK == 0 and part.stop - part.start <= PIECE for part in parts)
 
 
-def test_every_thread_gets_about_as_many_rows():
-    n = 100 * workers() * BLOCK
-    sizes = [part.stop - part.start for part in pieces(n)]
-    assert len(sizes) >= parallel.SHARES * workers()
-    assert max(sizes) * workers() * parallel.SHARES <= n + workers() * parallel.SHARES * BLOCK
-
-
-def test_but_no_piece_of_many_is_so_short_that_threads_wait_for_each_other():
-    assert [part.stop - part.start for part in pieces(3 * parallel.LEAST)] == 3 * [parallel.LEAST]
+def test_no_piece_but_the_last_is_so_short_that_threads_wait_for_each_other():
+    sizes = [part.stop - part.start for part in pieces(3 * PIECE + 1)]
+    assert sizes == [PIECE, PIECE, PIECE, 1]
 
 
 @pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (5, 8), (5, 2)])

@@ -25,7 +25,6 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 AHEAD = 2  # batches that are read before they are asked for
 BUFFER = 2**18  # bytes that are read of a column at a time
-AT_ONCE = 2 * PIECE  # rows that are decoded at a time: fewer take a third longer, more take more memory
 
 
 def opened(data: Any) -> Source | None:
@@ -207,7 +206,7 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
             given = own.schema_arrow
             if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):
                 groups = [group.id for group in fragment.row_groups]
-                batches = own.iter_batches(batch_size=AT_ONCE, row_groups=groups, columns=names)
+                batches = own.iter_batches(batch_size=PIECE, row_groups=groups, columns=names)
                 yield from (batch.select(names) for batch in batches)
                 return
     yield from fragment.to_batches(

@@ -7,6 +7,7 @@ into a log, with the rows.
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import platform
 import tempfile
 import time
@@ -44,6 +45,8 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
     """A client of the scheduler at an address, or of processes of its own."""
     import dask
 
+    if address is None and getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker runs the script
+        raise _unguarded()
     environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
     environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
     found = None
@@ -54,10 +57,21 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
                 found = Client(address, dashboard_address="127.0.0.1:0", local_directory=folder)
         except (OSError, ValueError, TypeError):
             pass
+        except RuntimeError:
+            if address is None:
+                raise _unguarded() from None
+            raise
         if found is None:
             raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
         with found:
             yield found
+
+
+def _unguarded() -> InvalidParameter:
+    return InvalidParameter(
+        "processes of Dask did not start; each of them runs the script from its first line.",
+        fix='if __name__ == "__main__": in front of what a script computes; or workers that run, by their address.',
+    )
 
 
 def open_client() -> Any:

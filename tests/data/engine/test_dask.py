@@ -1,5 +1,6 @@
 """A cluster of processes computes what an array gives, to the last bit; rows, ledger and noise stay where they are."""
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -290,6 +291,21 @@ def test_the_engine_is_chosen_for_files_alone(tmp_path, chosen):
     assert engine.opened(delayed(1)) is None
     with ppdp.engine("arrow"):
         assert engine.opened(str(tmp_path)) is None
+
+
+def test_a_script_that_every_process_runs_from_its_first_line_says_so(monkeypatch):
+    class NotStarted:
+        def __init__(self, *_, **__):
+            raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(engine, "open_client", lambda: None)
+    with monkeypatch.context() as child:
+        child.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+        with pytest.raises(InvalidParameter, match=r'__name__ == "__main__"'), ppdp.engine("dask"):
+            pass
+    monkeypatch.setattr(distributed, "Client", NotStarted)
+    with pytest.raises(InvalidParameter, match="did not start; each of them runs the script"), ppdp.engine("dask"):
+        pass
 
 
 def test_what_has_no_cluster_says_so(monkeypatch):
