@@ -53,27 +53,32 @@ def test_every_question_has_an_answer_the_detection_sentence_first(name):
     assert tuple(found) == QUESTIONS
     assert all(found.values())
     assert re.search(r"an attacker who must guess .* times? in 100|right every time", found["For one person"], re.I)
-    assert found["For one person"].endswith("your organisation decides.") == (name != "seeded")
+    assert found["For one person"].endswith("Your organisation decides.") == (name != "seeded")
 
 
-def test_a_rare_result_tells_more_and_the_second_sheet_says_how_much():
+def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     content = document("unconditional")
+    found = of("unconditional")
     guesses = re.search(
-        r"most (\d+) times in 100; .* at most (\d+) more guesses in 100", of("unconditional")["For one person"]
+        r"most (\d+) times in 100; .* After a rare result \(1\s% false alarms\), at most (\d+);"
+        r" with any earlier suspicion, at most (\d+) more guesses in 100",
+        found["For one person"],
     )
-    assert int(guesses[1]) - int(guesses[2]) == 50
+    right, rare, more = map(int, guesses.groups())
+    assert right - more == 50
+    assert f"{right} in 100, {rare} after a rare result" in found["May it be published?"]
     power = 1 - missed(record_of(content), 0.01)
     shown = re.search(r"Right alarms, at most 1\s% ([\d.]+)\s% ([\d.]+)\s%", Reader(render_page(content)).text)
     assert 0 <= float(shown[1]) - 100 * power < 0.01
     assert 0 <= float(shown[2]) - 100 * power / (power + 0.01) < 0.01
-    assert float(shown[2]) > float(guesses[1])
+    assert right < float(shown[2]) <= rare < float(shown[2]) + 1
 
 
 @pytest.mark.parametrize(("name", "provided"), [("conditional", True), ("seeded", False)])
 def test_what_a_release_adds_is_promised_with_its_if_or_not_at_all(name, provided):
     found = of(name)["For one person"]
-    assert ("with any earlier suspicion" in found) == provided
-    assert "With any earlier suspicion" not in found
+    assert ("after a rare result" in found and "with any earlier suspicion" in found) == provided
+    assert "After a rare result" not in found
 
 
 def test_a_title_and_what_ppdp_is_stand_before_the_claim():
@@ -131,11 +136,11 @@ def test_which_file_belongs_to_the_page():
     )
     assert re.search(
         r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts that list, “Nobody’s word”, “Not"
-        r" covered”, \d\d in 100, its accuracy on other people \(ask the issuer\); \(d\) it is lawful"
-        r"\. Then publish the model, as",
+        r" covered”, \d\d in 100, \d\d after a rare result, its accuracy on other people \(ask the issuer\); \(d\) it"
+        r" is lawful\. Then publish the model, as",
         found,
     )
-    assert "No other file: it may hold private rows. The model in another format: only if made" in found
+    assert "Nothing else: it may tell of private rows. The model in another format: only if made" in found
     assert ".parquet" not in found
     for name, first in (
         ("rows", "the released rows, as the .parquet table"),
@@ -184,7 +189,9 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
     assert found["Made by"].startswith("Responsible: “Ann Author, Clinic”. Made on ")
-    assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
+    assert (
+        f"on {named['issued']['date'][:10]} (UTC), with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
+    )
     assert "Have “Ann Author” confirm each limit’s origin and all but “Nobody’s word”" in found["Taken on trust"]
     assert (
         "Telephone “Ann Author” (number known from elsewhere), have the digest read out; if different, refuse."

@@ -155,7 +155,9 @@ def _deployment(view: View) -> Iterator[Answer]:
     )
     others = "The other releases that the top of this page names are not included." if view.beside else ""
     yield Answer(
-        "Other statistics of the same data", others, "Whatever was published without noise or from other runs."
+        "Other statistics of the same data",
+        others,
+        "Whatever was published without noise or from runs that are not counted.",
     )
 
 

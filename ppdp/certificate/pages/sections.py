@@ -110,8 +110,8 @@ def meaning(view: View) -> Sequence[Element]:
         element("div", power_curve(view.record), powers, class_="side"),
         p(
             "Guessing blindly detects as often as it raises a false alarm (the dashed line). Right alarms are a share"
-            " of all alarms, if chances were even; of all guesses, fewer are right. The figures are rounded up, with"
-            f" {slack_in_words(view.record)} included.",
+            " of all alarms, if chances were even; of all guesses, fewer are right, of rarer alarms perhaps more. The"
+            f" figures are rounded up, with {slack_in_words(view.record)} included.",
             class_="note",
         ),
     )

@@ -36,7 +36,7 @@ IN_SHORT = {
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 BEFORE = "Not said yet: nothing in a row came from other people’s rows, as an average or a rank does."
-RECORDED = "Nobody’s word, beyond any check: the run{} as recorded; ppdp is unaltered and without fault."
+RECORDED = "Nobody’s word, beyond any check: the run{} as recorded; ppdp is unaltered and faultless."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -81,10 +81,16 @@ def _for_one(view: View) -> Cell:
         return (sentence,)
     times = times_in_100(right_guesses(view.record))
     gained = _begun(
-        f"{view.proviso}with any earlier suspicion, at most {times - 50} more guesses in 100 are right; a rare result"
-        " can tell more (“What it means”)."
+        f"{view.proviso}after a rare result (1\u00a0% false alarms), at most {_after_rare(view)}; with any"
+        f" earlier suspicion, at most {times - 50} more guesses in 100 are right."
     )
-    return sentence, f" {f'{gained} ' if times < 100 else ''}Whether it is enough, your organisation decides."
+    return sentence, f" {f'{gained} ' if times < 100 else ''}Is it enough? Your organisation decides."
+
+
+def _after_rare(view: View) -> int:
+    """Of 100 alarms of a test whose false alarms are rare, how many are right at most, with even chances."""
+    alarm, power = view.powers[0]
+    return times_in_100(power / (power + alarm))
 
 
 def _begun(sentence: str) -> str:
@@ -212,7 +218,8 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
         return "No. Nothing of it is protected."
     newest = "" if c.ledger is None else " (or the newest page’s)"
     times = times_in_100(right_guesses(c))
-    accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
+    right = f"{times} in 100, {_after_rare(view)} after a rare result"
+    accepted = right if times < 100 else "an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
@@ -228,7 +235,7 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
         (element("b", "Not yet. Yes when"), f" {listed}."),
         f"Then publish {_file(c)}; certificate.json{signed}; this page, all sheets; anything made only of"
         f" these{_made_of_it(c)}.",
-        f"No other file: it may hold private rows.{_other_format(c)}",
+        f"Nothing else: it may tell of private rows.{_other_format(c)}",
     )
 
 
@@ -294,7 +301,7 @@ def beyond(c: Record) -> Iterator[str]:
 def _made(view: View, signer: str | None, whom: str) -> Cell:
     c, name = view.record, _responsible(view)
     who = f"Responsible: “{name}”" if name else "The certificate does not say who is responsible"
-    when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
+    when = "at an unknown time" if c.issued is None else f"on {day(c.issued)} (UTC)"
     made = (
         f"{who}. Made {when}, with ppdp {c.versions['ppdp']}. Who ran it (the issuer) is not recorded"
         f"{f': ask {whom}' if name else ''}. None of this is proved."
