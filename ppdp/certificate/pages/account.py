@@ -71,7 +71,7 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     """What the ledger allows, and what an attacker could do if all of it were spent."""
     if ledger.limit is None:
         return "The ledger has no limit."
-    allowed = f"If releases of any kind use up the limit, ε = {figure(ledger.limit.epsilon)}: "
+    allowed = f"Other kinds of release, up to the limit ε = {figure(ledger.limit.epsilon)}: "
     times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
     if c.status == "SEEDED":
         allowed = f"The limit is ε = {figure(ledger.limit.epsilon)}"
@@ -169,13 +169,13 @@ def again(c: Record, whom: str) -> Cell:
         (
             element(
                 "b",
-                f"The limit allowed it on {day(issued)}."
+                f"The limit allowed one more on {day(issued)}."
                 if ledger.limit
                 else "Yes, as a further release, if you accept its cost.",
             ),
-            f" After one more like it the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
+            f" After one more like this the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
-            f"{' Two releases cost less than double.' if less else ''}",
+            f"{' Several cost less than their sum.' if less else ''}",
         ),
         _room_in_words(c, whom, provided),
         f"{TWICE} {OWN}",
@@ -188,15 +188,10 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
     if more is None:
         return None
     number = f"more than {MOST_MORE}" if more == MOST_MORE else str(more)
-    with_all = (
-        ""
-        if more == MOST_MORE
-        else f"; after all {more + 1} an attacker {_times(right_of_releases(c, more + 1))}{provided}"
-    )
-    return (
-        f"By the ledger's sum, the limit had room for {number} more like it{with_all}."
-        f" Whether any is wise, whoever set the limit decides: ask {whom}."
-    )
+    times = times_in_100(right_of_releases(c, more + 1))
+    all_of_them = f"after all {more + 1}: {f'at most {times} times in 100' if times < 100 else 'every time'}"
+    told = "" if more == MOST_MORE else f" ({all_of_them}{provided})"
+    return f"Room for {number} more{told}, if whoever set the limit agrees: ask {whom}."
 
 
 def _own(c: Record) -> tuple[float, float]:

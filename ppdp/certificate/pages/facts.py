@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.pages.markup import h2, minus, p, table
 from ppdp.certificate.pages.meaning import FACTS, ON_TRUST, neighbours_in_words
-from ppdp.certificate.pages.summary import PUBLIC_FACTS
+from ppdp.certificate.pages.summary import BEFORE, NOT_SAID, PUBLIC_FACTS
 from ppdp.certificate.pages.trust import CHOSEN_BLINDLY, GIVEN, LIMITS, ONE_ID, READ_FROM_TABLE
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
@@ -25,7 +25,7 @@ def facts(view: View) -> Sequence[Element]:
         names["n_rows"] = "rows kept, at most" if neighbours.cuts else "number of rows, at most"
     chosen = {origin for name, _, origin in view.facts if name == "columns"}
     on_trust = [("whose a row is", ONE_ID, "declared")] if neighbours.cuts else []
-    on_trust += [("settings", CHOSEN_BLINDLY, "declared")]
+    on_trust += [("settings", CHOSEN_BLINDLY, "declared"), ("what is in a row", BEFORE, NOT_SAID)]
     return (
         h2(PUBLIC_FACTS),
         p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),

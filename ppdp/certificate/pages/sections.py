@@ -29,6 +29,7 @@ from ppdp.certificate.pages.markup import (
 from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
 from ppdp.certificate.pages.summary import OPTIONS, TITLE, TRUST, VERIFY, beyond, first_page
+from ppdp.certificate.pages.tradeoff import right_alarms
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
@@ -98,7 +99,7 @@ def meaning(view: View) -> Sequence[Element]:
     lines = [
         (
             number(100 * alarm, unit="\u00a0%"),
-            *(element("data", rounded_up(one), value=repr(one)) for one in (power, power / (power + alarm))),
+            *(element("data", rounded_up(one), value=repr(one)) for one in (power, right_alarms(alarm, power))),
         )
         for alarm, power in view.powers
     ]

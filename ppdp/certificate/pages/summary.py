@@ -10,7 +10,7 @@ from ppdp.certificate.pages.account import again, day, spent
 from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, points, typeset
 from ppdp.certificate.pages.meaning import MODELS, status_in_words, what_left
-from ppdp.certificate.pages.tradeoff import right_guesses, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.tradeoff import right_alarms, right_guesses, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, READ, not_shown, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
@@ -35,7 +35,8 @@ IN_SHORT = {
     "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-BEFORE = "Not said yet: nothing in a row came from other people’s rows, as an average or a rank does."
+NOT_SAID = "not said yet"
+BEFORE = "nothing in a row came from other people’s rows, as an average or a rank does"
 RECORDED = "Nobody’s word, beyond any check: the run{} as recorded; ppdp is unaltered and faultless."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
@@ -81,16 +82,16 @@ def _for_one(view: View) -> Cell:
         return (sentence,)
     times = times_in_100(right_guesses(view.record))
     gained = _begun(
-        f"{view.proviso}after a rare result (1\u00a0% false alarms), at most {_after_rare(view)}; with any"
-        f" earlier suspicion, at most {times - 50} more guesses in 100 are right."
+        f"{view.proviso}whoever, at such chances, claims it only after a telling result (1 time in 100 where it is"
+        f" false) is right in at most {_claims(view)} of 100 claims, after a rarer one perhaps in more; of all guesses,"
+        f" at most {times - 50} in 100 are gained, whatever was suspected."
     )
     return sentence, f" {f'{gained} ' if times < 100 else ''}Is it enough? Your organisation decides."
 
 
-def _after_rare(view: View) -> int:
+def _claims(view: View) -> int:
     """Of 100 alarms of a test whose false alarms are rare, how many are right at most, with even chances."""
-    alarm, power = view.powers[0]
-    return times_in_100(power / (power + alarm))
+    return times_in_100(right_alarms(*view.powers[0]))
 
 
 def _begun(sentence: str) -> str:
@@ -201,7 +202,7 @@ def _trusted(view: View, whom: str) -> Cell:
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
-                BEFORE,
+                _begun(f"{NOT_SAID}: {BEFORE}."),
                 RECORDED.format(" is" if view.record.ledger is None else " and the ledger are"),
             ],
             class_="rests",
@@ -216,25 +217,22 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
-    newest = "" if c.ledger is None else " (or the newest page’s)"
-    times = times_in_100(right_guesses(c))
-    right = f"{times} in 100, {_after_rare(view)} after a rare result"
-    accepted = right if times < 100 else "an attacker who is always right"
+    newest = "" if c.ledger is None else " (newest page’s)"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
         " table) got out or guided a choice (of a limit, label or setting: refuse), or writes “nothing”",
         "“How to check it” succeeds",
-        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, its accuracy on"
-        f" other people (ask {whom})",
+        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, “For one person”{newest},"
+        f" accuracy on other people (ask {whom})",
         "it is lawful",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
     signed = f", {SIGNED}" if signer else ""
     return points(
         (element("b", "Not yet. Yes when"), f" {listed}."),
-        f"Then publish {_file(c)}; certificate.json{signed}; this page, all sheets; anything made only of"
-        f" these{_made_of_it(c)}.",
+        f"Then publish {_file(c)}; certificate.json{signed}; this page, all sheets; anything made of these and no"
+        f" private row{_made_of_it(c)}.",
         f"Nothing else: it may tell of private rows.{_other_format(c)}",
     )
 
@@ -256,7 +254,7 @@ def _file(c: Record) -> str:
 
 
 def _made_of_it(c: Record) -> str:
-    return ", such as predictions for other people" if _is_model(c) else ""
+    return ", such as predictions for others" if _is_model(c) else ""
 
 
 def _other_format(c: Record) -> str:

@@ -71,6 +71,12 @@ def right_guesses(c: Record) -> float:
     return min(1.0, 0.5 + apart / 2)
 
 
+def right_alarms(false_alarm: float, power: float) -> float:
+    """Share of a test's alarms that are right, at most, with its power as it is shown (``accounting.md``, 9)."""
+    shown = min(1.0, math.ceil(10_000 * power) / 10_000)
+    return shown / (shown + false_alarm)
+
+
 def right_of_two_rows(c: Record) -> float:
     """The same about two people, or a person with two rows where one row is protected: distances of two steps add."""
     return min(1.0, 2 * right_guesses(c) - 0.5)
