@@ -240,7 +240,8 @@ class Adjacency:
         if not self.record_level:
             return f"whether the values of one row were changed {self._by}, with even chances,"
         if self.hides_number:
-            return "whether one person's rows were used, with even chances,"
+            said = ", or which of two things they say" if self.cuts else ""
+            return f"whether one person's rows were used{said}, with even chances,"
         which = "records" if self.single else "sets of rows"
         return f"which of two possible {which} of one person was used, with even chances,"
 

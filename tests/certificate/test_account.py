@@ -30,8 +30,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     shown = re.match(
         r"Under this name so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if"
         r" what the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶"
-        r" in the headline\) is included\. Other kinds of release, up to the limit ε = 3: at most 96 in 100\. Who"
-        r" set it is not recorded: ask the issuer\."
+        r" in the headline\) is included\. If releases of any kind use up the limit, ε = 3: at most 96 in 100\."
         r" Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the"
         r" newest\), and any not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
@@ -39,7 +38,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert total <= float(shown[2]) <= total * 1.001
     assert int(shown[1]) == times_in_100(right_at(total, 1e-5))
     assert spent["Again next month?"].startswith(
-        "Yes, if the limit allows it. One more like this adds at most ε = 1 at"
+        "Yes, if whoever set the limit agrees and it has room (ask the issuer). One more like this adds at most ε = 1"
     )
     assert "stops a run over the limit before a row is read" in spent["Again next month?"]
     with Ledger():
@@ -66,29 +65,30 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
-        r"The limit allowed one more on \d{4}-\d\d-\d\d\. After one more like this the total is at most ε = ([\d.]+)"
-        r" of 3 at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Several cost less than their sum\."
-        r" Room for (\d+) more \(after all \d+: at most (\d+) times in 100\), if whoever set the limit agrees",
+        r"Yes, if whoever set the limit agrees and the newest page still has room \(ask the issuer\)\. On [\d-]+ the"
+        r" limit had room for (\d+) more like this\. After one more like this the total is at most ε = ([\d.]+) of 3 at"
+        r" δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Several cost less than their sum\.",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
-    assert total <= float(shown[1]) <= total * 1.001
+    more = int(shown[1])
+    assert total <= float(shown[2]) <= total * 1.001
     assert exact <= right_of_releases(first.record, 2) <= exact + 1e-6, "Gaussian losses add in squares"
-    assert int(shown[2]) == times_in_100(right_of_releases(first.record, 2))
-    more = int(shown[3])
-    assert int(shown[4]) == times_in_100(right_of_releases(first.record, more + 1))
+    assert int(shown[3]) == times_in_100(right_of_releases(first.record, 2))
     with Ledger(epsilon=3.0, delta=1e-5) as filled:
         for _ in range(1 + more):
             mean()
         with pytest.raises(BudgetExceeded):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
-    bound = "Other kinds of release, up to the limit ε = 3: at most 96 in 100. Who set it is not recorded: ask the"
+    alike = times_in_100(right_of_releases(first.record, more + 1))
+    bound = f"up the limit, ε = 3: at most 96 in 100; if all {more + 1} are like this one, {alike}. Not counted"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
-    said = answers(render_page(first.to_dict()))["Again next month?"]
-    assert "Room for more than 3 more, if whoever set" in said, "what an attacker can do with all of them is not in it"
+    said = answers(render_page(first.to_dict()))
+    assert "the limit had room for more than 3 more like this" in said["Again next month?"]
+    assert "at most 96 in 100. Not counted" in said["Spent on these people so far"], "all of them is not known"
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     with Ledger(epsilon=1.0, delta=1e-5):
         tight = mean()

@@ -36,7 +36,7 @@ def spent(c: Record, whom: str) -> Cell:
     return points(
         element("b", _charged(c, ledger)),
         _in_epsilon(c, ledger),
-        _at_the_limit(c, ledger, whom),
+        _at_the_limit(c, ledger),
         f"Not counted: later releases (this page is of {day(issued)}: ask {whom} for the newest), and any not charged"
         f" to “{ledger.dataset}” in ledger {ledger.account}.",
     )
@@ -67,19 +67,19 @@ def _times(right: float) -> str:
     return "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
 
 
-def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
+def _at_the_limit(c: Record, ledger: LedgerEntry) -> str:
     """What the ledger allows, and what an attacker could do if all of it were spent."""
     if ledger.limit is None:
         return "The ledger has no limit."
-    allowed = f"Other kinds of release, up to the limit ε = {figure(ledger.limit.epsilon)}: "
+    allowed = f"If releases of any kind use up the limit, ε = {figure(ledger.limit.epsilon)}: "
     times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
     if c.status == "SEEDED":
         allowed = f"The limit is ε = {figure(ledger.limit.epsilon)}"
     elif times >= 100:
         allowed += "an attacker might be right every time"
     else:
-        allowed += f"at most {times} in 100"
-    return f"{allowed}. Who set it is not recorded: ask {whom}."
+        allowed += f"at most {times} in 100{_of_this_kind(c)}"
+    return f"{allowed}."
 
 
 def _in_epsilon(c: Record, ledger: LedgerEntry) -> str:
@@ -160,38 +160,43 @@ def again(c: Record, whom: str) -> Cell:
     )
     total = total_of_two(c)
     if total is None:
-        return points(*_sums(c, ledger, provided), f"{TWICE} {OWN}", refuses)
+        return points(*_sums(c, ledger, provided, whom), f"{TWICE} {OWN}", refuses)
     if total == float("inf"):
         return points(element("b", "No: one more like it would exceed the limit."), TWICE, refuses)
-    of_limit = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
+    limit, at = ledger.limit, f"at δ = {figure(ledger.delta, upward=True)}"
     less = ledger.epsilon is not None and total < 2 * ledger.epsilon
+    one = f"ε = {figure(total, upward=True)}{'' if limit is None else f' of {figure(limit.epsilon)}'} {at}"
     return points(
         (
             element(
                 "b",
-                f"The limit allowed one more on {day(issued)}."
-                if ledger.limit
-                else "Yes, as a further release, if you accept its cost.",
+                "Yes, as a further release, if you accept its cost."
+                if limit is None
+                else f"Yes, if whoever set the limit agrees and the newest page still has room (ask {whom}).",
             ),
-            f" After one more like this the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
-            f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
-            f"{' Several cost less than their sum.' if less else ''}",
+            f" {_room_in_words(c, day(issued))}After one more like this the total is at most {one}, and an attacker"
+            f" {_times(right_of_releases(c, 2))}{provided}.{' Several cost less than their sum.' if less else ''}",
         ),
-        _room_in_words(c, whom, provided),
         f"{TWICE} {OWN}",
         refuses,
     )
 
 
-def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
+def _room_in_words(c: Record, when: str) -> str:
     more = room(c)
     if more is None:
-        return None
+        return ""
     number = f"more than {MOST_MORE}" if more == MOST_MORE else str(more)
+    return f"On {when} the limit had room for {number} more like this. "
+
+
+def _of_this_kind(c: Record) -> str:
+    """What an attacker can do if releases like this one use up the limit, where that is known."""
+    more = room(c)
+    if more is None or more == MOST_MORE:
+        return ""
     times = times_in_100(right_of_releases(c, more + 1))
-    all_of_them = f"after all {more + 1}: {f'at most {times} times in 100' if times < 100 else 'every time'}"
-    told = "" if more == MOST_MORE else f" ({all_of_them}{provided})"
-    return f"Room for {number} more{told}, if whoever set the limit agrees: ask {whom}."
+    return f"; if all {more + 1} are like this one, {times}" if times < 100 else ""
 
 
 def _own(c: Record) -> tuple[float, float]:
@@ -200,7 +205,7 @@ def _own(c: Record) -> tuple[float, float]:
     return whole.epsilon, whole.delta
 
 
-def _sums(c: Record, ledger: LedgerEntry, provided: str) -> tuple[Cell, ...]:
+def _sums(c: Record, ledger: LedgerEntry, provided: str, whom: str) -> tuple[Cell, ...]:
     """The same where only the sums of both epsilons and both deltas are known."""
     epsilon, delta = _own(c)
     total = ""
@@ -211,7 +216,7 @@ def _sums(c: Record, ledger: LedgerEntry, provided: str) -> tuple[Cell, ...]:
         (
             element(
                 "b",
-                "Yes, if the limit allows it."
+                f"Yes, if whoever set the limit agrees and it has room (ask {whom})."
                 if ledger.limit
                 else "Yes, as a further release, if you accept its cost.",
             ),

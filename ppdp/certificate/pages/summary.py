@@ -81,17 +81,14 @@ def _for_one(view: View) -> Cell:
     if view.record.status == "SEEDED":
         return (sentence,)
     times = times_in_100(right_guesses(view.record))
-    gained = _begun(
-        f"{view.proviso}whoever, at such chances, claims it only after a telling result (1 time in 100 where it is"
-        f" false) is right in at most {_claims(view)} of 100 claims, after a rarer one perhaps in more; of all guesses,"
-        f" at most {times - 50} in 100 are gained, whatever was suspected."
+    alarm, power = view.powers[0]
+    found, claims = times_in_100(power), times_in_100(right_alarms(alarm, power))
+    more = _begun(
+        f"{view.proviso}whoever suspected more before gains at most {times - 50} right guesses in 100; whoever keeps"
+        f" silent unless very sure, with a false claim at most 1 time in 100, makes a true one at most {found} times in"
+        f" 100: at most {claims} of 100 claims are right. Of still rarer claims more may be right; no ceiling is given."
     )
-    return sentence, f" {f'{gained} ' if times < 100 else ''}Is it enough? Your organisation decides."
-
-
-def _claims(view: View) -> int:
-    """Of 100 alarms of a test whose false alarms are rare, how many are right at most, with even chances."""
-    return times_in_100(right_alarms(*view.powers[0]))
+    return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
 
 
 def _begun(sentence: str) -> str:
@@ -217,13 +214,14 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
-    newest = "" if c.ledger is None else " (newest page’s)"
+    newest = "" if c.ledger is None else ", “Spent” on the newest page"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
-        " table) got out or guided a choice (of a limit, label or setting: refuse), or writes “nothing”",
+        " table) got out or guided a choice, or writes “nothing”; refuse if a point is not confirmed, or if these rows"
+        " guided a limit, label or setting",
         "“How to check it” succeeds",
-        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, “For one person”{newest},"
+        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, “For one person”{newest}, and the"
         f" accuracy on other people (ask {whom})",
         "it is lawful",
     ]
@@ -292,7 +290,7 @@ def beyond(c: Record) -> Iterator[str]:
         yield f"a family or group: protected less than one person{together}"
     else:
         yield "several changes: protected less than one"
-    yield "general findings: they may be true of a person, in the table or not"
+    yield "general findings on people, in the table or not"
     yield "consent, bias, access to the rows: see the checklist"
 
 
