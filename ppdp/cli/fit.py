@@ -98,7 +98,7 @@ def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
         fix = (
             'classes = [...] with all labels that there may be; invalid = "repair" takes any other as the first class.'
         )
-        return f"a label in {rules.label!r} is none of the declared classes.{spent}", fix
+        return f"a label in {rules.label!r} is missing, or none of the declared classes.{spent}", fix
     if message.startswith("Input y"):
         fix = 'invalid = "repair" in [pipeline], which takes it as the centre of y_range.'
         return f"a target in {rules.label!r} is missing, infinite or no number.{spent}", fix
@@ -107,7 +107,8 @@ def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
     fix = 'invalid = "repair" in [pipeline], an imputer, or missing and categories that cover it.'
     if rules.declared is not None and rules.declared.private:
         numbers = words_of(rules.declared.private)
-        fix = f'"private" is for numbers: {numbers}. Text needs ["a", "b"], {{private = 20}} or "drop". Otherwise {fix}'
+        other = 'Text needs ["a", "b"], {private = 20} or "drop", dates a first and a last one.'
+        fix = f'"private" is for numbers: {numbers}. {other} Otherwise {fix}'
     elif any(has_private(getattr(step, "ranges", None)) for _, step in file.steps):
         fix = f'"private" is for numbers; text needs [data.categories], or drop in [data]. Otherwise {fix}'
     return f"{_CELL}{spent}", fix

@@ -195,7 +195,7 @@ def _trusted(view: View, whom: str) -> Cell:
     cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
-        f" fit{named}. Have {whom} confirm each limit’s origin and all but “Nobody’s word”.",
+        f" fit{named}. Have {whom} confirm every point but the last, and say where each limit comes from.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
