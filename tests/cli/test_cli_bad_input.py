@@ -228,7 +228,7 @@ def test_a_cell_that_is_not_declared(column, cell, study, capsys):
     table.loc[17, column] = cell
     table.to_csv(study / "study.csv", index=False)
     label = column == "outcome"
-    what = "a label in 'outcome' is missing, or none of the declared classes" if label else "a cell holds what the pipeline file"
+    what = "a label in 'outcome' is missing, or none of the" if label else "a cell holds what the pipeline file"
     line = refuse(FIT, "study.csv", what, study, capsys)
     assert "31337" not in line
     assert (column in line.split("Fix:")[0]) == label
