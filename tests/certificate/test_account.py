@@ -38,7 +38,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert total <= float(shown[2]) <= total * 1.001
     assert int(shown[1]) == times_in_100(right_at(total, 1e-5))
     assert spent["Again next month?"].startswith(
-        "Yes, if whoever set the limit agrees and it has room (ask the issuer). One more like this adds at most ε = 1"
+        "Yes, if whoever set the limit agrees (not recorded: ask the issuer) and it has room. One more like this adds"
     )
     assert "stops a run over the limit before a row is read" in spent["Again next month?"]
     with Ledger():
@@ -65,9 +65,9 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
-        r"Yes, if whoever set the limit agrees and the newest page still has room \(ask the issuer\)\. On [\d-]+ the"
-        r" limit had room for (\d+) more like this\. After one more like this the total is at most ε = ([\d.]+) of 3 at"
-        r" δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Several cost less than their sum\.",
+        r"Yes, if whoever set the limit agrees \(not recorded: ask the issuer\) and the newest page has room\. On"
+        r" [\d-]+ the limit had room for (\d+) more like this\. After one more like this the total is at most"
+        r" ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Several cost less than their sum\.",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
@@ -82,7 +82,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
     alike = times_in_100(right_of_releases(first.record, more + 1))
-    bound = f"up the limit, ε = 3: at most 96 in 100; if all {more + 1} are like this one, {alike}. Not counted"
+    bound = f"up the limit, ε = 3: at most 96 in 100; at most {alike} if all {more + 1} are like this one. Not"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3

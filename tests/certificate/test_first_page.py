@@ -14,7 +14,15 @@ from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.tradeoff import missed, right_at, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.meaning import detection_power
+from ppdp.certificate.pages.tradeoff import (
+    RARE,
+    missed,
+    right_at,
+    right_of_rare_claims,
+    right_of_two_rows,
+    times_in_100,
+)
 from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
@@ -60,26 +68,45 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     content = document("unconditional")
     found = of("unconditional")
     guesses = re.search(
-        r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; .* with a false claim at most 1 time in"
-        r" 100, makes a true one at most (\d+) times in 100: at most (\d+) of 100 claims are right\.",
+        r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; .* in 1 of 100 cases where the claim is"
+        r" false, does so in at most ([\d.]+) where it is true: at even chances, at most (\d+) of 100 claims are"
+        r" right\. If true claims come in 1 of 10\s000, at most (\d+) are; if rarer, no ceiling is given",
         found["For one person"],
     )
-    right, more, made, rare = map(int, guesses.groups())
+    right, more, rare, rarest = (int(guesses[i]) for i in (1, 2, 4, 5))
     assert right - more == 50
+    assert rare < rarest == times_in_100(right_of_rare_claims(record_of(content)))
     power = 1 - missed(record_of(content), 0.01)
     shown = re.search(r"Right alarms, at most 1\s% ([\d.]+)\s% ([\d.]+)\s%", Reader(render_page(content)).text)
     assert 0 <= float(shown[1]) - 100 * power < 0.01
     told = float(shown[1])
-    assert told <= made < told + 1
+    assert told == float(guesses[3])
     assert 0 <= float(shown[2]) - 100 * told / (told + 1) < 0.011, "as whoever divides what is shown finds it"
     assert right < float(shown[2]) <= rare < float(shown[2]) + 1
+
+
+@pytest.mark.parametrize("name", ["unconditional", "changed signs", "persons"])
+def test_no_test_whose_claims_are_as_frequent_is_right_more_often(name):
+    record = record_of(document(name))
+    alarms = np.geomspace(1e-9, 0.5, 4000)
+    powers = np.array([detection_power(record, alarm) for alarm in alarms])
+    shares = (powers / (powers + alarms))[powers >= RARE]
+    bound = right_of_rare_claims(record)
+    assert 0.999 * bound <= shares.max() <= bound <= 1
+
+
+def test_where_a_release_may_fail_as_often_as_claims_come_there_is_no_ceiling():
+    content = document("unconditional")
+    assert right_of_rare_claims(record_of(content)) < 1
+    content["total"]["failure"] = 2e-4
+    assert right_of_rare_claims(record_of(content)) == 1.0
 
 
 @pytest.mark.parametrize(("name", "provided"), [("conditional", True), ("seeded", False)])
 def test_what_a_release_adds_is_promised_with_its_if_or_not_at_all(name, provided):
     found = of(name)["For one person"]
-    assert ("whoever suspected more before" in found and "claims are right" in found) == provided
-    assert "Whoever suspected" not in found
+    assert ("who suspected more" in found and "claims are right" in found) == provided
+    assert "Who suspected" not in found
 
 
 def test_a_title_and_what_ppdp_is_stand_before_the_claim():
@@ -183,7 +210,7 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
     assert plain["Made by"].startswith("The certificate does not say who is responsible. Made on ")
     assert "without it, the author is unproven" in plain["Made by"]
-    asked = "Have {} confirm every point but the last, and say where each limit comes from."
+    asked = "Have {} confirm every point but “Nobody’s word”, and say where each limit, label and setting comes from."
     assert f"nobody is named as responsible. {asked.format('the issuer')}" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
@@ -191,10 +218,10 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     assert (
         f"on {named['issued']['date'][:10]} (UTC), with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
     )
-    assert (
-        "Have “Ann Author” confirm every point but the last, and say where each limit comes from"
-        in found["Taken on trust"]
+    asked = (
+        "Have “Ann Author” confirm every point but “Nobody’s word”, and say where each limit, label and setting comes"
     )
+    assert asked in found["Taken on trust"]
     assert (
         "Telephone “Ann Author” (number known from elsewhere), have the digest read out; if different, refuse."
         in found["How to check it"]
@@ -277,7 +304,7 @@ def test_the_facts_of_persons_are_those_of_page_one():
     facts = text[text.index("Public facts The derivation") : text.index("Settings of the steps Every")]
     assert "whose a row is one id is always one person, and nobody has two ids declared" in facts
     assert "settings all settings of the steps were chosen without looking at these rows declared" in facts
-    assert "rows kept, at most 4000" in facts
+    assert "rows kept of all people, at most 4000" in facts
     assert "chosen by whoever ran the fit; the run itself keeps no more rows of a person" in facts
     assert text.count("if more rows than the limit are left, the run stops") == 2, (
         "among the facts and in the checklist"

@@ -58,6 +58,7 @@ OF_OTHERS = {
     "_get_param_names": "what scikit-learn's own get_params goes by",
     "_getframe": "how the standard library itself finds who calls",
     "_infinity_mass": "as _discretization",
+    "_inheriting": "how multiprocessing itself tells a process that still runs the script of its parent",
     "_lower_loss": "as _discretization",
     "_probs": "as _discretization",
 }

@@ -172,7 +172,7 @@ def again(c: Record, whom: str) -> Cell:
                 "b",
                 "Yes, as a further release, if you accept its cost."
                 if limit is None
-                else f"Yes, if whoever set the limit agrees and the newest page still has room (ask {whom}).",
+                else f"Yes, if whoever set the limit agrees (not recorded: ask {whom}) and the newest page has room.",
             ),
             f" {_room_in_words(c, day(issued))}After one more like this the total is at most {one}, and an attacker"
             f" {_times(right_of_releases(c, 2))}{provided}.{' Several cost less than their sum.' if less else ''}",
@@ -196,7 +196,7 @@ def _of_this_kind(c: Record) -> str:
     if more is None or more == MOST_MORE:
         return ""
     times = times_in_100(right_of_releases(c, more + 1))
-    return f"; if all {more + 1} are like this one, {times}" if times < 100 else ""
+    return f"; at most {times} if all {more + 1} are like this one" if times < 100 else ""
 
 
 def _own(c: Record) -> tuple[float, float]:
@@ -216,7 +216,7 @@ def _sums(c: Record, ledger: LedgerEntry, provided: str, whom: str) -> tuple[Cel
         (
             element(
                 "b",
-                f"Yes, if whoever set the limit agrees and it has room (ask {whom})."
+                f"Yes, if whoever set the limit agrees (not recorded: ask {whom}) and it has room."
                 if ledger.limit
                 else "Yes, as a further release, if you accept its cost.",
             ),

@@ -22,7 +22,7 @@ def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
     neighbours, names = view.record.neighbours, dict(FACTS)
     if neighbours.hides_number:
-        names["n_rows"] = "rows kept, at most" if neighbours.cuts else "number of rows, at most"
+        names["n_rows"] = "rows kept of all people, at most" if neighbours.cuts else "number of rows, at most"
     chosen = {origin for name, _, origin in view.facts if name == "columns"}
     on_trust = [("whose a row is", ONE_ID, "declared")] if neighbours.cuts else []
     on_trust += [("settings", CHOSEN_BLINDLY, "declared"), ("what is in a row", BEFORE, NOT_SAID)]

@@ -84,7 +84,7 @@ TERMS = {
     "moved": "the row is there in both, with other numbers",
     "widths": "how wide the range of each column is",
     "raw": "whether rows are compared as they came in, before all stages",
-    "min_observed": "a column counts as filled in at least so many rows",
+    "min_observed": "chosen, no count of the rows: a column that is filled in fewer is taken as filled in so many",
     "block": "rows that are added up at a time",
     "clip": "no row's part in one answer is longer than this",
     "coef_norm": "the coefficients together are no longer than this",

@@ -9,8 +9,15 @@ from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.account import again, day, spent
 from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, points, typeset
-from ppdp.certificate.pages.meaning import MODELS, status_in_words, what_left
-from ppdp.certificate.pages.tradeoff import right_alarms, right_guesses, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.meaning import MODELS, rounded_up, status_in_words, what_left
+from ppdp.certificate.pages.tradeoff import (
+    RARE,
+    right_alarms,
+    right_guesses,
+    right_of_rare_claims,
+    right_of_two_rows,
+    times_in_100,
+)
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, READ, not_shown, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
@@ -82,11 +89,13 @@ def _for_one(view: View) -> Cell:
         return (sentence,)
     times = times_in_100(right_guesses(view.record))
     alarm, power = view.powers[0]
-    found, claims = times_in_100(power), times_in_100(right_alarms(alarm, power))
+    claims, rarest = times_in_100(right_alarms(alarm, power)), times_in_100(right_of_rare_claims(view.record))
+    rare = f"at most {rarest} are; if rarer, no ceiling is given" if rarest < 100 else "no ceiling is given"
     more = _begun(
-        f"{view.proviso}whoever suspected more before gains at most {times - 50} right guesses in 100; whoever keeps"
-        f" silent unless very sure, with a false claim at most 1 time in 100, makes a true one at most {found} times in"
-        f" 100: at most {claims} of 100 claims are right. Of still rarer claims more may be right; no ceiling is given."
+        f"{view.proviso}who suspected more gains at most {times - 50} right guesses in 100; who speaks only when very"
+        " sure, in 1 of 100 cases where the claim is false, does so in at most"
+        f" {rounded_up(power)[:-2]} where it is true: at even chances, at most {claims} of 100 claims are right."
+        f" If true claims come in 1 of {figure(round(1 / RARE))}, {rare}."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
 
@@ -195,7 +204,8 @@ def _trusted(view: View, whom: str) -> Cell:
     cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
-        f" fit{named}. Have {whom} confirm every point but the last, and say where each limit comes from.",
+        f" fit{named}. Have {whom} confirm every point but “Nobody’s word”, and say where each limit, label and setting"
+        " comes from.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
@@ -218,8 +228,8 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
-        " table) got out or guided a choice, or writes “nothing”; refuse if a point is not confirmed, or if these rows"
-        " guided a limit, label or setting",
+        " table) got out, or writes “nothing”; refuse this run if a point is not confirmed, or if these rows, beyond"
+        " what “Spent” counts, guided a choice (limit, label, setting, step)",
         "“How to check it” succeeds",
         f"your organisation accepts that list, “Nobody’s word”, “Not covered”, “For one person”{newest}, and the"
         f" accuracy on other people (ask {whom})",

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from ppdp.certificate.numbers import draws_of, loss_of, privacy_profile
@@ -21,8 +22,10 @@ from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.loss import PrivacyLoss
 
 Array = NDArray[np.float64]
+RARE = 1e-4  # of claims that are true
 
 _UP = 1 + 1e-9  # more than what rounding takes away
+_UP_OF_RARE = 1 + 1e-6  # more than what the root is off
 _STEPS, _MOST = 32, 700.0  # of the grid of epsilons, and the largest of them that can be told
 
 
@@ -75,6 +78,14 @@ def right_alarms(false_alarm: float, power: float) -> float:
     """Share of a test's alarms that are right, at most, with its power as it is shown (``accounting.md``, 9)."""
     shown = min(1.0, math.ceil(10_000 * power) / 10_000)
     return shown / (shown + false_alarm)
+
+
+def right_of_rare_claims(c: Record) -> float:
+    """Share of claims that are right, at most, at even chances, if true ones come with a probability of ``RARE``."""
+    if detection_power(c, 0.0) >= RARE:
+        return 1.0
+    false_alarm = float(brentq(lambda alarm: detection_power(c, alarm) - RARE, 0.0, RARE, xtol=1e-12))
+    return RARE / (RARE + false_alarm) * _UP_OF_RARE
 
 
 def right_of_two_rows(c: Record) -> float:
