@@ -67,7 +67,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     shown = re.match(
         r"Yes, if whoever set the limit agrees \(not recorded: ask the issuer\) and the newest page has room\. On"
         r" [\d-]+ the limit had room for (\d+) more like this\. After one more like this the total is at most"
-        r" ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Several cost less than their sum\.",
+        r" ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Several cost less than"
+        r" their sum\.",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
