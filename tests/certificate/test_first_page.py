@@ -69,20 +69,22 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; .* in 1 of 100 cases where the claim is"
-        r" false, does so in at most ([\d.]+) where it is true: at even chances, at most (\d+) of 100 claims are"
-        r" right\. If true claims come in 1 of 10\s000, at most (\d+) are; if rarer, no ceiling is given",
+        r" false, speaks in at most ([\d.]+) of 100 where it is true: at even chances, at most (\d+) of 100 claims are"
+        r" right\. Who speaks in only 1 of 10\s000 cases where it is true: at most (\d+)\. Who speaks more rarely",
         found["For one person"],
     )
     right, more, rare, rarest = (int(guesses[i]) for i in (1, 2, 4, 5))
     assert right - more == 50
     assert rare < rarest == times_in_100(right_of_rare_claims(record_of(content)))
     power = 1 - missed(record_of(content), 0.01)
-    shown = re.search(r"Right alarms, at most 1\s% ([\d.]+)\s% ([\d.]+)\s%", Reader(render_page(content)).text)
-    assert 0 <= float(shown[1]) - 100 * power < 0.01
-    told = float(shown[1])
+    table = r"Right alarms, at most [\d.]+\s% 0.01\s% ([\d.]+)\s% 1\s% ([\d.]+)\s% ([\d.]+)\s%"
+    rarest_shown, *shown = re.search(table, Reader(render_page(content)).text).groups()
+    assert float(rarest_shown) <= rarest < float(rarest_shown) + 1
+    assert 0 <= float(shown[0]) - 100 * power < 0.01
+    told = float(shown[0])
     assert told == float(guesses[3])
-    assert 0 <= float(shown[2]) - 100 * told / (told + 1) < 0.011, "as whoever divides what is shown finds it"
-    assert right < float(shown[2]) <= rare < float(shown[2]) + 1
+    assert 0 <= float(shown[1]) - 100 * told / (told + 1) < 0.011, "as whoever divides what is shown finds it"
+    assert right < float(shown[1]) <= rare < float(shown[1]) + 1
 
 
 @pytest.mark.parametrize("name", ["unconditional", "changed signs", "persons"])

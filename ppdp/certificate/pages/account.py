@@ -14,7 +14,7 @@ from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspen
 
 NO_LEDGER = "Unknown: no ledger."
 TWICE = "The totals hold for anyone in all runs, even if the table changed."
-OWN = "Before publishing one, read its own page."
+OWN = "Before publishing, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 
@@ -154,13 +154,13 @@ def again(c: Record, whom: str) -> Cell:
             f"Nobody counts or refuses it: charge all releases about these people to one ledger with a limit. {OWN}",
         )
     refuses = (
-        "Charge it to the same name in the same ledger. That refuses nothing before it has a limit: give it one."
+        "Charge it to the same name and ledger. That refuses nothing before it has a limit: give it one."
         if ledger.limit is None
-        else "Charge it to the same name in the same ledger: that stops a run over the limit before a row is read."
+        else "Charge it to the same name and ledger: that stops a run over the limit."
     )
     total = total_of_two(c)
     if total is None:
-        return points(*_sums(c, ledger, provided, whom), f"{TWICE} {OWN}", refuses)
+        return points(*_sums(c, ledger, provided, whom), TWICE, f"{refuses} {OWN}")
     if total == float("inf"):
         return points(element("b", "No: one more like it would exceed the limit."), TWICE, refuses)
     limit, at = ledger.limit, f"at δ = {figure(ledger.delta, upward=True)}"
@@ -177,8 +177,7 @@ def again(c: Record, whom: str) -> Cell:
             f" {_room_in_words(c, day(issued))}After one more like this the total is at most {one}, and an attacker"
             f" {_times(right_of_releases(c, 2))}{provided}.{' Several cost less than their sum.' if less else ''}",
         ),
-        f"{TWICE} {OWN}",
-        refuses,
+        f"{refuses} {OWN}",
     )
 
 

@@ -29,9 +29,10 @@ from ppdp.certificate.pages.markup import (
 from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
 from ppdp.certificate.pages.summary import OPTIONS, TITLE, TRUST, VERIFY, beyond, first_page
-from ppdp.certificate.pages.tradeoff import right_alarms
+from ppdp.certificate.pages.tradeoff import RARE, right_alarms, right_of_rare_claims
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
+from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
@@ -96,12 +97,14 @@ def meaning(view: View) -> Sequence[Element]:
         f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
     promise = f"{view.proviso}the attacker detects at most this often:"
+    shares = [*_rare(view.record), *((alarm, power, right_alarms(alarm, power)) for alarm, power in view.powers)]
     lines = [
         (
-            number(100 * alarm, unit="\u00a0%"),
-            *(element("data", rounded_up(one), value=repr(one)) for one in (power, right_alarms(alarm, power))),
+            f"{figure(100 * alarm, 2)}\u00a0%",
+            element("data", rounded_up(power), value=repr(power)),
+            element("data", rounded_up(right), value=repr(right)),
         )
-        for alarm, power in view.powers
+        for alarm, power, right in shares
     ]
     heads = "False alarms the attacker accepts", "Detections, at most", "Right alarms, at most"
     powers = table([(head, "n") for head in heads], lines)
@@ -110,12 +113,19 @@ def meaning(view: View) -> Sequence[Element]:
         p(story, promise[0].upper() + promise[1:]),
         element("div", power_curve(view.record), powers, class_="side"),
         p(
-            "Guessing blindly detects as often as it raises a false alarm (the dashed line). Right alarms are a share"
-            " of all alarms, if chances were even; of all guesses, fewer are right, of rarer alarms perhaps more. The"
-            f" figures are rounded up, with {slack_in_words(view.record)} included.",
+            "Guessing blindly detects as often as it raises a false alarm (the dashed line). An alarm is what page one"
+            " calls a claim. Right alarms are a share of all alarms, if chances were even; of all guesses, fewer are"
+            " right, of rarer alarms perhaps more. The figures are rounded up, with"
+            f" {slack_in_words(view.record)} included.",
             class_="note",
         ),
     )
+
+
+def _rare(c: Record) -> list[tuple[float, float, float]]:
+    """False alarms of claims of which true ones are rare, their power, and how many are right, where that is known."""
+    share = right_of_rare_claims(c)
+    return [(RARE * (1 / share - 1), RARE, share)] if share < 1 else []
 
 
 def coverage(view: View) -> Sequence[Element | None]:
