@@ -90,13 +90,13 @@ def _for_one(view: View) -> Cell:
     times = times_in_100(right_guesses(view.record))
     alarm, power = view.powers[0]
     claims, rarest = times_in_100(right_alarms(alarm, power)), times_in_100(right_of_rare_claims(view.record))
-    rare = f" Who speaks in only 1 of {figure(round(1 / RARE))} cases where it is true: at most {rarest}."
+    rare = f"; who speaks in only 1 of {figure(round(1 / RARE))} cases where it is true: at most {rarest}"
     more = _begun(
         f"{view.proviso}who suspected it before gains at most {times - 50} right guesses in 100; who speaks only when"
         " very sure, in 1 of 100 cases where the claim is false, speaks in at most"
-        f" {rounded_up(power)[:-2]} of 100 where it is true: at even chances, at most {claims} of 100 claims are right."
-        f"{rare if rarest < 100 else ''} Who speaks more rarely may be right more often, even nearly always: no ceiling"
-        " is given."
+        f" {rounded_up(power)[:-2]} of 100 where it is true: at even chances, at most {claims} of 100 claims are right"
+        f"{rare if rarest < 100 else ''}. Who speaks more rarely may be right more often, even nearly always: no"
+        " ceiling is given."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
 
