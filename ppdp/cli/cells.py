@@ -234,6 +234,9 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
             what = f'the column {name!r} holds text, and "private" is a range of numbers.'
             refuse(what, place=place, fix=f'{name} = {{private = 20}}, or its categories, or "drop".')
         labels = rules.declared[name]
+        if kind is None and isinstance(labels, list) and any(isinstance(label, bool) for label in labels):
+            what = f"{name!r} is declared as true and false, and the file has no types, only text."
+            refuse(what, place=place, fix=f'{name} = ["True", "False"] or [0, 1], as the file has them.')
         if form == "text" and isinstance(labels, list) and kind is not None and not _may_be(kind, labels):
             what = f"the column {name!r} holds {_short(kind)}, and none of its declared categories is one."
             refuse(what, place=place, fix="the categories as the column has them.")

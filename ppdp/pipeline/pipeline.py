@@ -369,15 +369,16 @@ def rows_to_fit(
 ) -> tuple[Plan, Rows]:
     """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed.
 
-    Where their number is private they stand in slots that are drawn by ``noise``, if that is given.
+    No execution writes over these rows, so that there may be several. Where their number is private they stand in slots
+    that are drawn by ``noise``, if that is given.
     """
     twin = copy(pipeline)
     plan, table, labels = twin._received(X, y, groups)
     with at_step("entrance"):
         plan, rows = twin._rows(plan, table, labels)
-        if noise is None:
-            return plan, rows
-        return plan, placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
+        if noise is not None:
+            rows = placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
+    return plan, replace(rows, ours=False)
 
 
 def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:

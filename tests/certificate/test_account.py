@@ -96,6 +96,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         with pytest.raises(BudgetExceeded):
             mean()
     assert answers(tight.to_html())["Again next month?"].startswith("No: one more like it would exceed the limit.")
+    assert "like this one" not in answers(tight.to_html())["Spent on these people so far"], "it is the only one"
     content = first.to_dict()
     content["issued"]["ledger"]["epsilon"] = 2.0  # the only one, but not this one
     assert total_of_two(record_of(content)) is None

@@ -212,7 +212,7 @@ def test_a_type_that_no_row_can_match_is_refused_before_anything_is_spent(line, 
 def test_truth_values_of_a_file_without_types_are_refused_with_what_it_may_hold(init, tmp_path, capsys):
     text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": "[true, false]"})
     (tmp_path / "study.toml").write_text(text, "utf-8")
-    assert main(["plan", "study.toml", "--rows", "100"]) == 2
+    assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
     assert 'Fix: sex = ["True", "False"] or [0, 1], as the file has them.' in capsys.readouterr().err
 
 

@@ -15,10 +15,27 @@ from sklearn.exceptions import NotFittedError
 from ppdp import Certificate, Domain, Pipeline, PrivacyLoss, make_pipeline
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.pipeline import rows_to_fit
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 # pytest finds a fixture by its name in the test's own module
 patients, drawn = clinic.patients, clinic.drawn
+
+
+@pytest.mark.parametrize("invalid", ["error", "repair"])
+def test_no_run_writes_over_what_it_was_given(patients, invalid):
+    """Only a fit over what the entrance copied, as it does of columns, which nobody else has."""
+    (X, y), pipe = patients, classifier(invalid=invalid, random_state=0)
+    given = X.copy()
+    plan, rows = rows_to_fit(pipe, X, y)
+    before = rows.X.copy()
+    first, second = (execute(plan, rows, Noise(0)).released for _ in range(2))
+    assert np.array_equal(rows.X, before, equal_nan=True)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    pipe.fit(X, y)
+    assert X.equals(given)
 
 
 class TestPlan:

@@ -141,6 +141,13 @@ def test_a_slip_in_a_name():
         ppdp.declare(X)["agee"] = (0, 1)
 
 
+def test_truth_values_with_gaps_are_categories_of_what_they_are():
+    table = pd.DataFrame({"t": [True, False, None, True]}, dtype=object)
+    facts = ppdp.declare(table)
+    facts["t"] = [True, False]
+    assert facts.column_map().fit_transform(table)[:, :2].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
+
+
 @pytest.mark.parametrize("table", [np.ones((2, 2)), [[1, 2]], pd.DataFrame([[1, 2]]), None, "rows.parquet"])
 def test_columns_without_names(table):
     with pytest.raises(InvalidInput, match="names of columns"):

@@ -192,7 +192,7 @@ def _room_in_words(c: Record, when: str) -> str:
 def _of_this_kind(c: Record) -> str:
     """What an attacker can do if releases like this one use up the limit, where that is known."""
     more = room(c)
-    if more is None or more == MOST_MORE:
+    if not more or more == MOST_MORE:
         return ""
     times = times_in_100(right_of_releases(c, more + 1))
     return f"; at most {times} if all {more + 1} are like this one" if times < 100 else ""

@@ -29,10 +29,9 @@ from ppdp.certificate.pages.markup import (
 from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
 from ppdp.certificate.pages.summary import OPTIONS, TITLE, TRUST, VERIFY, beyond, first_page
-from ppdp.certificate.pages.tradeoff import RARE, right_alarms, right_of_rare_claims
+from ppdp.certificate.pages.tradeoff import right_alarms
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
@@ -97,14 +96,12 @@ def meaning(view: View) -> Sequence[Element]:
         f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
     promise = f"{view.proviso}the attacker detects at most this often:"
-    shares = [*_rare(view.record), *((alarm, power, right_alarms(alarm, power)) for alarm, power in view.powers)]
     lines = [
         (
-            f"{figure(100 * alarm, 2)}\u00a0%",
-            element("data", rounded_up(power), value=repr(power)),
-            element("data", rounded_up(right), value=repr(right)),
+            number(100 * alarm, unit="\u00a0%"),
+            *(element("data", rounded_up(one), value=repr(one)) for one in (power, right_alarms(alarm, power))),
         )
-        for alarm, power, right in shares
+        for alarm, power in view.powers
     ]
     heads = "False alarms the attacker accepts", "Detections, at most", "Right alarms, at most"
     powers = table([(head, "n") for head in heads], lines)
@@ -120,12 +117,6 @@ def meaning(view: View) -> Sequence[Element]:
             class_="note",
         ),
     )
-
-
-def _rare(c: Record) -> list[tuple[float, float, float]]:
-    """False alarms of claims of which true ones are rare, their power, and how many are right, where that is known."""
-    share = right_of_rare_claims(c)
-    return [(RARE * (1 / share - 1), RARE, share)] if share < 1 else []
 
 
 def coverage(view: View) -> Sequence[Element | None]:

@@ -12,9 +12,10 @@ from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, 
 from ppdp.certificate.pages.meaning import MODELS, rounded_up, status_in_words, what_left
 from ppdp.certificate.pages.tradeoff import (
     RARE,
+    SURE,
+    mostly_right,
     right_alarms,
     right_guesses,
-    right_of_rare_claims,
     right_of_two_rows,
     times_in_100,
 )
@@ -89,16 +90,24 @@ def _for_one(view: View) -> Cell:
         return (sentence,)
     times = times_in_100(right_guesses(view.record))
     alarm, power = view.powers[0]
-    claims, rarest = times_in_100(right_alarms(alarm, power)), times_in_100(right_of_rare_claims(view.record))
-    rare = f"; who speaks in only 1 of {figure(round(1 / RARE))} cases where it is true: at most {rarest}"
+    claims, found = times_in_100(right_alarms(alarm, power)), rounded_up(power).removesuffix("\u00a0%")
     more = _begun(
         f"{view.proviso}who suspected it before gains at most {times - 50} right guesses in 100; who speaks only when"
-        " very sure, in 1 of 100 cases where the claim is false, speaks in at most"
-        f" {rounded_up(power)[:-2]} of 100 where it is true: at even chances, at most {claims} of 100 claims are right"
-        f"{rare if rarest < 100 else ''}. Who speaks more rarely may be right more often, even nearly always: no"
-        " ceiling is given."
+        f" very sure (in 1 of 100 cases where the claim is false, in at most {found} of 100 where it is true) is right,"
+        f" at even chances, in at most {claims} of 100 claims; claims with more than {times_in_100(SURE)} right come in"
+        f" {_seldom(mostly_right(view.record))} where they are true."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
+
+
+def _seldom(share: float) -> str:
+    """In how many cases something comes at most: one of so many, of which two digits are told, rounded down."""
+    many = round(1 / RARE) if share <= RARE else int(1 / share)
+    step = 10 ** max(0, len(str(many)) - 2)
+    told = f"{many // step * step:_}".replace("_", "\u202f")
+    if many < 2:
+        return "any number of cases"
+    return f"{'less than' if share <= RARE else 'at most'} 1 of {told} cases"
 
 
 def _begun(sentence: str) -> str:

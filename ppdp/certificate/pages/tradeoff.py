@@ -22,10 +22,10 @@ from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.loss import PrivacyLoss
 
 Array = NDArray[np.float64]
-RARE = 1e-4  # of claims that are true
+SURE, RARE = 0.9, 1e-6  # shares of claims that are right, and of cases in which they are made
 
 _UP = 1 + 1e-9  # more than what rounding takes away
-_UP_OF_RARE = 1 + 1e-6  # more than what the root is off
+_UP_OF_ROOT = 1 + 1e-6  # more than what it is off
 _STEPS, _MOST = 32, 700.0  # of the grid of epsilons, and the largest of them that can be told
 
 
@@ -80,12 +80,21 @@ def right_alarms(false_alarm: float, power: float) -> float:
     return shown / (shown + false_alarm)
 
 
-def right_of_rare_claims(c: Record) -> float:
-    """Share of claims that are right, at most, at even chances, if true ones come with a probability of ``RARE``."""
-    if detection_power(c, 0.0) >= RARE:
+def mostly_right(c: Record) -> float:
+    """How often a claim is made, at most, where it is true, if more than ``SURE`` of such claims are right.
+
+    At even chances; the least that is told is ``RARE``. Source: ``docs/theory/accounting.md``, 9.
+    """
+    odds = SURE / (1 - SURE)
+
+    def beyond(false_alarm: float) -> float:
+        return detection_power(c, false_alarm) - odds * false_alarm
+
+    if beyond(RARE / odds) <= 0:
+        return RARE
+    if beyond(1 / odds) >= 0:
         return 1.0
-    false_alarm = float(brentq(lambda alarm: detection_power(c, alarm) - RARE, 0.0, RARE, xtol=1e-12))
-    return RARE / (RARE + false_alarm) * _UP_OF_RARE
+    return min(1.0, odds * float(brentq(beyond, RARE / odds, 1 / odds)) * _UP_OF_ROOT)
 
 
 def right_of_two_rows(c: Record) -> float:

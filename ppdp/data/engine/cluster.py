@@ -57,10 +57,10 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
                 found = Client(address, dashboard_address="127.0.0.1:0", local_directory=folder)
         except (OSError, ValueError, TypeError):
             pass
-        except RuntimeError:
-            if address is None:
-                raise _unguarded() from None
-            raise
+        except RuntimeError as error:
+            if address is not None or not str(error).startswith("Nanny"):
+                raise
+            raise _unguarded() from None
         if found is None:
             raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
         with found:
@@ -69,7 +69,7 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
 
 def _unguarded() -> InvalidParameter:
     return InvalidParameter(
-        "processes of Dask did not start; each of them runs the script from its first line.",
+        "processes of Dask did not start, perhaps because each runs the script from its first line.",
         fix='if __name__ == "__main__": in front of what a script computes; or workers that run, by their address.',
     )
 

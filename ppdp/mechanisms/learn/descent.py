@@ -48,8 +48,8 @@ class ClippedGradient:
         """The gradient on all of these rows."""
         assert rows.y is not None
         norms = row_norms(rows.X) if rows.norms is None else rows.norms
-        norms = np.sqrt(norms * norms + 1.0) if fit_intercept else norms  # a tenth of the time of np.hypot
-        with np.errstate(divide="ignore"):  # nothing limits what a row of zeros gives
+        with np.errstate(divide="ignore", over="ignore"):  # nothing limits what a row of zeros gives
+            norms = np.sqrt(norms * norms + 1.0) if fit_intercept else norms  # a tenth of the time of np.hypot
             limits = clip / norms
         return cls(rows.X, rows.y, rows.weight, limits, residuals, clip, rows.n, rows.X.shape[1] + fit_intercept)
 

@@ -209,11 +209,6 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
             f"{shown(value)} is declared for {column!r}.", fix=f'{column} = {_FORMS["unknown"]}, or "drop".'
         )
     known = labels(f"the categories of {column!r}", given)
-    if kind == "unknown" and any(isinstance(label, bool) for label in known):  # a file of text has none
-        raise InvalidParameter(
-            f"truth values are declared for {column!r}.",
-            fix=f'{column} = ["True", "False"] or [0, 1], as the file has them.',
-        )
     if all(isinstance(label, str) and math.isfinite(seconds_of(label)) for label in known):
         raise InvalidParameter(
             f"the categories of {column!r} are dates written as text.",
