@@ -40,7 +40,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert spent["Again next month?"].startswith(
         "Yes, if whoever set the limit agrees (not recorded: ask the issuer) and it has room. One more like this adds"
     )
-    assert "stops a run over the limit" in spent["Again next month?"]
+    assert "that stops a run over the limit" in spent["Again next month?"]
     with Ledger():
         found = answers(mean().to_html())
     assert found["Spent on these people so far"].startswith(

@@ -65,7 +65,7 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     guesses = re.search(
         r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; .*\(in 1 of 100 cases where the claim"
         r" is false, in at most ([\d.]+) of 100 where it is true\) is right, at even chances, in at most (\d+) of 100"
-        r" claims; claims with more than 90 right come in (less than|at most) 1 of [\d\s]+ cases where they are true",
+        r" claims; claims with more than 90 of 100 right come in (less than|at most) 1 of [\d\s]+ true cases",
         found["For one person"],
     )
     right, more, rare = (int(guesses[i]) for i in (1, 2, 4))
@@ -96,7 +96,7 @@ def test_no_claims_that_are_mostly_right_come_more_often_than_page_one_says(name
 def test_what_releases_nothing_has_a_page_as_well():
     pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), epsilon=1.0).fit(ROWS)
     found = answers(pipe.certificate_.to_html())["For one person"]
-    assert re.search(r"gains at most [01] right guesses in 100.* come in less than 1 of 1\s000\s000 cases", found)
+    assert re.search(r"gains at most [01] right guesses in 100.* come in less than 1 of 1\s000\s000 true cases", found)
 
 
 def test_where_a_release_may_fail_claims_that_are_mostly_right_come_as_often():
@@ -119,13 +119,13 @@ def test_where_a_release_may_fail_claims_that_are_mostly_right_come_as_often():
     ],
 )
 def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
-    assert _seldom(share).replace("\u202f", " ") == f"{words} cases"
+    assert _seldom(share).replace("\u202f", " ") == f"{words} true cases"
 
 
 @pytest.mark.parametrize(("name", "provided"), [("conditional", True), ("seeded", False)])
 def test_what_a_release_adds_is_promised_with_its_if_or_not_at_all(name, provided):
     found = of(name)["For one person"]
-    assert ("who suspected it before" in found and "right come in" in found) == provided
+    assert ("who suspected it" in found and "right come in" in found) == provided
     assert "Who suspected" not in found
 
 
@@ -202,7 +202,7 @@ def test_which_file_belongs_to_the_page():
 def test_what_holds_of_people_in_general_is_not_hidden():
     found = of("unconditional")["Not covered"]
     assert "whether a run stops (a faulty entry); this one did not" in found
-    assert "general findings on people, in the table or not" in found
+    assert "what holds of people in general, and so of anyone" in found
     two = times_in_100(right_of_two_rows(record_of(document("unconditional"))))
     group = f"a family or group: protected less than one person (two people: right at most {two} times in 100)"
     assert group in found

@@ -156,7 +156,8 @@ def again(c: Record, whom: str) -> Cell:
     refuses = (
         "Charge it to the same name and ledger. That refuses nothing before it has a limit: give it one."
         if ledger.limit is None
-        else "Charge it to the same name and ledger: that stops a run over the limit."
+        else "Charge it to the same name and ledger, also if rows or people were added or changed: that stops a run"
+        " over the limit."
     )
     total = total_of_two(c)
     if total is None:

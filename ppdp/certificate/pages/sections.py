@@ -132,7 +132,7 @@ def coverage(view: View) -> Sequence[Element | None]:
         p(f"{view.proviso[:-2]}:") if view.proviso else None,
         items(view.covered),
         h2("What is not covered"),
-        element("ul", *excluded, *(element("li", words) for words in beyond(view.record))),
+        element("ul", *excluded, *(element("li", words) for words in beyond(view.record, at_length=True))),
     )
 
 

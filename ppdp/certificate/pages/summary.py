@@ -46,6 +46,10 @@ IN_SHORT = {
 NOT_SAID = "not said yet"
 BEFORE = "nothing in a row came from other people’s rows, as an average or a rank does"
 RECORDED = "Nobody’s word, beyond any check: the run{} as recorded; ppdp is unaltered and faultless."
+GENERAL = (
+    "what the release shows of people in general: it can be applied to anyone, whether in the table or not, and nearly"
+    " the same would be learned without that person’s rows"
+)
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -92,10 +96,10 @@ def _for_one(view: View) -> Cell:
     alarm, power = view.powers[0]
     claims, found = times_in_100(right_alarms(alarm, power)), rounded_up(power).removesuffix("\u00a0%")
     more = _begun(
-        f"{view.proviso}who suspected it before gains at most {times - 50} right guesses in 100; who speaks only when"
-        f" very sure (in 1 of 100 cases where the claim is false, in at most {found} of 100 where it is true) is right,"
-        f" at even chances, in at most {claims} of 100 claims; claims with more than {times_in_100(SURE)} right come in"
-        f" {_seldom(mostly_right(view.record))} where they are true."
+        f"{view.proviso}who suspected it gains at most {times - 50} right guesses in 100; who speaks only when sure (in"
+        f" 1 of 100 cases where the claim is false, in at most {found} of 100 where it is true) is right, at even"
+        f" chances, in at most {claims} of 100 claims; claims with more than {times_in_100(SURE)} of 100 right come in"
+        f" {_seldom(mostly_right(view.record))}."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
 
@@ -106,8 +110,8 @@ def _seldom(share: float) -> str:
     step = 10 ** max(0, len(str(many)) - 2)
     told = f"{many // step * step:_}".replace("_", "\u202f")
     if many < 2:
-        return "any number of cases"
-    return f"{'less than' if share <= RARE else 'at most'} 1 of {told} cases"
+        return "any number of true cases"
+    return f"{'less than' if share <= RARE else 'at most'} 1 of {told} true cases"
 
 
 def _begun(sentence: str) -> str:
@@ -238,8 +242,8 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
-        " table) got out, or writes “nothing”; refuse this run if a point is not confirmed, or if these rows, beyond"
-        " what “Spent” counts, guided a choice (limit, label, setting, step)",
+        " table, stopped run) got out, or writes “nothing”; refuse this run if a point is not confirmed, or if these"
+        " rows, beyond what “Spent” counts, guided a choice (limit, label, setting, step)",
         "“How to check it” succeeds",
         f"your organisation accepts that list, “Nobody’s word”, “Not covered”, “For one person”{newest}, and the"
         f" accuracy on other people (ask {whom})",
@@ -302,7 +306,7 @@ def _left_out(view: View) -> Iterator[str]:
     yield from beyond(c)
 
 
-def beyond(c: Record) -> Iterator[str]:
+def beyond(c: Record, *, at_length: bool = False) -> Iterator[str]:
     """What no certificate covers."""
     if c.neighbours.record_level:
         two = _two_steps(c)
@@ -310,7 +314,7 @@ def beyond(c: Record) -> Iterator[str]:
         yield f"a family or group: protected less than one person{together}"
     else:
         yield "several changes: protected less than one"
-    yield "general findings on people, in the table or not"
+    yield GENERAL if at_length else "what holds of people in general, and so of anyone"
     yield "consent, bias, access to the rows: see the checklist"
 
 
