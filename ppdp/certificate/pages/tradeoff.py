@@ -94,7 +94,7 @@ def mostly_right(c: Record) -> float:
         return RARE
     if beyond(1 / odds) >= 0:
         return 1.0
-    return min(1.0, odds * float(brentq(beyond, RARE / odds, 1 / odds)) * _UP_OF_ROOT)
+    return min(1.0, odds * float(brentq(beyond, RARE / odds, 1 / odds, xtol=1e-18)) * _UP_OF_ROOT)
 
 
 def right_of_two_rows(c: Record) -> float:
