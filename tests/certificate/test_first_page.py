@@ -63,9 +63,9 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     content = document("unconditional")
     found = of("unconditional")
     guesses = re.search(
-        r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; .*\(in 1 of 100 cases where the claim"
-        r" is false, in at most ([\d.]+) of 100 where it is true\) is right, at even chances, in at most (\d+) of 100"
-        r" claims; claims with more than 90 of 100 right come in (less than|at most) 1 of [\d\s]+ true cases",
+        r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; at even chances, .*\(in 1 of 100 cases"
+        r" where the claim is false, in at most ([\d.]+) of 100 where it is true\) is right in at most (\d+) of 100"
+        r" claims, and claims with more than 90 of 100 right come in (less than|at most) 1 of [\d\s]+ true cases",
         found["For one person"],
     )
     right, more, rare = (int(guesses[i]) for i in (1, 2, 4))

@@ -96,9 +96,9 @@ def _for_one(view: View) -> Cell:
     alarm, power = view.powers[0]
     claims, found = times_in_100(right_alarms(alarm, power)), rounded_up(power).removesuffix("\u00a0%")
     more = _begun(
-        f"{view.proviso}who suspected it gains at most {times - 50} right guesses in 100; who speaks only when sure (in"
-        f" 1 of 100 cases where the claim is false, in at most {found} of 100 where it is true) is right, at even"
-        f" chances, in at most {claims} of 100 claims; claims with more than {times_in_100(SURE)} of 100 right come in"
+        f"{view.proviso}who suspected it gains at most {times - 50} right guesses in 100; at even chances, who speaks"
+        f" only when sure (in 1 of 100 cases where the claim is false, in at most {found} of 100 where it is true) is"
+        f" right in at most {claims} of 100 claims, and claims with more than {times_in_100(SURE)} of 100 right come in"
         f" {_seldom(mostly_right(view.record))}."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
