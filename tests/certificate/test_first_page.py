@@ -261,6 +261,9 @@ def test_a_signature_is_named_only_if_it_was_checked():
     assert f"ppdp show certificate.json {options} --pdf again.pdf" in answers(page)["How to check it"]
     assert "certificate.json, certificate.json.sig, public.pem; this page" in answers(page)["May it be published?"]
     assert ".sig" not in "".join(answers(one.to_html()).values())
+    installed = "pip install '.[sign]' installs it. Then, where certificate.json lies, ppdp verify certificate.json"
+    assert f"{installed} {options}" in Reader(page).text
+    assert "pip install . installs it" in Reader(one.to_html()).text
     assert " and this digest, the first one also the key above" in answers(page)["How to check it"]
     content = one.to_dict()
     content["issued"]["date"] = "2020-01-01T00:00:00+00:00"

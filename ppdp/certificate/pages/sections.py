@@ -367,9 +367,9 @@ def closing(view: View, signer: str | None) -> Element:
         p(
             "Take ppdp from wherever your organisation keeps it, not from the author of this page, who could change"
             " both; this page can name no place for it that you may trust. In its source folder, ",
-            code("pip install ."),
+            code("pip install '.[sign]'" if signer else "pip install ."),
             " installs it. Then, where certificate.json lies, ",
-            code("ppdp verify certificate.json"),
+            code(f"ppdp verify certificate.json{options}"),
             " computes every figure again from the public parameters in that document, without the data; of the file"
             " that is to be published, ",
             code("ppdp verify FILE"),
@@ -377,12 +377,14 @@ def closing(view: View, signer: str | None) -> Element:
             " in it. Whether names, origins of facts and versions are true, neither can tell.",
         ),
         p(
-            f"{DIGEST} With the files certificate.json.sig and public.pem, from whoever handed over the certificate"
-            " (and ",
+            DIGEST,
+            " With the files certificate.json.sig and public.pem, from whoever handed over the certificate (and ",
             code("pip install '.[sign]'"),
-            "):",
-        ),
-        p(code(f"ppdp verify certificate.json{OPTIONS}")),
+            "): ",
+            code(f"ppdp verify certificate.json{OPTIONS}"),
+        )
+        if signer is None
+        else p(DIGEST),
         p(
             "What is checked are those files, not this page. To check the page, print it again with ppdp"
             f" {c.versions['ppdp']} and compare: ",
