@@ -1,6 +1,7 @@
 """What a page says was spent on its people, and what one more release would make of it, against real ledgers."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     alike = times_in_100(right_of_releases(first.record, more + 1))
     bound = f"up the limit, ε = 3: at most 96 in 100; at most {alike} if all {more + 1} are like this one. Not"
     assert bound in answers(first.to_html())["Spent on these people so far"]
+    assumed = account.spent(replace(first.record, status="CONDITIONAL"), "the issuer")
+    assert f"{bound.removesuffix('. Not')} (if what is assumed holds). Not counted" in " ".join(assumed.itertext())
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
     said = answers(render_page(first.to_dict()))

@@ -13,9 +13,7 @@ from scipy.stats import norm
 from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
-from ppdp.certificate.pages import tradeoff
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.meaning import detection_power
 from ppdp.certificate.pages.summary import _seldom
 from ppdp.certificate.pages.tradeoff import missed, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import shortened
@@ -80,30 +78,10 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     assert right < float(shown[1]) <= rare < float(shown[1]) + 1
 
 
-@pytest.mark.parametrize("name", ["unconditional", "changed signs", "persons"])
-def test_no_claims_that_are_mostly_right_come_more_often_than_page_one_says(name, monkeypatch):
-    """Every test that the certificate allows, those of a fine grid: the frequent ones of high share come close."""
-    record = record_of(document(name))
-    for sure in (0.6, 0.9):
-        monkeypatch.setattr(tradeoff, "SURE", sure)
-        alarms = np.geomspace(1e-12, 0.5, 20_000)
-        powers = np.array([detection_power(record, alarm) for alarm in alarms])
-        surely = powers[powers / (powers + alarms) > sure]
-        bound = tradeoff.mostly_right(record)
-        assert surely.max(initial=0.0) <= bound <= max(1.01 * surely.max(initial=0.0), tradeoff.RARE)
-
-
 def test_what_releases_nothing_has_a_page_as_well():
     pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), epsilon=1.0).fit(ROWS)
     found = answers(pipe.certificate_.to_html())["For one person"]
     assert re.search(r"gains at most [01] right guesses in 100.* come in less than 1 of 1\s000\s000 true cases", found)
-
-
-def test_where_a_release_may_fail_claims_that_are_mostly_right_come_as_often():
-    content = document("unconditional")
-    before = tradeoff.mostly_right(record_of(content))
-    content["total"]["failure"] = 2e-4
-    assert 2e-4 <= tradeoff.mostly_right(record_of(content)) <= 2e-4 + 2 * before
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from pages import real_documents
 from scipy.stats import norm
 from zoo import document
 
+from ppdp.certificate.pages import tradeoff
+from ppdp.certificate.pages.meaning import detection_power
 from ppdp.certificate.pages.tradeoff import gaussian_missed, gaussian_summary, guess_in_words, missed, right_guesses
 
 ALARMS = np.concatenate([10.0 ** np.arange(-9, -1, 0.5), np.linspace(0.05, 1, 60)])
@@ -137,3 +139,26 @@ def test_the_sentence_for_one_person_rounds_up_and_names_the_choice():
     assert guess_in_words(changed(9.0)).endswith("may be right every time; blind guessing, 50 times")
     assert "51 times" in guess_in_words(changed(1e-3))
     assert "may be right every time" in guess_in_words(changed(9.0))
+
+
+# ---------------------------------------------------------------- claims
+
+
+@pytest.mark.parametrize("name", ["unconditional", "changed signs", "persons", "a Laplace mean"])
+def test_no_claims_that_are_mostly_right_come_more_often_than_page_one_says(name, monkeypatch):
+    """Every test that the certificate allows, those of a fine grid: the frequent ones of high share come close."""
+    record = record_of(document(name))
+    for sure in (0.6, 0.9):
+        monkeypatch.setattr(tradeoff, "SURE", sure)
+        alarms = np.geomspace(1e-12, 0.5, 20_000)
+        powers = np.array([detection_power(record, alarm) for alarm in alarms])
+        surely = powers[powers / (powers + alarms) > sure]
+        bound = tradeoff.mostly_right(record)
+        assert surely.max(initial=0.0) <= bound <= max(1.01 * surely.max(initial=0.0), tradeoff.RARE)
+
+
+def test_where_a_release_may_fail_claims_that_are_mostly_right_come_as_often():
+    content = document("unconditional")
+    before = tradeoff.mostly_right(record_of(content))
+    content["total"]["failure"] = 2e-4
+    assert 2e-4 <= tradeoff.mostly_right(record_of(content)) <= 2e-4 + 2 * before

@@ -78,7 +78,7 @@ def _at_the_limit(c: Record, ledger: LedgerEntry) -> str:
     elif times >= 100:
         allowed += "an attacker might be right every time"
     else:
-        allowed += f"at most {times} in 100{_of_this_kind(c)}"
+        allowed += f"at most {times} in 100{_of_this_kind(c)}{_provided(c)}"
     return f"{allowed}."
 
 
@@ -144,7 +144,7 @@ def again(c: Record, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
     issued, ledger = c.issued, c.ledger
-    provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
+    provided = _provided(c)
     if issued is None or ledger is None:
         return points(
             (
@@ -197,6 +197,11 @@ def _of_this_kind(c: Record) -> str:
         return ""
     times = times_in_100(right_of_releases(c, more + 1))
     return f"; at most {times} if all {more + 1} are like this one" if times < 100 else ""
+
+
+def _provided(c: Record) -> str:
+    """The if behind a promise of a conditional certificate."""
+    return "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
 
 
 def _own(c: Record) -> tuple[float, float]:

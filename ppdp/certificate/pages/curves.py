@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.numbers import privacy_profile
 from ppdp.certificate.pages.drawing import epsilon_curve, tradeoff_curve
-from ppdp.certificate.pages.markup import bound, element, h2, number, p, pairs, table
+from ppdp.certificate.pages.markup import begun, bound, element, h2, number, p, pairs, table
 from ppdp.certificate.pages.meaning import rounded_up
 from ppdp.certificate.pages.tradeoff import gaussian_summary, right_guesses
 from ppdp.certificate.pages.view import View
@@ -51,7 +51,7 @@ def tradeoff(view: View) -> Sequence[Element]:
         h2("The whole trade-off, and μ"),
         p(
             "A test that decides between two neighbouring datasets raises false alarms and misses."
-            f" {promise[0].upper()}{promise[1:]}, at any rate of false alarms. One number tells all of it: with Φ for"
+            f" {begun(promise)}, at any rate of false alarms. One number tells all of it: with Φ for"
             " the normal distribution, a test with false alarms a misses at least Φ(Φ⁻¹(1 − a − s) − μ) − s (Gaussian"
             " differential privacy)."
         ),

@@ -92,6 +92,11 @@ def explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
     return p(*parts, ".", class_="note") if parts else None
 
 
+def begun(words: str) -> str:
+    """The same as the beginning of a sentence."""
+    return words[:1].upper() + words[1:]
+
+
 def typeset(words: str) -> str:
     """Quotation marks, apostrophes and minus signs as print has them.
 

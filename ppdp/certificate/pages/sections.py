@@ -12,6 +12,7 @@ from ppdp.certificate.pages.facts import facts
 from ppdp.certificate.pages.glossary import glossary
 from ppdp.certificate.pages.markup import (
     Cell,
+    begun,
     bound,
     code,
     element,
@@ -95,7 +96,6 @@ def meaning(view: View) -> Sequence[Element]:
         f"An attacker knows the public facts, the whole method and {neighbours.known}, and sees everything"
         f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
-    promise = f"{view.proviso}the attacker detects at most this often:"
     lines = [
         (
             number(100 * alarm, unit="\u00a0%"),
@@ -107,7 +107,7 @@ def meaning(view: View) -> Sequence[Element]:
     powers = table([(head, "n") for head in heads], lines)
     return (
         h2("What it means"),
-        p(story, promise[0].upper() + promise[1:]),
+        p(story, begun(f"{view.proviso}the attacker detects at most this often:")),
         element("div", power_curve(view.record), powers, class_="side"),
         p(
             "Guessing blindly detects as often as it raises a false alarm (the dashed line). An alarm is what page one"
@@ -360,14 +360,20 @@ def _decided(c: Record) -> str:
 
 def closing(view: View, signer: str | None) -> Element:
     """How to check all this."""
-    c, options = view.record, OPTIONS if signer else ""
+    c, options, signing = view.record, OPTIONS if signer else "", "pip install '.[sign]'"
+    unsigned = (
+        " With the files certificate.json.sig and public.pem, from whoever handed over the certificate (and ",
+        code(signing),
+        "): ",
+        code(f"ppdp verify certificate.json{OPTIONS}"),
+    )
     return element(
         "footer",
         h2(VERIFY),
         p(
             "Take ppdp from wherever your organisation keeps it, not from the author of this page, who could change"
             " both; this page can name no place for it that you may trust. In its source folder, ",
-            code("pip install '.[sign]'" if signer else "pip install ."),
+            code(signing if signer else "pip install ."),
             " installs it. Then, where certificate.json lies, ",
             code(f"ppdp verify certificate.json{options}"),
             " computes every figure again from the public parameters in that document, without the data; of the file"
@@ -376,15 +382,7 @@ def closing(view: View, signer: str | None) -> Element:
             " also compares the released numbers with the certificate in it, and refuses an export with any other file"
             " in it. Whether names, origins of facts and versions are true, neither can tell.",
         ),
-        p(
-            DIGEST,
-            " With the files certificate.json.sig and public.pem, from whoever handed over the certificate (and ",
-            code("pip install '.[sign]'"),
-            "): ",
-            code(f"ppdp verify certificate.json{OPTIONS}"),
-        )
-        if signer is None
-        else p(DIGEST),
+        p(DIGEST, *(() if signer else unsigned)),
         p(
             "What is checked are those files, not this page. To check the page, print it again with ppdp"
             f" {c.versions['ppdp']} and compare: ",

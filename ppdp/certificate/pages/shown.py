@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED, account_in_words
 from ppdp.certificate.pages.drawing import distance_bars
-from ppdp.certificate.pages.markup import bound, element, html_page, items, number, p, printable, to_html
+from ppdp.certificate.pages.markup import begun, bound, element, html_page, items, number, p, printable, to_html
 from ppdp.certificate.pages.meaning import DIGEST, ON_TRUST, powers_in_words
 from ppdp.certificate.pages.sections import render_page
 from ppdp.certificate.pages.view import Noise, View, printable_view, spreads
@@ -109,7 +109,7 @@ def render_fragment(view: View) -> str:
         div(f"Protected: {view.protected}; {view.neighbours}.", style=SOFT),
         div(f"Issued {view.issued}", style=SOFT) if view.issued else None,
         *(div(f"{name.title()}: {words} ({UNPROVED})", style=SOFT) for name, words in view.said),
-        div(f"{view.promise[0].upper()}{view.promise[1:]}.", style=SOFT),
+        div(f"{begun(view.promise)}.", style=SOFT),
         _stages(view),
         div("The bars are logarithmic.", style=f"{SOFT};font-size:11px") if logarithmic else None,
         div(*_noise(view), style="margin:.5rem 0 0"),
@@ -284,7 +284,7 @@ def render_card(view: View) -> str:
         _items(c.reasons),
         _items(view.rests_on, "It rests on this, which nothing has checked on these rows:"),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
-        attack[0].upper() + attack[1:],
+        begun(attack),
         _items(view.fact_lines, "Public facts:"),
         ON_TRUST,
         _items(c.warnings, "Warnings:"),

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.account import again, day, spent
 from ppdp.certificate.pages.glossary import WORDS
-from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, points, typeset
+from ppdp.certificate.pages.markup import Cell, begun, bound, code, element, items, p, pairs, points, typeset
 from ppdp.certificate.pages.meaning import MODELS, rounded_up, status_in_words, what_left
 from ppdp.certificate.pages.tradeoff import (
     RARE,
@@ -89,17 +89,17 @@ def first_page(view: View, signer: str | None) -> Element:
 
 
 def _for_one(view: View) -> Cell:
-    sentence = element("b", _begun(f"{view.proviso}{view.guess}."))
+    sentence = element("b", begun(f"{view.proviso}{view.guess}."))
     if view.record.status == "SEEDED":
         return (sentence,)
     times = times_in_100(right_guesses(view.record))
     alarm, power = view.powers[0]
     claims, found = times_in_100(right_alarms(alarm, power)), rounded_up(power).removesuffix("\u00a0%")
-    more = _begun(
+    more = begun(
         f"{view.proviso}who suspected it gains at most {times - 50} right guesses in 100; at even chances, who speaks"
-        f" only when sure (in 1 of 100 cases where the claim is false, in at most {found} of 100 where it is true) is"
-        f" right in at most {claims} of 100 claims, and claims with more than {times_in_100(SURE)} of 100 right come in"
-        f" {_seldom(mostly_right(view.record))}."
+        f" only when sure (in {times_in_100(alarm)} of 100 cases where the claim is false, in at most {found} of 100"
+        f" where it is true) is right in at most {claims} of 100 claims, and claims with more than"
+        f" {times_in_100(SURE)} of 100 right come in {_seldom(mostly_right(view.record))}."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
 
@@ -112,10 +112,6 @@ def _seldom(share: float) -> str:
     if many < 2:
         return "any number of true cases"
     return f"{'less than' if share <= RARE else 'at most'} 1 of {told} true cases"
-
-
-def _begun(sentence: str) -> str:
-    return sentence[0].upper() + sentence[1:]
 
 
 _PROVIDED = {
@@ -199,7 +195,7 @@ def _released(view: View) -> str:
     """What left, and for which purpose."""
     left = ", ".join(typeset(words.replace(" for the stage", " for")) for words in what_left(view.record))
     purpose = "".join(f" Purpose: {words} ({UNPROVED})." for name, words in view.said if name == "purpose")
-    return f"{left[:1].upper()}{left[1:]}{', and this' if left else 'This'} certificate.{purpose}"
+    return f"{begun(left)}{', and this' if left else 'This'} certificate.{purpose}"
 
 
 def _responsible(view: View) -> str | None:
@@ -223,7 +219,7 @@ def _trusted(view: View, whom: str) -> Cell:
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
-                _begun(f"{NOT_SAID}: {BEFORE}."),
+                begun(f"{NOT_SAID}: {BEFORE}."),
                 RECORDED.format(" is" if view.record.ledger is None else " and the ledger are"),
             ],
             class_="rests",

@@ -88,12 +88,11 @@ class _Kept:
     def _single(self, batch: Positions) -> Rows:
         values = self._values("r")
         X, weight, y, norms = self._places(batch)
-        labels = values[y] if self.labelled else None  # what was not written is not read: it has no place on the disk
+        labels = values[y] if self.labelled else None  # what was not written is not read
         return Rows(values[X], labels, values[weight], norms=values[norms] if self.normed else None)
 
-    def _values(self, mode: Any, start: int = 0, count: int | None = None) -> Array:
-        found = np.memmap(self.file, np.float64, mode, start * 8, count)
-        return found.view(np.ndarray)
+    def _values(self, mode: Any) -> Array:
+        return np.memmap(self.file, np.float64, mode).view(np.ndarray)
 
     def _places(self, rows: Positions) -> tuple[Positions, Positions, Positions, Positions]:
         """Where in the file numbers of some rows stand: features, weights, labels, norms."""

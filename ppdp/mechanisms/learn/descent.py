@@ -49,7 +49,7 @@ class ClippedGradient:
         assert rows.y is not None
         norms = row_norms(rows.X) if rows.norms is None else rows.norms
         with np.errstate(divide="ignore", over="ignore"):  # nothing limits what a row of zeros gives
-            norms = np.sqrt(norms * norms + 1.0) if fit_intercept else norms  # a tenth of the time of np.hypot
+            norms = np.sqrt(norms * norms + 1.0) if fit_intercept else norms  # faster than np.hypot
             limits = clip / norms
         return cls(rows.X, rows.y, rows.weight, limits, residuals, clip, rows.n, rows.X.shape[1] + fit_intercept)
 
@@ -92,10 +92,12 @@ class ClippedGradient:
                     residuals *= np.minimum(limits / length, 1.0)[:, None]
             residuals *= self.weight[part, None]
             whole = len(X) // BLOCK * BLOCK
-            total = summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
-            if whole < len(X):
-                total += summed(X[None, whole:], residuals[None, whole:])
-            return total
+            if whole == len(X):
+                return summed(X.reshape(-1, BLOCK, d), residuals.reshape(-1, BLOCK, len(theta)))
+            rest = summed(X[None, whole:], residuals[None, whole:])
+            if not whole:
+                return rest
+            return rest + summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
 
         def piece(part: slice) -> NDArray[np.int64]:
             starts = range(part.start, part.stop, rows)
