@@ -52,6 +52,7 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
     product would wait for each other. A task that has tasks of its own does them one after the other.
     """
+    _keep_memory()
     rest = iter(items)
     first = list(islice(rest, 2))
     rest, threads = chain(first, rest), min(most, workers())
@@ -128,7 +129,17 @@ def _without_others(act: Callable[[], T]) -> T:
 
 def alone() -> None:
     """From here on this thread does its tasks one after the other: others work beside it."""
+    _keep_memory()
     _HERE.works = True
+
+
+@functools.cache
+def _keep_memory() -> None:
+    """What one block leaves, the next one finds: to be given it anew by the system takes a quarter of a pass.
+
+    The C library keeps up to twice as much as the largest array that it ever took back; nobody writes to this one.
+    """
+    np.empty(2**25 - 2**13, dtype=np.uint8)
 
 
 @functools.cache

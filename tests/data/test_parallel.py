@@ -1,5 +1,10 @@
 """Passes over rows: pieces cover all of them, results come in order, and nothing goes on behind a caller's back."""
 
+import mmap
+import os
+import platform
+import subprocess
+import sys
 import threading
 import time
 
@@ -120,3 +125,22 @@ def test_an_interrupt_is_not_kept_for_later():
 
     with pytest.raises(KeyboardInterrupt):
         list(in_parallel(task, range(50), 4))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library of C keeps memory by rules of its own")
+def test_the_memory_of_a_block_goes_to_the_next_and_not_back_to_the_system():
+    script = """
+import resource
+import numpy as np
+from ppdp.data.parallel import in_parallel
+def pages(blocks):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    assert sum(in_parallel(lambda block: len([np.ones(2**19) for _ in range(4)]), range(blocks), 4)) == 4 * blocks
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+pages(4)
+print(pages(40) / 40)
+"""
+    of_a_block = 4 * 2**22 / mmap.PAGESIZE
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC")}  # as Dask sets one
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=own)
+    assert float(found.stdout) < of_a_block / 4
