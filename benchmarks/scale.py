@@ -1,148 +1,158 @@
-"""Time and peak memory of the main job against the number of rows, in memory and from Parquet, beside scikit-learn.
+"""Time and peak memory of jobs on many rows, beside those of other libraries: ``_scale_jobs.py`` says which.
 
-    python benchmarks/scale.py [rows ...]
+    python benchmarks/scale.py [job:ROWSxCOLUMNS ...] [--python PATH ...]
 
-The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows lacking 1 % of cells.
-Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smallest of two in each of two
-processes (the first one also imports what it needs), memory the peak of the process (scikit-learn / in memory / from
-Parquet). All but scikit-learn deduplicate the rows as well. Dask has a worker process for every core. Figures are added
-to ``scale.csv``; three sizes or more are drawn.
+as in ``main:1e6x20``; with no size the usual ones of the job or of all jobs. Every run is a process of its own on the
+same cores; time is the smallest of two runs in each of two processes, reading from Parquet included where that is the
+way, memory the peak of the process that asks. Libraries that this environment lacks are looked for in those named by
+``--python`` (diffprivlib needs an older scikit-learn). Figures are added to ``scale.csv``; the main job is drawn when
+it was run for three numbers of rows and three of columns.
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
 import datetime
 import subprocess
 import sys
 import tempfile
+from functools import cache
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import _scale_jobs
+from _scale_jobs import JOBS
 
 import ppdp
 
-D, RUNS = 20, 2
 HISTORY = Path(__file__).with_name("scale.csv")
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.png"
-
-JOB = """
-import contextlib, sys, time, warnings
-from pathlib import Path
-warnings.simplefilter("ignore")
-import pyarrow.parquet as pq
-path, who = sys.argv[1:]
-table = None if who in ("streamed", "dask") else pq.read_table(path)
-if who == "scikit-learn":
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    pipe = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression())
-    given = table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()
-else:
-    import ppdp
-    from ppdp import make_pipeline
-    from ppdp.mechanisms import LogisticRegression
-    from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
-    steps = MinMaxScaler(ranges=(-4, 4)), Deduplicator(), MeanImputer(), StandardScaler()
-    pipe = make_pipeline(*steps, LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-9)
-    whole = table is not None
-    given = (table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()) if whole else (path, "y")
-with ppdp.engine("dask") if who == "dask" else contextlib.nullcontext():
-    spent = []
-    for _ in range(2):
-        time.sleep(0.2)  # threads of linear algebra go on spinning for a while
-        started = time.perf_counter()
-        pipe.fit(*given)
-        spent.append(time.perf_counter() - started)
-print(min(spent), int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024)
-"""
+FIELDS = "date", "version", "job", "rows", "columns", "way", "seconds", "MiB", "figure"
+RUNS, ROWS, COLUMNS = 2, 300_000, 20
+USUAL = {
+    "main": [(100_000, 20), (1_000_000, 20), (3_000_000, 20), *((ROWS, d) for d in (5, 10, 20, 40, 80, 160))],
+    "moments": [(2_000_000, 20)],
+    "distinct": [(1_000_000, 4), (10_000_000, 4)],
+    "means": [(1_000_000, 20)],
+}
+Found = dict[tuple[int, int], dict[str, tuple[float, float, float]]]  # by size and way
 
 
-def write(path: Path, n: int) -> None:
-    """Rows whose label depends on a few columns, in row groups of 2^17."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rng, writer = np.random.default_rng(0), None
-    for start in range(0, n, 2**17):
-        X = rng.standard_normal((min(2**17, n - start), D))
-        y = (X[:, :5].sum(axis=1) + rng.standard_normal(len(X)) > 0).astype(np.int64)
-        X[rng.random(X.shape) < 0.01] = np.nan
-        table = pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
+@cache
+def python_with(library: str, others: tuple[str, ...]) -> str | None:
+    """The first interpreter that has a library."""
+    script = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
+    return next((one for one in (sys.executable, *others) if not subprocess.run([one, "-c", script]).returncode), None)
 
 
-def measured(path: Path, who: str) -> tuple[float, float]:
-    """Seconds and MiB of one way to fit."""
-    runs = []
-    for _ in range(RUNS):
-        done = subprocess.run([sys.executable, "-c", JOB, str(path), who], capture_output=True, text=True, check=True)
-        runs.append(tuple(map(float, done.stdout.split())))
-    return min(time for time, _ in runs), min(memory for _, memory in runs)
+def measured(job: str, n: int, d: int, others: tuple[str, ...]) -> dict[str, tuple[float, float, float]]:
+    """Seconds, MiB and the figure of every way for which there are a library and room."""
+    write, ways = JOBS[job]
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        write(path, n, d)
+        for way in ways:
+            if n * d <= way.most and (python := python_with(way.needs, others)):
+                command = [python, _scale_jobs.__file__, job, way.name, str(path)]
+                runs = [
+                    tuple(
+                        map(
+                            float, subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+                        )
+                    )
+                    for _ in range(RUNS)
+                ]
+                found[way.name] = min(run[0] for run in runs), min(run[1] for run in runs), runs[0][2]
+    return found
 
 
-WAYS = {"scikit-learn": "scikit-learn", "held": "in memory", "streamed": "from Parquet", "dask": "by Dask"}
+def table(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]]) -> None:
+    """Print a line for every way, with its time as a share of those that it is put beside."""
+    for way in JOBS[job][1]:
+        if way.name not in found:
+            print(f"| {job} | {n} x {d} | {way.name} | {'not installed' if n * d <= way.most else 'too many'} | | | |")
+            continue
+        seconds, memory, figure = found[way.name]
+        shares = ", ".join(f"{seconds / found[one][0]:.2f} of {one}" for one in way.beside if one in found)
+        print(
+            f"| {job} | {n} x {d} | {way.name} | {seconds:.3f} s | {shares} | {memory:.0f} | {figure:.7g} |", flush=True
+        )
 
 
-def main(sizes: list[int]) -> None:
-    """Print a row for every size, keep the figures, and draw them."""
-    print("| rows | scikit-learn | in memory | ratio | from Parquet | of in memory | by Dask | of from Parquet | MiB |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    found: dict[str, list[tuple[float, float]]] = {who: [] for who in WAYS}
-    for n in sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.parquet"
-            write(path, n)
-            for who, runs in found.items():
-                runs.append(measured(path, who))
-        other, held, streamed, spread = (runs[-1] for runs in found.values())
-        ratios = f"{held[0] / other[0]:.2f} | {streamed[0]:.2f} s | {streamed[0] / held[0]:.2f}"
-        ratios += f" | {spread[0]:.2f} s | {spread[0] / streamed[0]:.2f}"
-        memory = f"{other[1]:.0f} / {held[1]:.0f} / {streamed[1]:.0f}"
-        print(f"| {n} | {other[0]:.2f} s | {held[0]:.2f} s | {ratios} | {memory} |", flush=True)
-    keep(sizes, found)
-    if len(sizes) > 2:
-        draw(sizes, found)
-
-
-def keep(sizes: list[int], found: dict[str, list[tuple[float, float]]]) -> None:
+def keep(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]]) -> None:
     """Add the figures to those of earlier days."""
-    new = not HISTORY.exists()
-    with HISTORY.open("a", encoding="utf-8") as file:
-        if new:
-            file.write("date,version,rows,way,seconds,MiB\n")
-        for who, runs in found.items():
-            for n, (seconds, memory) in zip(sizes, runs):
-                today = datetime.date.today()
-                file.write(f"{today},{ppdp.__version__},{n},{WAYS[who]},{seconds:.3f},{memory:.0f}\n")
+    with HISTORY.open("a", encoding="utf-8", newline="") as file:
+        for name, (seconds, memory, figure) in found.items():
+            own = datetime.date.today(), ppdp.__version__, job, n, d, name
+            csv.writer(file, lineterminator="\n").writerow([*own, f"{seconds:.3f}", f"{memory:.0f}", f"{figure:.7g}"])
 
 
-def draw(sizes: list[int], found: dict[str, list[tuple[float, float]]]) -> None:
-    """Time and memory against the number of rows; the slope of time from the second size on stands in the legend."""
+def draw(found: Found) -> None:
+    """Time and memory against rows and columns; slopes of time from the second size on stand in the legend."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     import numpy as np
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for (who, runs), marker in zip(found.items(), "osd^"):
-        seconds, memory = np.array(runs).T
-        slope = np.polyfit(np.log(sizes[1:]), np.log(seconds[1:]), 1)[0]
-        print(f"{WAYS[who]}: slope of time {slope:.2f}")
-        left.loglog(sizes, seconds, marker=marker, label=f"{WAYS[who]} (slope {slope:.2f})")
-        if who != "dask":  # of which most is with the workers
-            right.loglog(sizes, memory, marker=marker, label=WAYS[who])
-    left.set(xlabel=f"rows of {D} columns", ylabel="seconds", title="Time of a fit")
-    right.set(xlabel=f"rows of {D} columns", ylabel="MiB", title="Peak memory of the process")
-    for axis in (left, right):
-        axis.legend(frameon=False)
-        axis.grid(alpha=0.3)
+    swept = [sorted(size for size in found if size[1] == COLUMNS and size[0] != ROWS)]
+    swept.append(sorted(size for size in found if size[0] == ROWS))
+    if min(map(len, swept)) < 3:
+        return
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
+    words = f"rows of {COLUMNS} columns", f"columns of {ROWS:,} rows"
+    for (left, right), sizes, which, word in zip(axes, swept, (0, 1), words):
+        for way, marker in zip(JOBS["main"][1], "ovsd^"):
+            runs = [found[size][way.name] for size in sizes if way.name in found[size]]
+            if len(runs) < len(sizes):
+                continue
+            at = np.array([size[which] for size in sizes])
+            seconds, memory, _ = np.array(runs).T
+            slope = np.polyfit(np.log(at[1:]), np.log(seconds[1:]), 1)[0]
+            print(f"{way.name}: slope of time against {word.partition(' ')[0]} {slope:.2f}")
+            drawn: dict[str, Any] = {"marker": marker, "color": f"C{'ovsd^'.index(marker)}"}
+            left.loglog(at, seconds, label=f"{way.name} (slope {slope:.2f})", **drawn)
+            if way.name != "by Dask":  # of which most is with the workers
+                right.loglog(at, memory, label=way.name, **drawn)
+        left.set(xlabel=word, ylabel="seconds", title="Time of a fit")
+        right.set(xlabel=word, ylabel="MiB", title="Peak memory of the process")
+        for axis in (left, right):
+            axis.legend(frameon=False)
+            axis.grid(alpha=0.3)
     figure.savefig(PICTURE, dpi=130)
 
 
+def sizes(word: str) -> list[tuple[str, int, int]]:
+    """A job with its size, or with its usual ones."""
+    job, _, size = word.partition(":")
+    try:
+        if not size:
+            return [(job, n, d) for n, d in USUAL[job]]
+        n, d = (int(float(part)) for part in size.split("x"))
+        return [(JOBS[job] and job, n, d)]
+    except (KeyError, ValueError):
+        raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(JOBS)}, nor one as in main:1e6x20") from None
+
+
+def main() -> None:
+    """Print a table, keep the figures, and draw those of the main job."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("jobs", nargs="*", type=sizes, metavar="job:ROWSxCOLUMNS")
+    parser.add_argument("--python", action="append", default=[], metavar="PATH")
+    options = parser.parse_args()
+    print("| job | size | way | time | shares | MiB | figure |\n|---|---|---|---|---|---|---|")
+    main_job: Found = {}
+    for job, n, d in chain.from_iterable(options.jobs or map(sizes, USUAL)):
+        found = measured(job, n, d, tuple(options.python))
+        table(job, n, d, found)
+        keep(job, n, d, found)
+        if job == "main":
+            main_job[n, d] = found
+    draw(main_job)
+
+
 if __name__ == "__main__":
-    main([int(float(size)) for size in sys.argv[1:]] or [100_000, 1_000_000, 3_000_000])
+    main()

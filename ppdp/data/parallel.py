@@ -21,7 +21,7 @@ T = TypeVar("T")
 CACHED = 2**17  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait for the interpreter more than they work
-WAITING = 2  # tasks that each worker may have waiting
+HELD = 1.5  # items for every thread: one at work, and one that waits for every other thread
 MOST = 8  # threads
 
 _HERE = threading.local()
@@ -87,7 +87,7 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
 
     def ask_for_more() -> None:
         nonlocal rest
-        while len(held) < WAITING * threads:
+        while len(held) < HELD * threads:
             result: Future[T] = Future()
             try:
                 waiting.append((next(rest), result))

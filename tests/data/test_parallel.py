@@ -1,5 +1,6 @@
 """Passes over rows: pieces cover all of them, results come in order, and nothing goes on behind a caller's back."""
 
+import math
 import mmap
 import os
 import platform
@@ -57,7 +58,7 @@ def test_no_more_than_a_few_items_are_held():
             yield item
 
     for place, _ in enumerate(in_parallel(lambda item: item, items(), 4)):
-        assert len(given) <= place + 1 + parallel.WAITING * workers()
+        assert len(given) <= place + 1 + math.ceil(parallel.HELD * workers())
 
 
 def test_tasks_of_a_task_are_done_by_its_own_thread():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.boundary import is_of_a_full_disk, no_room
 from ppdp.data.engine.source import Source
-from ppdp.data.parallel import PIECE
+from ppdp.data.parallel import PIECE, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
@@ -206,7 +206,8 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
             given = own.schema_arrow
             if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):
                 groups = [group.id for group in fragment.row_groups]
-                batches = own.iter_batches(batch_size=PIECE, row_groups=groups, columns=names)
+                several = workers() > 2  # else the other one is at work on what was read
+                batches = own.iter_batches(batch_size=PIECE, row_groups=groups, columns=names, use_threads=several)
                 yield from (batch.select(names) for batch in batches)
                 return
     yield from fragment.to_batches(

@@ -1,0 +1,338 @@
+"""What ``scale.py`` measures: rows that are generated, and ways to do one job with them, ours and those of others.
+
+Run as a script, a way prints its seconds (of at most two runs, of one if that is long), the peak memory of the process
+in MiB, and a figure by which ways can be told to have done the same job. Only the library of that way is imported.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+GROUP, BOUND, LONG = 2**17, 4.0, 10.0  # rows of a row group; of an entry; seconds that are not spent twice
+HELD = 2e8  # entries that fit memory several times
+Job = tuple[Callable[[], Any], Callable[[Any], float]]  # what is timed, and the figure of what it returns
+
+
+class Way(NamedTuple):
+    """How one library does a job: of the path of the rows, needing what, put beside whom, of how many entries."""
+
+    name: str
+    of: Callable[[Path], Job]
+    needs: str = "ppdp"
+    beside: tuple[str, ...] = ()
+    most: float = math.inf  # of entries, where they are held in memory
+
+
+def labelled(rng: np.random.Generator, n: int, d: int) -> tuple[Any, Any]:
+    """Rows that lack one entry in a hundred, and labels that hang on a few columns."""
+    X = rng.standard_normal((n, d))
+    y = (X[:, :5].sum(axis=1) + rng.standard_normal(n) > 0).astype(np.int64)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    return X, y
+
+
+def write_labelled(path: Path, n: int, d: int) -> None:
+    """Such rows in a file, in row groups."""
+    rng = np.random.default_rng(0)
+    _write(path, (labelled(rng, min(GROUP, n - start), d) for start in range(0, n, GROUP)))
+
+
+def write_repeated(path: Path, n: int, d: int) -> None:
+    """Rows of which one in a hundred stands in the first row group and in a later one."""
+    rng = np.random.default_rng(0)
+
+    def parts() -> Any:
+        first = None
+        for start in range(0, n, GROUP):
+            X = rng.random((min(GROUP, n - start), d))
+            first = X.copy() if first is None else first
+            again = rng.choice(len(X), len(X) // 100, replace=False)
+            X[again] = first[again]
+            yield X, None
+
+    _write(path, parts())
+
+
+def _write(path: Path, parts: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    for X, y in parts:
+        columns = {f"x{i}": column for i, column in enumerate(X.T)}
+        table = pa.table(columns if y is None else {**columns, "y": y})
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def held(path: Path) -> tuple[Any, Any]:
+    """The rows as arrays."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    return table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()
+
+
+def columns_of(path: Path) -> int:
+    """How many columns a file has beside the labels."""
+    import pyarrow.parquet as pq
+
+    return sum(name != "y" for name in pq.read_schema(path).names)
+
+
+def by_dask(way: Callable[[Path], Job], path: Path) -> Job:
+    """The same by the processes of a cluster, one for every core."""
+    import ppdp
+
+    until_the_end = contextlib.ExitStack()
+    until_the_end.enter_context(ppdp.engine("dask"))
+    atexit.register(until_the_end.close)
+    action, figure = way(path)
+    action()  # workers have imported what they need
+    return action, figure
+
+
+# The main job: fill gaps, scale, logistic regression; ours deduplicate first. The figure is accuracy on other rows.
+
+
+def _accuracy(d: int) -> Callable[[Any], float]:
+    return lambda model: float(model.score(*labelled(np.random.default_rng(1), 100_000, d)))
+
+
+def main_sklearn(path: Path) -> Job:
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = held(path)
+    pipe = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression())
+    return lambda: pipe.fit(X, y), _accuracy(X.shape[1])
+
+
+def main_diffprivlib(path: Path) -> Job:
+    """Pure privacy, and the same public facts; its scaler takes no gaps, which the middle of the range fills."""
+    from diffprivlib import models
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    X, y = held(path)
+    d = X.shape[1]
+    filled = SimpleImputer(strategy="constant", fill_value=0.0)
+    scaled = models.StandardScaler(epsilon=0.5, bounds=(np.full(d, -BOUND), np.full(d, BOUND)))
+    pipe = make_pipeline(filled, scaled, models.LogisticRegression(epsilon=0.5, data_norm=math.sqrt(d)))
+    return lambda: pipe.fit(X, y), _accuracy(d)
+
+
+def _main() -> Any:
+    from ppdp import make_pipeline
+    from ppdp.mechanisms import LogisticRegression
+    from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
+
+    steps = MinMaxScaler(ranges=(-BOUND, BOUND)), Deduplicator(), MeanImputer(), StandardScaler()
+    return make_pipeline(*steps, LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-9)
+
+
+def main_held(path: Path) -> Job:
+    pipe, (X, y) = _main(), held(path)
+    return lambda: pipe.fit(X, y), _accuracy(X.shape[1])
+
+
+def main_streamed(path: Path) -> Job:
+    pipe = _main()
+    return lambda: pipe.fit(path, "y"), _accuracy(columns_of(path))
+
+
+# Sums over pairs of columns where both are there, and how many are. The figure is the sum of all of them.
+
+
+def moments_polars(path: Path) -> Job:
+    """As many expressions over one scan."""
+    import polars as pl
+
+    columns = [pl.col(f"x{i}").fill_nan(None) for i in range(columns_of(path))]
+    pairs = [columns[i] * columns[j] for i, j in zip(*np.triu_indices(len(columns)))]
+    asked = [of.alias(str(i)) for i, of in enumerate([*(pair.sum() for pair in pairs), *(p.count() for p in pairs)])]
+    return lambda: pl.scan_parquet(path).select(asked).collect(engine="streaming").to_numpy(), lambda found: found.sum()
+
+
+def moments_dask(path: Path) -> Job:
+    """The products of Dask's arrays, on threads."""
+    import dask
+    import dask.array as da
+    import dask.dataframe as dd
+
+    def action() -> Any:
+        X = dd.read_parquet(path).drop(columns="y").to_dask_array()
+        there = (~da.isnan(X)).astype(float)
+        X = da.nan_to_num(X)
+        return dask.compute(X.T @ X, there.T @ there)
+
+    return action, lambda found: float(sum(part[np.triu_indices(len(part))].sum() for part in found))
+
+
+def moments_streamed(path: Path) -> Job:
+    """Whole numbers of a fixed grid, with the same bits for every partition."""
+    from ppdp.core.domain import Domain
+    from ppdp.data.delivered import delivered
+    from ppdp.data.intake import Reader
+    from ppdp.data.summary import second_moment
+
+    d = columns_of(path)
+
+    def masked(rows: Any) -> Any:
+        values = np.empty((rows.n, 2 * d))
+        np.isnan(rows.X, out=values[:, d:], casting="unsafe")
+        np.clip(rows.X, -2 * BOUND, 2 * BOUND, out=values[:, :d])
+        np.nan_to_num(values, copy=False)
+        np.subtract(1.0, values[:, d:], out=values[:, d:])
+        return rows.with_X(values)
+
+    def action() -> Any:
+        with delivered(str(path), "y", None) as (given, *_):
+            read = Reader(Domain(n_rows=given.source.n, n_features=d, classes=(0, 1)), None, True, "error")
+            return second_moment(given.stream(read, as_numbers=True).each(masked, 2 * d), 2 * BOUND)
+
+    upper = np.triu_indices(d)
+    return action, lambda found: float(found[:d, :d][upper].sum() + found[d:, d:][upper].sum())
+
+
+# How many rows are different, which is the figure; ours deduplicate and release it with noise.
+
+
+def distinct_polars(path: Path) -> Job:
+    import polars as pl
+
+    return lambda: pl.scan_parquet(path).unique().select(pl.len()).collect(engine="streaming").item(), float
+
+
+def distinct_pandas(path: Path) -> Job:
+    """Reading included, as for the others."""
+    import pandas as pd
+
+    return lambda: len(pd.read_parquet(path).drop_duplicates()), float
+
+
+def distinct_dask(path: Path) -> Job:
+    import dask.dataframe as dd
+
+    return lambda: len(dd.read_parquet(path).drop_duplicates()), float
+
+
+def distinct_streamed(path: Path) -> Job:
+    from ppdp import make_pipeline
+    from ppdp.mechanisms import GaussianMechanism
+    from ppdp.transformers import Deduplicator, MinMaxScaler
+
+    steps = MinMaxScaler(ranges=(0, 1)), Deduplicator(), GaussianMechanism("count")
+    pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-10)
+    return lambda: pipe.fit(path)[-1].count_, float
+
+
+# Private means of all columns with declared ranges, gaps counting as zero. The figure is the largest error.
+
+
+def _filled(path: Path) -> tuple[Any, Callable[[Any], float]]:
+    X = np.nan_to_num(held(path)[0])
+    true = np.clip(X, -BOUND, BOUND).mean(axis=0)
+    return X, lambda found: float(np.abs(np.asarray(found) - true).max())
+
+
+def means_opendp(path: Path) -> Job:
+    """Clamped means with Gaussian noise, column by column."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    X, error = _filled(path)
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(X)), dp.symmetric_distance()
+    mean = space >> dp.t.then_clamp((-BOUND, BOUND)) >> dp.t.then_mean()
+    release = mean >> dp.m.then_gaussian(4 * mean.map(2) * math.sqrt(X.shape[1]))
+    columns = X.T.copy()
+    return lambda: [release(column) for column in columns], error
+
+
+def means_diffprivlib(path: Path) -> Job:
+    from diffprivlib import tools
+
+    X, error = _filled(path)
+    return lambda: tools.mean(X, epsilon=1.0, bounds=(-BOUND, BOUND), axis=0), error
+
+
+def means_held(path: Path) -> Job:
+    from ppdp import make_pipeline
+    from ppdp.mechanisms import GaussianMechanism
+    from ppdp.transformers import MinMaxScaler
+
+    X, error = _filled(path)
+    pipe = make_pipeline(MinMaxScaler(ranges=(-BOUND, BOUND)), GaussianMechanism("mean"), epsilon=1.0, delta=1e-9)
+    return lambda: pipe.fit(X), lambda fitted: error(fitted[-1].mean_ * BOUND)
+
+
+JOBS: dict[str, tuple[Callable[[Path, int, int], None], tuple[Way, ...]]] = {
+    "main": (
+        write_labelled,
+        (
+            Way("scikit-learn", main_sklearn, "sklearn", most=HELD),
+            Way("diffprivlib", main_diffprivlib, "diffprivlib", most=HELD),
+            Way("in memory", main_held, beside=("scikit-learn", "diffprivlib"), most=HELD),
+            Way("from Parquet", main_streamed, beside=("scikit-learn", "in memory")),
+            Way("by Dask", lambda path: by_dask(main_streamed, path), beside=("scikit-learn", "from Parquet")),
+        ),
+    ),
+    "moments": (
+        write_labelled,
+        (
+            Way("polars", moments_polars, "polars"),
+            Way("Dask", moments_dask, "dask", most=HELD),
+            Way("from Parquet", moments_streamed, beside=("polars", "Dask")),
+            Way("by Dask", lambda path: by_dask(moments_streamed, path), beside=("Dask", "from Parquet")),
+        ),
+    ),
+    "distinct": (
+        write_repeated,
+        (
+            Way("polars", distinct_polars, "polars"),
+            Way("pandas", distinct_pandas, "pandas", most=HELD),
+            Way("Dask", distinct_dask, "dask", most=HELD),
+            Way("from Parquet", distinct_streamed, beside=("polars", "pandas", "Dask")),
+        ),
+    ),
+    "means": (
+        write_labelled,
+        (
+            Way("OpenDP", means_opendp, "opendp", most=HELD),
+            Way("diffprivlib", means_diffprivlib, "diffprivlib", most=HELD),
+            Way("in memory", means_held, beside=("OpenDP", "diffprivlib"), most=HELD),
+        ),
+    ),
+}
+
+
+def main(job: str, name: str, path: Path) -> None:
+    """Do a job in one way."""
+    warnings.simplefilter("ignore")
+    action, figure = next(way.of for way in JOBS[job][1] if way.name == name)(path)
+    spent: list[float] = []
+    while len(spent) < 2 and sum(spent) < LONG:
+        time.sleep(0.2)  # threads of linear algebra go on spinning for a while
+        started = time.perf_counter()
+        found = action()
+        spent.append(time.perf_counter() - started)
+    memory = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
+    print(min(spent), memory, figure(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
