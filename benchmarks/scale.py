@@ -47,6 +47,11 @@ def python_with(library: str, others: tuple[str, ...]) -> str | None:
     return next((one for one in (sys.executable, *others) if not subprocess.run([one, "-c", script]).returncode), None)
 
 
+def once(command: list[str]) -> tuple[float, ...]:
+    """What a process prints."""
+    return tuple(map(float, subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()))
+
+
 def measured(job: str, n: int, d: int, others: tuple[str, ...]) -> dict[str, tuple[float, float, float]]:
     """Seconds, MiB and the figure of every way for which there are a library and room."""
     write, ways = JOBS[job]
@@ -56,15 +61,7 @@ def measured(job: str, n: int, d: int, others: tuple[str, ...]) -> dict[str, tup
         write(path, n, d)
         for way in ways:
             if n * d <= way.most and (python := python_with(way.needs, others)):
-                command = [python, _scale_jobs.__file__, job, way.name, str(path)]
-                runs = [
-                    tuple(
-                        map(
-                            float, subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-                        )
-                    )
-                    for _ in range(RUNS)
-                ]
+                runs = [once([python, _scale_jobs.__file__, job, way.name, str(path)]) for _ in range(RUNS)]
                 found[way.name] = min(run[0] for run in runs), min(run[1] for run in runs), runs[0][2]
     return found
 
@@ -77,17 +74,20 @@ def table(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]]
             continue
         seconds, memory, figure = found[way.name]
         shares = ", ".join(f"{seconds / found[one][0]:.2f} of {one}" for one in way.beside if one in found)
-        print(
-            f"| {job} | {n} x {d} | {way.name} | {seconds:.3f} s | {shares} | {memory:.0f} | {figure:.7g} |", flush=True
-        )
+        own = f"{way.name} | {seconds:.3f} s | {shares} | {memory:.0f} | {figure:.7g}"
+        print(f"| {job} | {n} x {d} | {own} |", flush=True)
 
 
 def keep(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]]) -> None:
     """Add the figures to those of earlier days."""
+    new = not HISTORY.exists()
     with HISTORY.open("a", encoding="utf-8", newline="") as file:
+        line = csv.writer(file, lineterminator="\n").writerow
+        if new:
+            line(FIELDS)
         for name, (seconds, memory, figure) in found.items():
             own = datetime.date.today(), ppdp.__version__, job, n, d, name
-            csv.writer(file, lineterminator="\n").writerow([*own, f"{seconds:.3f}", f"{memory:.0f}", f"{figure:.7g}"])
+            line([*own, f"{seconds:.3f}", f"{memory:.0f}", f"{figure:.7g}"])
 
 
 def draw(found: Found) -> None:
@@ -105,7 +105,7 @@ def draw(found: Found) -> None:
     figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
     words = f"rows of {COLUMNS} columns", f"columns of {ROWS:,} rows"
     for (left, right), sizes, which, word in zip(axes, swept, (0, 1), words):
-        for way, marker in zip(JOBS["main"][1], "ovsd^"):
+        for number, way in enumerate(JOBS["main"][1]):
             runs = [found[size][way.name] for size in sizes if way.name in found[size]]
             if len(runs) < len(sizes):
                 continue
@@ -113,7 +113,7 @@ def draw(found: Found) -> None:
             seconds, memory, _ = np.array(runs).T
             slope = np.polyfit(np.log(at[1:]), np.log(seconds[1:]), 1)[0]
             print(f"{way.name}: slope of time against {word.partition(' ')[0]} {slope:.2f}")
-            drawn: dict[str, Any] = {"marker": marker, "color": f"C{'ovsd^'.index(marker)}"}
+            drawn: dict[str, Any] = {"marker": "ovsd^"[number], "color": f"C{number}"}
             left.loglog(at, seconds, label=f"{way.name} (slope {slope:.2f})", **drawn)
             if way.name != "by Dask":  # of which most is with the workers
                 right.loglog(at, memory, label=way.name, **drawn)
