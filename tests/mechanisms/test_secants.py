@@ -5,7 +5,7 @@ import pytest
 
 from ppdp import make_pipeline
 from ppdp.mechanisms import LogisticRegression
-from ppdp.mechanisms.learn.descent import ClippedGradient, descend_faster
+from ppdp.mechanisms.learn.descent import WINDOW, ClippedGradient, descend_faster, settled
 from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.transformers import NormClipper
 
@@ -93,6 +93,70 @@ def test_every_gradient_is_taken_inside_the_ball(monkeypatch):
     make_pipeline(NormClipper(), model, epsilon=20, delta=1e-4, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
     assert len(learnt) == len(visited) == 30
     assert 2 * (1 - 1e-9) <= max(visited) <= 2 * (1 + 1e-12)
+
+
+class TestEnd:
+    """Where many rows make noise negligible, the automatic number of steps is the most that are made."""
+
+    @staticmethod
+    def asked(monkeypatch, X, y, **parameters):
+        """How many gradients a fit takes, of how many that are paid for."""
+        came, gradient = [], ClippedGradient.__call__
+        with monkeypatch.context() as patch:
+            patch.setattr(ClippedGradient, "__call__", lambda self, theta: came.append(1) or gradient(self, theta))
+            model = LogisticRegression((0, 1), **parameters)
+            pipe = make_pipeline(NormClipper(10.0), model, epsilon=1, delta=1e-7, random_state=0).fit(X, y)
+        assert pipe.certificate_.to_dict()["mechanism"]["steps"] == pipe[-1].n_iter_
+        assert pipe.certificate_.verify()
+        return len(came), pipe[-1].n_iter_
+
+    @staticmethod
+    def rows(scales, n=60_000):
+        rng = np.random.default_rng(0)
+        Z = rng.standard_normal((n, len(scales)))
+        return Z * scales, (Z.sum(axis=1) + rng.logistic(size=n) > 0).astype(int)
+
+    def test_comes_early_where_nothing_moves_any_more_and_the_price_is_that_of_all(self, monkeypatch):
+        made, paid = self.asked(monkeypatch, *self.rows(np.ones(10)))
+        assert 2 * WINDOW <= made < paid - 10
+
+    def test_does_not_come_while_a_flat_direction_is_still_being_learnt(self, monkeypatch):
+        made, paid = self.asked(monkeypatch, *self.rows(1 / np.arange(1, 11) ** 2))
+        assert made == paid > 40
+
+    def test_does_not_come_where_the_number_of_steps_is_given(self, monkeypatch):
+        assert self.asked(monkeypatch, *self.rows(np.ones(10)), max_iter=50) == (50, 50)
+
+    def test_leaves_the_average_of_what_settled_for_the_rest(self):
+        taken = []
+
+        def gradient(theta):
+            taken.append(theta)
+            return CURVATURE[:3] * (theta - GOAL[:3])
+
+        how = {"steps": 60, "step_size": 1.2, "radius": 1e9, "secants": Secants(1.2, 1e-9)}
+        iterates = list(descend_faster(gradient, lambda exact: exact, np.zeros((1, 3)), ends=True, **how))
+        made = len(taken)
+        assert len(iterates) == 60 > made + 10
+        assert settled(iterates[:made])
+        assert not any(settled(iterates[:step]) for step in range(made))
+        for left in iterates[made:]:
+            np.testing.assert_array_equal(left, np.mean(iterates[made // 2 : made], axis=0))
+        np.testing.assert_allclose(iterates[-1][0], GOAL[:3], rtol=0.05)
+
+    def test_hangs_on_nothing_but_released_gradients(self):
+        """Other private gradients with the same answers: the same iterates, to the last bit and step."""
+        rng = np.random.default_rng(0)
+        answers = 0.9 ** np.arange(60)[:, None, None] * rng.standard_normal((1, 1, 3))
+
+        def run(private):
+            left = iter(answers)
+            how = {"steps": 60, "step_size": 1.2, "radius": 1e9, "secants": Secants(1.2, 1e-9), "ends": True}
+            return list(descend_faster(private, lambda _: next(left), np.zeros((1, 3)), **how)), len(list(left))
+
+        (one, unused), (other, as_many) = run(np.sin), run(np.cos)
+        assert unused == as_many > 0
+        np.testing.assert_array_equal(one, other)
 
 
 def test_no_secant_is_used_where_noise_is_large(monkeypatch):

@@ -372,7 +372,7 @@ class TestFewSteps:
     """Where noise is negligible; the first half of them on a sample."""
 
     @pytest.mark.parametrize(
-        ("n_rows", "steps"), [(2000, 20), (20_000, 38), (100_000, 23), (1_000_000, 20), (100_000_000, 20)]
+        ("n_rows", "steps"), [(2000, 20), (20_000, 38), (100_000, 59), (1_000_000, 30), (100_000_000, 30)]
     )
     def test_of_many_rows(self, n_rows, steps):
         domain = Domain(n_rows=n_rows, n_features=20, row_norm=9.0, classes=(0, 1))
@@ -418,11 +418,11 @@ class TestFewSteps:
         y = (X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=len(X)) > 0).astype(int)
         steps = [NormClipper(3.0), LogisticRegression((0, 1))]
         pipe = make_pipeline(*steps, epsilon=4.0, delta=1e-7, random_state=0)
-        assert pipe.plan(Domain(n_rows=len(X), n_features=3)).mechanism.question.share < 0.2
+        assert pipe.plan(Domain(n_rows=len(X), n_features=3)).mechanism.question.share < 0.5
         slow = clone(pipe).set_params(logisticregression__max_iter=80)
         assert pipe.fit(X, y).score(X, y) > slow.fit(X, y).score(X, y) - 0.001
         assert pipe.certificate_.verify()
-        assert pipe.certificate_.to_dict()["mechanism"]["steps"] == 20
+        assert pipe.certificate_.to_dict()["mechanism"]["steps"] == 30
 
 
 class TestSums:

@@ -38,7 +38,7 @@ from ppdp.mechanisms.learn.descent import (
 from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
 from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
 from ppdp.mechanisms.learn.secants import Secants, clear
-from ppdp.mechanisms.learn.solvers import SOLVERS, Training, in_few_steps, question
+from ppdp.mechanisms.learn.solvers import FEW, SOLVERS, Training, in_few_steps, question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.mechanisms.learn.told import told
 from ppdp.privacy.noise.sampler import Noise
@@ -74,7 +74,7 @@ class LinearModel(SharedDocstring, Supervised):
     Attributes
     ----------
     n_iter_ : int
-        Number of steps.
+        Number of steps that are paid for; fewer are made where "dpgd" settles before.
     """
 
     _: KW_ONLY
@@ -222,11 +222,12 @@ class LinearModel(SharedDocstring, Supervised):
         if solver in ("dpgd", "lora-fa"):
             faster = clear(noise_scale, parameters["clip"], question.size)
             secants = Secants(question.step_size, noise_scale) if faster else None
-            if question.share < 1 and secants is not None:
+            how |= {"secants": secants, "ends": faster and is_auto(self.max_iter) and question.formula in FEW}
+            if question.share < 1 and faster:
                 few = gradient.on(poisson_sample(noise, rows.n, question.share), rows.n)
-                iterates = descend_on_few_first(few, gradient, answer, start, question.share, secants=secants, **how)
+                iterates = descend_on_few_first(few, gradient, answer, start, question.share, **how)
             else:
-                iterates = descend_faster(gradient, answer, start, secants=secants, **how)
+                iterates = descend_faster(gradient, answer, start, **how)
         else:
             size = parameters["batch_size"]
             drawn = batches("poisson" if fresh else solver, noise, rows.n, size, steps)
@@ -306,7 +307,8 @@ class BatchModel(LinearModel):
         :class:`LogisticRegression` and :class:`Ridge`.
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 20 to 40 of many rows
+        ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 30 or 40 of many rows, of which the logistic loss makes
+        fewer where the iterates settle before
         (``docs/theory/noisy-gradient-descent.md``, *How many steps*), for n rows, d columns and the share μ of the
         budget, k (d + 1) in place of d + 1 for k > 2 classes; where batches are sampled ``4 √(n μ / √(d + 1))``,
         between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as

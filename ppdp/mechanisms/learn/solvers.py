@@ -27,7 +27,8 @@ SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row d
 MOST_COLUMNS = 300  # second moments of more take long; up to here no solver was better on average
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
-FEW = {"learning.logistic-gradient": (20, 75.0)}  # steps that are enough, and from which worth of steps on
+# Steps that are enough, and from which worth of steps on; fewer are made once nothing moves any more.
+FEW = {"learning.logistic-gradient": (30, 130.0)}
 FEW_OF_OTHERS = (40, 150.0)
 EXPERIMENTAL = (
     "solver='hidden' is experimental: its promise rests on no other iterate, loss or log of the training being seen."
