@@ -45,16 +45,17 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
     """A client of the scheduler at an address, or of processes of its own."""
     import dask
 
+    address = address or dask.config.get("scheduler-address", None)
     if address is None and getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker runs the script
         raise _unguarded()
     environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
     environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
     found = None
     with tempfile.TemporaryDirectory(prefix="ppdp-", ignore_cleanup_errors=True) as folder:  # for what does not fit
+        own, how = {"distributed.nanny.pre-spawn-environ": environment, **RARELY}, {"local_directory": folder}
         try:
-            own = RARELY if address is None else {}
-            with dask.config.set({"distributed.nanny.pre-spawn-environ": environment, **own}):
-                found = Client(address, dashboard_address="127.0.0.1:0", local_directory=folder)
+            with dask.config.set({} if address else own):
+                found = Client(address) if address else Client(dashboard_address="127.0.0.1:0", **how)
         except (OSError, ValueError, TypeError):
             pass
         except RuntimeError as error:

@@ -222,7 +222,7 @@ def rewritten(data: Any, values: Array, where: NDArray[np.intp]) -> Any:
     if isinstance(data, (list, tuple)):
         return type(data)(values.tolist())
     kind = np.asarray(data).dtype
-    return values.astype(kind, copy=False) if kind.kind == "f" else values
+    return values.astype(kind) if kind.kind == "f" else values
 
 
 def _from(data: Any, library: str) -> bool:

@@ -21,6 +21,7 @@ from ppdp import Ledger, make_pipeline
 from ppdp.core.boundary import at_step
 from ppdp.data.engine import cluster
 from ppdp.data.engine import dask as engine
+from ppdp.data.engine.cluster import connected
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import (
     DomainMismatch,
@@ -306,6 +307,17 @@ def test_a_script_that_every_process_runs_from_its_first_line_says_so(monkeypatc
     monkeypatch.setattr(distributed, "Client", NotStarted)
     with pytest.raises(InvalidParameter, match="did not start, perhaps because each runs the"), ppdp.engine("dask"):
         pass
+
+
+def test_a_cluster_that_runs_is_found_by_its_address(tmp_path, client, whole):
+    import dask
+
+    address, files = client.scheduler.address, written(tmp_path)
+    with ppdp.engine("dask", address):
+        assert left(fitted(files)) == whole
+    with dask.config.set({"scheduler-address": address}), connected(distributed.Client, None) as found:
+        assert found.scheduler.address == address
+        assert found.cluster is None
 
 
 def test_what_has_no_cluster_says_so(monkeypatch):
