@@ -159,23 +159,28 @@ def main_streamed(path: Path) -> Job:
 
 
 def moments_polars(path: Path) -> Job:
-    """As many expressions over one scan."""
+    """As many expressions over one scan, gaps marked in front of them."""
     import polars as pl
 
-    columns = [pl.col(f"x{i}").fill_nan(None) for i in range(columns_of(path))]
+    columns = [pl.col(f"x{i}") for i in range(columns_of(path))]
     pairs = [columns[i] * columns[j] for i, j in zip(*np.triu_indices(len(columns)))]
     asked = [of.alias(str(i)) for i, of in enumerate([*(pair.sum() for pair in pairs), *(p.count() for p in pairs)])]
-    return lambda: pl.scan_parquet(path).select(asked).collect(engine="streaming").to_numpy(), lambda found: found.sum()
+    marked = [column.fill_nan(None) for column in columns]
+
+    def action() -> Any:
+        return pl.scan_parquet(path).select(marked).select(asked).collect(engine="streaming").to_numpy()
+
+    return action, lambda found: found.sum()
 
 
 def moments_dask(path: Path) -> Job:
-    """The products of Dask's arrays, on threads."""
+    """The products of Dask's arrays, on threads, a task for every row group."""
     import dask
     import dask.array as da
     import dask.dataframe as dd
 
     def action() -> Any:
-        X = dd.read_parquet(path).drop(columns="y").to_dask_array()
+        X = dd.read_parquet(path, split_row_groups=True).drop(columns="y").to_dask_array()
         there = (~da.isnan(X)).astype(float)
         X = da.nan_to_num(X)
         return dask.compute(X.T @ X, there.T @ there)
@@ -188,25 +193,36 @@ def moments_streamed(path: Path) -> Job:
     from ppdp.core.domain import Domain
     from ppdp.data.delivered import delivered
     from ppdp.data.intake import Reader
-    from ppdp.data.summary import second_moment
+    from ppdp.data.summary import SecondMoment, Summary, fold
+
+    class Pairs(Summary[Any]):
+        """Products, and how many there are, in one pass."""
+
+        def __init__(self, d: int) -> None:
+            self.d, self.products = d, SecondMoment(d, 2 * BOUND)
+
+        def zero(self) -> Any:
+            return self.products.zero(), np.zeros((self.d, self.d), dtype=np.int64)
+
+        def add(self, total: Any, block: Any) -> Any:
+            there = np.isfinite(block.X).astype(np.float64)
+            filled = block.with_X(np.nan_to_num(block.X, copy=False))
+            return self.products.add(total[0], filled), total[1] + (there.T @ there).astype(np.int64)
+
+        def merge(self, one: Any, other: Any) -> Any:
+            return self.products.merge(one[0], other[0]), one[1] + other[1]
+
+        def finish(self, total: Any) -> Any:
+            return self.products.finish(total[0]), total[1]
 
     d = columns_of(path)
-
-    def masked(rows: Any) -> Any:
-        values = np.empty((rows.n, 2 * d))
-        np.isnan(rows.X, out=values[:, d:], casting="unsafe")
-        np.clip(rows.X, -2 * BOUND, 2 * BOUND, out=values[:, :d])
-        np.nan_to_num(values, copy=False)
-        np.subtract(1.0, values[:, d:], out=values[:, d:])
-        return rows.with_X(values)
 
     def action() -> Any:
         with delivered(str(path), "y", None) as (given, *_):
             read = Reader(Domain(n_rows=given.source.n, n_features=d, classes=(0, 1)), None, True, "error")
-            return second_moment(given.stream(read, as_numbers=True).each(masked, 2 * d), 2 * BOUND)
+            return fold(Pairs(d), given.stream(read, as_numbers=True))
 
-    upper = np.triu_indices(d)
-    return action, lambda found: float(found[:d, :d][upper].sum() + found[d:, d:][upper].sum())
+    return action, lambda found: float(sum(part[np.triu_indices(d)].sum() for part in found))
 
 
 # How many rows are different, which is the figure; ours deduplicate and release it with noise.
