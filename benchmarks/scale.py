@@ -3,8 +3,8 @@
     python benchmarks/scale.py [job:ROWSxCOLUMNS ...] [--python PATH ...]
 
 as in ``main:1e6x20``; with no size the usual ones of the job or of all jobs. Every run is a process of its own on the
-same cores; time is the smallest of two runs in each of two processes, reading from Parquet included where that is the
-way, memory the peak of the process that asks. Libraries that this environment lacks are looked for in those named by
+same cores; time is the smallest of two or three runs in each of two processes, reading from Parquet included where that
+is the way, memory the peak of the process that asks, without workers. Libraries that this environment lacks are looked for in those named by
 ``--python`` (diffprivlib needs an older scikit-learn). Figures are added to ``scale.csv``; the main job is drawn when
 it was run for three numbers of rows and three of columns.
 """
@@ -106,11 +106,11 @@ def draw(found: Found) -> None:
     words = f"rows of {COLUMNS} columns", f"columns of {ROWS:,} rows"
     for (left, right), sizes, which, word in zip(axes, swept, (0, 1), words):
         for number, way in enumerate(JOBS["main"][1]):
-            runs = [found[size][way.name] for size in sizes if way.name in found[size]]
-            if len(runs) < len(sizes):
+            own = [size for size in sizes if way.name in found[size]]
+            if len(own) < 3:
                 continue
-            at = np.array([size[which] for size in sizes])
-            seconds, memory, _ = np.array(runs).T
+            at = np.array([size[which] for size in own])
+            seconds, memory, _ = np.array([found[size][way.name] for size in own]).T
             slope = np.polyfit(np.log(at[1:]), np.log(seconds[1:]), 1)[0]
             print(f"{way.name}: slope of time against {word.partition(' ')[0]} {slope:.2f}")
             drawn: dict[str, Any] = {"marker": "ovsd^"[number], "color": f"C{number}"}
@@ -132,6 +132,8 @@ def sizes(word: str) -> list[tuple[str, int, int]]:
         if not size:
             return [(job, n, d) for n, d in USUAL[job]]
         n, d = (int(float(part)) for part in size.split("x"))
+        if min(n, d) < 1:
+            raise ValueError
         return [(JOBS[job] and job, n, d)]
     except (KeyError, ValueError):
         raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(JOBS)}, nor one as in main:1e6x20") from None

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 CARRY = 40  # bits of the lower of two words
 CARRIED = 512  # products of at most 2^53 that the lower word takes before it is carried
+TOGETHER = 2**16  # entries of slices that are multiplied by one call: threads wait for each other between calls
 
 
 class Summary(ABC, Generic[T]):
@@ -153,14 +155,23 @@ class SecondMoment(Summary[Array]):
     def add(self, total: Total, block: Rows) -> Total:
         """Add the products of slices."""
         rows = min(self._rows, max(320, 16_000 // self.d))  # the fastest products
-        roots = None if (block.weight == 1).all() else np.sqrt(block.weight)[:, None]
+        several = min(CARRIED, max(1, TOGETHER // (rows * self.d)))
+        roots = None if (block.weight == 1).all() else np.sqrt(block.weight)
         # To allocate room for every slice would take as long as a product.
-        room = np.empty((2, min(rows, block.n), self.d))
-        for number, start in enumerate(range(0, block.n, rows), 1):
-            part = slice(start, start + rows)
-            self._add_products(total[1], block.X[part], None if roots is None else roots[part], room)
-            if number % CARRIED == 0:
+        room = np.empty((2, min(several * rows, block.n), self.d))
+        whole, waiting = block.n - block.n % rows, 0
+        for start, stop in pairwise([*range(0, whole, several * rows), whole, block.n]):
+            if start == stop:
+                continue
+            shape = (-1, min(rows, stop - start), self.d)
+            X, own = block.X[start:stop].reshape(shape), None
+            if roots is not None:
+                own = roots[start:stop].reshape(*X.shape[:2], 1)
+            self._add_products(total[1], X, own, room[:, : stop - start].reshape(2, *X.shape))
+            waiting += several
+            if waiting > CARRIED - several:
                 _carry(total)
+                waiting = 0
         return _carry(total)
 
     def merge(self, one: Total, other: Total) -> Total:
@@ -186,14 +197,17 @@ class SecondMoment(Summary[Array]):
     def _add_products(self, total: Total, X: Array, roots: Array | None, room: Array) -> None:
         products = self._products(X, roots, room)
         if np.isnan(products[0]).any():
-            gaps = np.isnan(X).any(axis=1, keepdims=True)
+            gaps = np.isnan(X).any(axis=2, keepdims=True)
             products = self._products(np.where(gaps, 0.0, X), roots, room)
         for which, product in enumerate(products):
-            total[which] += product.astype(np.int64)
+            total[which] += product.astype(np.int64).sum(axis=0)
 
     def _products(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, ...]:
-        """Of whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left."""
-        bits, (coarse, fine) = slice_bits(self.d), room[:, : len(X)]
+        """Of whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left.
+
+        Of several slices of rows at once, each with products of its own.
+        """
+        bits, (coarse, fine) = slice_bits(self.d), room
         np.multiply(X, 2.0 ** (bits - self._exponent), out=fine)
         if roots is not None:
             fine *= roots
@@ -202,7 +216,8 @@ class SecondMoment(Summary[Array]):
         fine -= coarse
         fine *= 2.0 ** (bits + 1)
         np.rint(fine, out=fine)
-        return coarse.T @ coarse, coarse.T @ fine, fine.T @ fine
+        of_coarse, of_fine = coarse.transpose(0, 2, 1), fine.transpose(0, 2, 1)
+        return of_coarse @ coarse, of_coarse @ fine, of_fine @ fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +242,7 @@ class CoarseMoment(SecondMoment):
 
     def _products(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, ...]:
         """Of whole numbers c, and of 2x - c in whole numbers of fine steps."""
-        coarse, rest = room[:, : len(X)]
+        coarse, rest = room
         np.multiply(X, 2.0 ** (COARSE - self._exponent), out=rest)
         if roots is not None:
             rest *= roots
@@ -238,7 +253,7 @@ class CoarseMoment(SecondMoment):
         anchor = 1.5 * 2.0 ** (52 - FINER)  # its last place is a fine step, so that adding it rounds to fine steps
         rest += anchor
         rest -= anchor
-        return (coarse.T @ rest * 2.0**FINER,)
+        return (coarse.transpose(0, 2, 1) @ rest * 2.0**FINER,)
 
 
 def _float(total: Total) -> Array:
