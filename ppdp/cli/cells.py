@@ -242,7 +242,9 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
             refuse(what, place=place, fix="the categories as the column has them.")
         if kind is not None and not _fits(kind, form):
             what = {"number": "numbers are", "text": "text is", "date": "dates are"}[form]
-            refuse(f"the column {name!r} holds {_short(kind)}, and {what} declared.", place=place, fix='"drop".')
+            fix = f'{name} = ["a", "b"] with its categories, or "drop".' if _is_text(kind) else '"drop".'
+            held = "text" if _is_text(kind) else _short(kind)
+            refuse(f"the column {name!r} holds {held}, and {what} declared.", place=place, fix=fix)
     return tuple(rules.declared.forms)
 
 
@@ -252,7 +254,9 @@ def _fits(kind: Any, form: str) -> bool:
 
     if form == "date":
         return bool(_is_text(kind) or types.is_timestamp(kind) or types.is_date(kind))
-    return _is_text(kind) or (types.is_integer(kind) or types.is_boolean(kind) if form == "text" else _is_number(kind))
+    if form == "text":
+        return bool(_is_text(kind) or types.is_integer(kind) or types.is_boolean(kind))
+    return _is_number(kind)
 
 
 def _may_be(kind: Any, labels: Sequence[Any]) -> bool:

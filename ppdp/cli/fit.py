@@ -21,7 +21,8 @@ from ppdp.cli.ledgers import account_of, balance
 from ppdp.cli.output import Misuse, refuse, refuse_taken, say, words_of
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
-from ppdp.cli.tables import Source, open_rows
+from ppdp.cli.tables import Source, is_large, open_rows
+from ppdp.core.progress import unseen
 from ppdp.exceptions import ExportError, InvalidValue, NoiseWarning
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def fit(options: Namespace) -> int:
     if bool(options.rows) == (options.data is not None):
         refuse("where are the rows?", place="--data", fix="--data PATH, or their files in front of the pipeline file.")
     with _engine(options):
-        return _fit(options, file, Layout.of(open_rows(options.rows or [options.data], options.engine), file))
+        paths = options.rows or [options.data]
+        engine = options.engine or ("arrow" if is_large(paths) else None)
+        return _fit(options, file, Layout.of(open_rows(paths, engine), file))
 
 
 def _engine(options: Namespace) -> AbstractContextManager[None]:
@@ -62,7 +65,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
     _check_exportable(file, plan, conditional=options.conditional)
     account = account_of(options)
     pipe = file.pipeline(ledger=account, dataset=options.dataset)
-    with _busy(quiet=options.quiet or layout.source.blocks is not None):
+    with unseen(options.quiet), _busy(quiet=options.quiet or layout.source.blocks is not None):
         X, y = layout.rows(plan.domain.classes)
         try:
             with file.located(), warnings.catch_warnings():

@@ -18,7 +18,7 @@ _HEAD = """\
 _REST = """
 [pipeline]
 epsilon = 1.0
-delta = 1e-6
+delta = {delta:.0e}
 
 [[steps]]
 use = "MeanImputer"
@@ -57,17 +57,18 @@ def init(options: Namespace) -> int:
         source.require(options.label, "--label")
     kinds = {name: None if kind is None else pd.ArrowDtype(kind) for name, kind in source.types.items()}
     features = {name: kind for name, kind in kinds.items() if name != options.label}
-    say(_study(options.data, Declaration(features), options.label, kinds.get(options.label)))
+    delta = min(1e-6, 10.0 ** -len(str(10 * source.n_rows)))  # below 1/n, as it must be
+    say(_study(options.data, Declaration(features), options.label, kinds.get(options.label), delta))
     return 0
 
 
-def _study(path: Path, declared: Any, label: str | None, kind: Any) -> str:
+def _study(path: Path, declared: Any, label: str | None, kind: Any, delta: float) -> str:
     """The whole file."""
     from ppdp.transformers.columns.declaration import in_toml
     from ppdp.transformers.columns.readings import kind_of
 
     head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
-    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), _REST]
+    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), _REST.format(delta=delta)]
     if label is None:
         return "\n".join([*lines, _RELEASE])
     if kind is not None and kind_of(kind) == "number" and kind.kind not in "iu":

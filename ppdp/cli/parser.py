@@ -203,7 +203,7 @@ def _facts(parser: argparse.ArgumentParser, *, rows: str = "public number of row
 
 
 def _engine(parser: argparse.ArgumentParser, *engines: str) -> None:
-    words = "what reads the rows (default: memory for one file, else arrow, in blocks)"
+    words = "what reads the rows (default: memory for one file, but a fit's of 256 MiB or more; else arrow, in blocks)"
     parser.add_argument("--engine", choices=engines, help=words)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from ppdp.cli.output import refuse, suggestion, words_of
 
 CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+LARGE = 2**28  # bytes of a file that a fit reads in blocks if nothing else is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,26 @@ class Source:
 
 def open_rows(paths: Sequence[Path], engine: str | None = None) -> Source:
     """One file, of which all rows are read; or in blocks several, a folder, a glob, or where an engine is named."""
-    if engine == "memory" or (engine is None and len(paths) == 1 and not (paths[0].is_dir() or "*" in str(paths[0]))):
-        if len(paths) > 1:
-            refuse("only one file is read into memory.", place="--engine", fix="leave it out.")
+    one = len(paths) == 1 and not (paths[0].is_dir() or "*" in str(paths[0]))
+    if engine == "memory" and not one:
+        refuse("only one file is read into memory.", place="--engine", fix="leave it out.")
+    if engine == "memory" or (engine is None and one):
         return open_source(paths[0])
     from ppdp.data.engine.opening import opened_source
 
     blocks: Any = opened_source([str(path) for path in paths])
     names = _unique(blocks.schema.names, paths[0])
     return Source(paths[0], blocks.n, dict(zip(names, blocks.schema.types)), 0, blocks.tables, blocks)
+
+
+def is_large(paths: Sequence[Path]) -> bool:
+    """Whether this is one file whose rows are better read in blocks."""
+    return len(paths) == 1 and paths[0].name.lower().endswith((*PARQUET, *ARROW)) and size_of(paths[0]) > LARGE
+
+
+def size_of(path: Path) -> int:
+    """In bytes; 0 of what is no file."""
+    return path.stat().st_size if path.is_file() else 0
 
 
 def open_source(path: Path) -> Source:

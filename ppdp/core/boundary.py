@@ -8,6 +8,7 @@ which everything leaves.
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppdp.exceptions import DiskFull, PpdpError, StageFailed
+from ppdp.exceptions import DiskFull, InvalidInput, PpdpError, StageFailed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,6 +82,17 @@ def at_step(name: str) -> Iterator[None]:
             stage=name,
             fix="run it on made-up rows of the same form to see them.",
         ) from None
+
+
+def check_temporary() -> None:
+    """Refuse a ``TMPDIR`` that is no folder to write to: Python would put private rows elsewhere, and say nothing."""
+    asked = os.environ.get("TMPDIR")
+    if asked and not (os.path.isdir(asked) and os.access(asked, os.W_OK | os.X_OK)):
+        raise InvalidInput(
+            "TMPDIR names no folder that can be written to, and private rows would go elsewhere.",
+            stage="entrance",
+            fix="the path of a folder on a disk of your own, or no TMPDIR.",
+        )
 
 
 def is_of_a_full_disk(error: BaseException) -> bool:

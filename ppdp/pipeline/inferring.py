@@ -117,7 +117,7 @@ class Inferring:
         path : path-like
             The new folder. Only you can read what is in it, for it tells of every row what no certificate covers.
         method : {"transform", "predict", "predict_proba", "decision_function"}, optional
-            Default: the first of them that the pipeline has.
+            Default: the first of them that the pipeline has; one that ends in a model has no "transform".
         keep : sequence of str
             Columns that are copied as they are, such as labels and numbers of rows.
 
@@ -135,7 +135,8 @@ class Inferring:
         check_is_fitted(self)
         if not hasattr(self, "certificate_"):
             raise ExportError(
-                "a slice of a pipeline has no certificate of its own.", fix="write from the whole pipeline."
+                "a slice of a pipeline has no certificate of its own.",
+                fix="write from the whole pipeline, or what transform gives for some rows after the others.",
             )
         source = opened_source(X)
         if source is None:

@@ -224,7 +224,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         ----------
         X : array, pandas, polars or Arrow table of shape (n_samples, n_features), or rows that are read in blocks
             Private rows. A path, a glob or a folder of Parquet or Arrow files, a ``pyarrow.dataset.Dataset`` or a
-            ``RecordBatchReader`` is read once for every statistic and never held in memory.
+            ``RecordBatchReader`` is read in blocks and never held in memory.
         y : array-like of shape (n_samples,) or str, optional
             Private labels, if the last step needs them, or the name of their column in X, which is then no feature.
         groups : array-like of shape (n_samples,) or str, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ppdp.core.boundary import check_temporary
 from ppdp.data.engine.source import Source
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import UnsupportedOrder
@@ -11,13 +12,16 @@ from ppdp.pipeline.planning.plan import Plan
 def check_streams(plan: Plan, source: Source) -> None:
     """Refuse a plan that cannot be run in blocks; no cell is looked at.
 
-    :class:`UnsupportedOrder` if a step needs all rows in memory, or here while they stay elsewhere, as secret slots do.
+    :class:`InvalidInput` if private files have no place; :class:`UnsupportedOrder` if a step needs all rows in memory,
+    or here while they stay elsewhere, as secret slots do.
     """
+    check_temporary()
     for name in plan.in_memory:
         raise UnsupportedOrder(
             "it needs all rows in memory, and they are read in blocks.",
             stage=name,
-            fix="another step, or pass pyarrow.dataset.dataset(...).to_table() where the rows fit into memory.",
+            fix="another step, or rows in memory where they fit: pyarrow.dataset.dataset(...).to_table(), in a shell"
+            " one file and --engine memory.",
         )
     if plan.domain.adjacency.hides_number and not source.local:
         raise UnsupportedOrder(

@@ -9,6 +9,7 @@ import pytest
 from studies import PIPELINE, N, write_study
 
 from ppdp import load
+from ppdp.cli import tables
 from ppdp.cli.cells import Layout
 from ppdp.cli.main import main
 from ppdp.cli.pipeline_file import read_pipeline_file
@@ -38,6 +39,19 @@ def test_a_fit_takes_files_and_folders(given, study, capsys):
     assert main(["fit", "study.toml", "--data", "study.parquet", "--out", "whole", "--quiet"]) == 0
     assert values("blocks") == values("whole")
     assert main(["verify", "blocks", "--quiet"]) == 0
+
+
+def test_a_large_file_is_read_in_blocks_unless_memory_is_asked_for(study, monkeypatch):
+    held, read = [], tables.Source.read
+    monkeypatch.setattr(tables.Source, "read", lambda self, names: held.append(self.path.name) or read(self, names))
+    fit = ["fit", "study.toml", "--data", "study.parquet", "--quiet", "--out"]
+    assert main([*fit, "small"]) == 0
+    assert held == ["study.parquet"]
+    monkeypatch.setattr(tables, "LARGE", 1000)
+    assert main([*fit, "large"]) == 0
+    assert held == ["study.parquet"]
+    assert main([*fit, "memory", "--engine", "memory"]) == 0
+    assert held == ["study.parquet", "study.parquet"]
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -96,7 +110,7 @@ def test_dask_reads_them_too(study, monkeypatch, capsys):
         (["rows/0.parquet", "rows/0.parquet", "study.toml"], "a file is named twice"),
         (["rows/0.parquet", "study.csv", "study.toml"], "not all of one kind"),
         (["study.toml", "--data", "none/*.parquet"], "there is no file at 'none/*.parquet'"),
-        (["study.toml", "--data", "rows", "--engine", "memory"], "rows: is of an unknown kind"),
+        (["study.toml", "--data", "rows", "--engine", "memory"], "only one file"),
         (["study.toml", "--data", "rows", "--scheduler", "tcp://head:8786"], "only Dask has a scheduler"),
         (["rows/0.parquet", "rows/1.parquet", "study.toml", "--engine", "memory"], "only one file"),
     ],

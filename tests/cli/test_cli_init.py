@@ -199,6 +199,7 @@ def test_a_slip_in_the_name_of_a_column(init, tmp_path, capsys):
     [
         ({"sex": '"private"'}, "columns.sex: the column 'sex' holds text, and "),
         ({"age": '["young", "old"]'}, "'age' holds int64, and none of its declared categories is one"),
+        ({"sex": "[0, 4]"}, "columns.sex: the column 'sex' holds text, and numbers are declared"),
         ({"age": '["18", "old"]'}, None),
     ],
 )
@@ -207,6 +208,13 @@ def test_a_type_that_no_row_can_match_is_refused_before_anything_is_spent(line, 
     people().to_parquet(tmp_path / "rows.parquet")
     assert main(["plan", "study.toml", "--data", "rows.parquet"]) == (0 if words is None else 2)
     assert (words or "") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("rows", "delta"), [(1000, 1e-6), (2_000_000, 1e-8)])
+def test_delta_is_below_one_in_the_number_of_rows(rows, delta, tmp_path, capsys):
+    pa.parquet.write_table(pa.table({"age": np.zeros(rows, dtype=np.int8)}), tmp_path / "rows.parquet")
+    assert main(["init", str(tmp_path / "rows.parquet")]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["pipeline"]["delta"] == delta
 
 
 def test_truth_values_of_a_file_without_types_are_refused_with_what_it_may_hold(init, tmp_path, capsys):

@@ -142,6 +142,8 @@ pages(4)
 print(pages(40) / 40)
 """
     of_a_block = 4 * 2**22 / mmap.PAGESIZE
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC", "GLIBC"))}  # as Dask sets one
+    own = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MALLOC", "GLIBC"))
+    }  # as Dask sets one
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=own)
     assert float(found.stdout) < of_a_block / 4

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.boundary import is_of_a_full_disk, no_room
+from ppdp.core.boundary import check_temporary, is_of_a_full_disk, no_room
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
@@ -53,14 +53,16 @@ def _of_paths(paths: Sequence[str]) -> Source:
     names = ", ".join(map(repr, paths[:3])) + (", ..." if len(paths) > 3 else "")
     if len(set(map(os.path.realpath, found))) < len(found):
         raise InvalidInput(f"a file is named twice in {names}.", fix="each once: its rows would count twice.")
-    kinds = {FORMATS.get(os.path.splitext(file)[1].lower()) for file in found}
+    kinds = {FORMATS.get(os.path.splitext(file)[1].lower()): file for file in found}
     if len(kinds) > 1 or None in kinds:
+        other = kinds.get(None) or list(kinds.values())[-1]
         raise InvalidInput(
-            f"what is at {names} is not all of one kind that can be read in blocks: {', '.join(FORMATS)}.",
-            fix="write the rows as Parquet, whose columns have types.",
+            f"what is at {names} is not all of one kind that can be read in blocks, {other!r} for example: "
+            f"{', '.join(FORMATS)}.",
+            fix="name the files that hold rows, as Parquet, whose columns have types.",
         )
     with _unquoted():
-        dataset = ds.dataset(found, format=kinds.pop())
+        dataset = ds.dataset(found, format=next(iter(kinds)))
     return ArrowSource(dataset)
 
 
@@ -76,8 +78,8 @@ def _files_at(path: str) -> list[str]:
 
 
 @contextmanager
-def _unquoted() -> Iterator[None]:
-    """Errors of pyarrow and of the system, without what they quote."""
+def _unquoted(fragment: Any = None) -> Iterator[None]:
+    """Errors of pyarrow and of the system about a fragment or any of them, without what they quote."""
     import pyarrow as pa
 
     failed = full = False
@@ -88,7 +90,13 @@ def _unquoted() -> Iterator[None]:
     if full:
         raise no_room("entrance")
     if failed:
-        raise InvalidInput("a file cannot be read as what its name says.", fix="write it again, whole.")
+        raise InvalidInput(f"{_named(fragment)} cannot be read as what its name says.", fix="write it again, whole.")
+
+
+def _named(fragment: Any) -> str:
+    """What users call it."""
+    path = getattr(fragment, "path", None)
+    return f"the file {path!r}" if path else "a file or fragment"
 
 
 class ArrowSource(Source):
@@ -99,9 +107,11 @@ class ArrowSource(Source):
             self.schema = dataset.schema
             self._fragments = list(dataset.get_fragments())
             self._marks = [self._mark(fragment) for fragment in self._fragments]
-            self._counts = [fragment.count_rows() for fragment in self._fragments]
             keys = getattr(getattr(dataset, "partitioning", None), "schema", None)
-            for fragment in self._fragments:
+        self._counts = []
+        for fragment in self._fragments:
+            with _unquoted(fragment):
+                self._counts.append(fragment.count_rows())
                 self._check(fragment, set(keys.names if keys is not None else ()))
         self.n = sum(self._counts)
         if not self._fragments:
@@ -118,16 +128,15 @@ class ArrowSource(Source):
     def _check(self, fragment: Any, given: set[str]) -> None:
         """Refuse a fragment with other columns: Arrow would fill them with gaps, or convert them by their values."""
         own = fragment.physical_schema
-        wrong = [
-            field.name
-            for field in self.schema
-            if field.name not in given
-            and (own.get_field_index(field.name) < 0 or own.field(field.name).type != field.type)
-        ]
+        wrong = []
+        for field in self.schema:
+            there = own.field(field.name).type if own.get_field_index(field.name) >= 0 else None
+            if field.name not in given and there != field.type:
+                wrong.append(f"no {field.name!r}" if there is None else f"{field.name!r} as {there}, not {field.type}")
         if wrong:
             raise DomainMismatch(
-                f"some fragment lacks the column(s) {', '.join(map(repr, wrong))}, or has them with another type.",
-                fix="write all fragments with one schema.",
+                f"{_named(fragment)} has other columns than the first one: {', '.join(wrong)}.",
+                fix="write all files with one schema.",
             )
 
     @property
@@ -156,8 +165,9 @@ class ArrowSource(Source):
 
     def check(self) -> None:
         """Refuse files that somebody has written to."""
-        if list(map(self._mark, self._fragments)) != self._marks:
-            raise RowsChanged("the rows changed between two passes.", fix="fit a copy that nobody writes to.")
+        for fragment, mark in zip(self._fragments, self._marks):
+            if self._mark(fragment) != mark:
+                raise _changed(fragment)
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
@@ -165,13 +175,19 @@ class ArrowSource(Source):
         for fragment, mark, count in zip(self._fragments, self._marks, self._counts):
             seen = 0
             if self._mark(fragment) == mark:
-                with _unquoted():
+                with _unquoted(fragment):
                     for batch in _batches(fragment, self.schema, list(names)):
                         seen += batch.num_rows
                         if seen <= count and batch.num_rows:
                             yield pa.Table.from_batches([batch])
             if seen != count or self._mark(fragment) != mark:
-                raise RowsChanged("the rows changed between two passes.", fix="fit a copy that nobody writes to.")
+                raise _changed(fragment)
+
+
+def _changed(fragment: Any) -> RowsChanged:
+    return RowsChanged(
+        f"the rows of {_named(fragment)} changed between two passes.", fix="fit a copy that nobody writes to."
+    )
 
 
 class Between(Source):
@@ -222,6 +238,7 @@ class _Spooled(ArrowSource):
         import pyarrow.dataset as ds
         import pyarrow.parquet as pq
 
+        check_temporary()
         self._folder = tempfile.TemporaryDirectory(prefix="ppdp-")
         try:
             file = os.path.join(self._folder.name, "rows.parquet")

@@ -71,7 +71,8 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
 def _unguarded() -> InvalidParameter:
     return InvalidParameter(
         "processes of Dask did not start, perhaps because each runs the script from its first line.",
-        fix='if __name__ == "__main__": in front of what a script computes; or workers that run, by their address.',
+        fix='if __name__ == "__main__": in front of what a script in a file computes; or workers that run, by their'
+        " address.",
     )
 
 
@@ -158,7 +159,9 @@ def let_go(futures: Sequence[Any]) -> None:
 
 def lost() -> WorkerLost:
     """The error of workers that do not come back."""
-    return WorkerLost("workers of Dask, or the way to them, were lost for good.", fix="workers with more memory.")
+    return WorkerLost(
+        "workers of Dask, or the way to them, were lost for good.", fix="workers that run, with more memory."
+    )
 
 
 def _works(client: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from ppdp.core.checks import choice
 from ppdp.data.engine import arrow, dask
 from ppdp.data.engine.source import Source
+from ppdp.exceptions import InvalidParameter
 
 ENGINES: tuple[Any, ...] = (dask, arrow)
 """Modules with a function ``opened(data)``; the first that knows the data reads them."""
@@ -39,4 +40,8 @@ def engine(name: str, client: Any = None) -> AbstractContextManager[None]:
     >>> with engine("arrow"):
     ...     pass
     """
-    return dask.chosen(client) if choice("engine", name, ["arrow", "dask"]) == "dask" else dask.here()
+    if choice("engine", name, ["arrow", "dask"]) == "dask":
+        return dask.chosen(client)
+    if client is not None:
+        raise InvalidParameter("only Dask has a client.", fix='engine("dask", client).')
+    return dask.here()

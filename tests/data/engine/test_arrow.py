@@ -9,10 +9,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from ppdp import make_pipeline
 from ppdp.data.engine.arrow import opened
 from ppdp.data.engine.source import aligned
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import MinMaxScaler
 
 SECRET = "777123"
 
@@ -113,27 +116,44 @@ def test_rows_that_change_between_passes_are_refused(tmp_path, change):
     source = opened(written(tmp_path, table_of(3000)))
     read(source)
     change(tmp_path)
-    with pytest.raises(RowsChanged, match="changed between two passes"):
+    with pytest.raises(RowsChanged, match=r"\d\.parquet. changed between two passes"):
         read(source)
 
 
-@pytest.mark.parametrize("other", [{"a": [1.0]}, {"a": [1.0], "b": [SECRET]}, {"a": [1], "b": [2]}])
-def test_a_fragment_with_other_columns_is_refused(tmp_path, other):
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"a": [1.0]}, "no 'b'"),
+        ({"a": [1.0], "b": [SECRET]}, "'b' as string, not"),
+        ({"a": [1], "b": [2.0]}, "'a' as int64, not double"),
+    ],
+)
+def test_a_file_with_other_columns_is_named_and_refused(tmp_path, other, words):
     write(written(tmp_path, table_of(300)), "9.parquet", pa.table(other))
-    with pytest.raises(DomainMismatch, match="some fragment lacks") as raised:
+    with pytest.raises(DomainMismatch, match=rf"9\.parquet' has other columns than the first one: .*{words}") as raised:
         opened(tmp_path)
     assert SECRET not in str(raised.value)
+
+
+def test_rows_go_nowhere_where_their_place_is_not_there(tmp_path, monkeypatch):
+    pipe = make_pipeline(MinMaxScaler(ranges=(-9, 9)), GaussianMechanism(), epsilon=1.0, delta=1e-6)
+    files, table = written(tmp_path, table_of(300)), table_of(300)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "not mounted"))
+    for given in (files, table.to_reader()):
+        with pytest.raises(InvalidInput, match="TMPDIR names no folder"):
+            pipe.fit(given)
+    assert not hasattr(pipe, "certificate_")
 
 
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidInput, match="no file"):
         opened(tmp_path)
     (tmp_path / "x.csv").write_text(f"a\n{SECRET}\n")
-    with pytest.raises(InvalidInput, match="not all of one kind"):
+    with pytest.raises(InvalidInput, match=r"not all of one kind.*x\.csv'"):
         opened(tmp_path)
     (tmp_path / "x.csv").unlink()
     whole = written(tmp_path, table_of(3000)) / "1.parquet"
     content = whole.read_bytes()
     whole.write_bytes(content[: len(content) // 2])
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match=r"1\.parquet' cannot be read"):
         opened(tmp_path)

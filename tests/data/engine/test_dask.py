@@ -237,7 +237,7 @@ def test_files_that_are_not_what_they_should_be(tmp_path, chosen):
     with pytest.raises(InvalidInput, match="cannot be read"):
         fitted(tmp_path)
     pq.write_table(TABLE.drop_columns(["x1"]), whole)
-    with pytest.raises(DomainMismatch, match="some fragment lacks"):
+    with pytest.raises(DomainMismatch, match="has other columns than"):
         fitted(tmp_path)
 
 
@@ -323,6 +323,8 @@ def test_a_cluster_that_runs_is_found_by_its_address(tmp_path, client, whole):
 def test_what_has_no_cluster_says_so(monkeypatch):
     with pytest.raises(InvalidParameter, match="engine"):
         ppdp.engine("spark")
+    with pytest.raises(InvalidParameter, match="only Dask has a client"):
+        ppdp.engine("arrow", "tcp://head:8786")
     with pytest.raises(InvalidParameter, match="no scheduler"), ppdp.engine("dask", "nowhere://"):
         pass
     monkeypatch.setattr(cluster, "open_client", lambda: None)
