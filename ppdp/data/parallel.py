@@ -53,8 +53,12 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     product would wait for each other. A task that has tasks of its own does them one after the other.
     """
     _keep_memory()
-    rest = iter(items)
-    first = list(islice(rest, 2))
+    rest, first = iter(items), list[S]()
+    try:
+        for item in islice(rest, 2):
+            first.append(item)
+    except Exception as error:  # it follows what was there before
+        rest = map(_raise, [error])
     rest, threads = chain(first, rest), min(most, workers())
     if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
         with threads_for(d):
@@ -116,6 +120,10 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
             for helper in helpers:
                 if not helper.cancel() and not hasattr(_HERE, "works"):  # no helper waits for itself
                     helper.exception()
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 def _without_others(act: Callable[[], T]) -> T:

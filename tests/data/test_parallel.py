@@ -90,13 +90,14 @@ def test_the_first_failure_is_the_one_of_the_first_item_and_nothing_goes_on_afte
     assert len(before) < 20
 
 
-def test_what_fails_to_come_follows_what_came_before():
+@pytest.mark.parametrize("came", [0, 1, 2, 6])
+def test_what_fails_to_come_follows_what_came_before(came):
     def items():
-        yield from range(6)
+        yield from range(came)
         raise ValueError("no more")
 
     results = in_parallel(lambda item: item, items(), 4)
-    assert [next(results) for _ in range(6)] == list(range(6))
+    assert [next(results) for _ in range(came)] == list(range(came))
     with pytest.raises(ValueError, match="no more"):
         next(results)
 
