@@ -91,7 +91,7 @@ def keep(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]])
 
 
 def draw(found: Found) -> None:
-    """Time and memory against rows and columns; slopes of time from the second size on stand in the legend."""
+    """Time and memory against rows and columns; of four sizes or more the slope of time is that from the second on."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -111,7 +111,8 @@ def draw(found: Found) -> None:
                 continue
             at = np.array([size[which] for size in own])
             seconds, memory, _ = np.array([found[size][way.name] for size in own]).T
-            slope = np.polyfit(np.log(at[1:]), np.log(seconds[1:]), 1)[0]
+            later = slice(len(own) > 3, None)
+            slope = np.polyfit(np.log(at[later]), np.log(seconds[later]), 1)[0]
             print(f"{way.name}: slope of time against {word.partition(' ')[0]} {slope:.2f}")
             drawn: dict[str, Any] = {"marker": "ovsd^"[number], "color": f"C{number}"}
             left.loglog(at, seconds, label=f"{way.name} (slope {slope:.2f})", **drawn)
@@ -120,7 +121,8 @@ def draw(found: Found) -> None:
         left.set(xlabel=word, ylabel="seconds", title="Time of a fit")
         right.set(xlabel=word, ylabel="MiB", title="Peak memory of the process")
         for axis in (left, right):
-            axis.legend(frameon=False)
+            axis.margins(y=0.2)
+            axis.legend(frameon=False, fontsize="small")
             axis.grid(alpha=0.3)
     figure.savefig(PICTURE, dpi=130)
 
