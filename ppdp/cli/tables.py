@@ -63,12 +63,9 @@ def open_rows(paths: Sequence[Path], engine: str | None = None) -> Source:
 
 def is_large(paths: Sequence[Path]) -> bool:
     """Whether this is one file whose rows are better read in blocks."""
-    return len(paths) == 1 and paths[0].name.lower().endswith((*PARQUET, *ARROW)) and size_of(paths[0]) > LARGE
-
-
-def size_of(path: Path) -> int:
-    """In bytes; 0 of what is no file."""
-    return path.stat().st_size if path.is_file() else 0
+    if len(paths) > 1 or not paths[0].name.lower().endswith((*PARQUET, *ARROW)):
+        return False
+    return paths[0].is_file() and paths[0].stat().st_size >= LARGE
 
 
 def open_source(path: Path) -> Source:

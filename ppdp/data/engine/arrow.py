@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def _of_paths(paths: Sequence[str]) -> Source:
     if len(kinds) > 1 or None in kinds:
         other = kinds.get(None) or list(kinds.values())[-1]
         raise InvalidInput(
-            f"what is at {names} is not all of one kind that can be read in blocks, {other!r} for example: "
+            f"what is at {names} is not all of one kind that can be read in blocks, {_shown(other)} for example: "
             f"{', '.join(FORMATS)}.",
             fix="name the files that hold rows, as Parquet, whose columns have types.",
         )
@@ -96,7 +97,12 @@ def _unquoted(fragment: Any = None) -> Iterator[None]:
 def _named(fragment: Any) -> str:
     """What users call it."""
     path = getattr(fragment, "path", None)
-    return f"the file {path!r}" if path else "a file or fragment"
+    return f"the file {_shown(path)}" if path else "a file or fragment"
+
+
+def _shown(path: str) -> str:
+    """A path without the values by which rows may be parted into folders."""
+    return repr(re.sub(r"=[^/\\]+", "=...", path))
 
 
 class ArrowSource(Source):

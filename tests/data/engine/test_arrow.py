@@ -135,6 +135,17 @@ def test_a_file_with_other_columns_is_named_and_refused(tmp_path, other, words):
     assert SECRET not in str(raised.value)
 
 
+def test_no_message_tells_by_which_values_rows_are_parted(tmp_path):
+    folder = tmp_path / f"ward={SECRET}"
+    folder.mkdir()
+    written(folder, table_of(300))
+    for name, kind in (("9.parquet", DomainMismatch), ("9.txt", InvalidInput)):
+        write(folder, name, pa.table({"a": [1.0]}))
+        with pytest.raises(kind, match=r"/ward=\.\.\./9\.") as raised:
+            opened(tmp_path)
+        assert SECRET not in str(raised.value)
+
+
 def test_rows_go_nowhere_where_their_place_is_not_there(tmp_path, monkeypatch):
     pipe = make_pipeline(MinMaxScaler(ranges=(-9, 9)), GaussianMechanism(), epsilon=1.0, delta=1e-6)
     files, table = written(tmp_path, table_of(300)), table_of(300)
