@@ -15,10 +15,12 @@ _HEAD = """\
 # Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left.
 # Several rows of one person? groups = "COLUMN" in [data]; adjacency = {{person = 3}} and n_rows = CAP in [domain]."""
 
+USUAL = 1e-6  # delta, of fewer than 100,000 rows
+
 _REST = """
 [pipeline]
 epsilon = 1.0
-delta = {delta:.0e}
+delta = {delta:.0e}{why}
 
 [[steps]]
 use = "MeanImputer"
@@ -57,7 +59,7 @@ def init(options: Namespace) -> int:
         source.require(options.label, "--label")
     kinds = {name: None if kind is None else pd.ArrowDtype(kind) for name, kind in source.types.items()}
     features = {name: kind for name, kind in kinds.items() if name != options.label}
-    delta = min(1e-6, 10.0 ** -len(str(10 * source.n_rows)))  # below 1/n, as it must be
+    delta = min(USUAL, 10.0 ** -len(str(10 * source.n_rows)))  # below 1/n, as it must be
     say(_study(options.data, Declaration(features), options.label, kinds.get(options.label), delta))
     return 0
 
@@ -67,8 +69,18 @@ def _study(path: Path, declared: Any, label: str | None, kind: Any, delta: float
     from ppdp.transformers.columns.declaration import in_toml
     from ppdp.transformers.columns.readings import kind_of
 
+    why = (
+        "" if delta == USUAL else "  # below 1/n; where the number of rows is private, choose it by another public rule"
+    )
     head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
-    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), _REST.format(delta=delta)]
+    lines = [
+        _HEAD.format(name=escaped(path.name)),
+        "",
+        *head,
+        "[columns]",
+        str(declared),
+        _REST.format(delta=delta, why=why),
+    ]
     if label is None:
         return "\n".join([*lines, _RELEASE])
     if kind is not None and kind_of(kind) == "number" and kind.kind not in "iu":

@@ -95,9 +95,15 @@ def _unquoted(fragment: Any = None) -> Iterator[None]:
 
 
 def _named(fragment: Any) -> str:
-    """What users call it."""
+    """What users call it, unless its path may hold values of its rows."""
+    from pyarrow.dataset import get_partition_keys
+
     path = getattr(fragment, "path", None)
-    return f"the file {_shown(path)}" if path else "a file or fragment"
+    return (
+        "a file or fragment"
+        if not path or get_partition_keys(fragment.partition_expression)
+        else f"the file {_shown(path)}"
+    )
 
 
 def _shown(path: str) -> str:

@@ -48,14 +48,10 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
     address = address or dask.config.get("scheduler-address", None)
     if address is None and getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker runs the script
         raise _unguarded()
-    environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
-    environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
     found = None
     with tempfile.TemporaryDirectory(prefix="ppdp-", ignore_cleanup_errors=True) as folder:  # for what does not fit
-        own, how = {"distributed.nanny.pre-spawn-environ": environment, **RARELY}, {"local_directory": folder}
         try:
-            with dask.config.set({} if address else own):
-                found = Client(address) if address else Client(dashboard_address="127.0.0.1:0", **how)
+            found = Client(address) if address else _of_own(Client, folder)
         except (OSError, ValueError, TypeError):
             pass
         except RuntimeError as error:
@@ -66,6 +62,16 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
             raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
         with found:
             yield found
+
+
+def _of_own(Client: Any, folder: str) -> Any:
+    """A client of processes that are started for it, and write to a folder what exceeds their memory."""
+    import dask
+
+    environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
+    environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment, **RARELY}):
+        return Client(dashboard_address="127.0.0.1:0", local_directory=folder)
 
 
 def _unguarded() -> InvalidParameter:

@@ -207,12 +207,14 @@ def descend_faster(
             there = secants.step(ahead, noisy, penalty)
         last, theta = theta, projected(there, radius)
         ahead = projected(theta + t / (t + 3) * (theta - last), radius)
-        made.append(theta)
         yield theta
-        if ends and settled(made):
-            break
-    if len(made) < steps:
-        yield from repeat(np.mean(made[len(made) // 2 :], axis=0), steps - len(made))
+        if ends:
+            made.append(theta)
+            if settled(made):
+                break
+    else:
+        return
+    yield from repeat(np.mean(made[len(made) // 2 :], axis=0), steps - len(made))
 
 
 def settled(iterates: Sequence[Array]) -> bool:

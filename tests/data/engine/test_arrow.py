@@ -144,6 +144,10 @@ def test_no_message_tells_by_which_values_rows_are_parted(tmp_path):
         with pytest.raises(kind, match=r"/ward=\.\.\./9\.") as raised:
             opened(tmp_path)
         assert SECRET not in str(raised.value)
+    (folder / "9.txt").unlink()
+    with pytest.raises(DomainMismatch, match="a file or fragment has other columns") as raised:
+        opened(ds.dataset(tmp_path, partitioning=["ward"]))
+    assert SECRET not in str(raised.value)
 
 
 def test_rows_go_nowhere_where_their_place_is_not_there(tmp_path, monkeypatch):
