@@ -245,7 +245,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
         plan, X, labels = self._received(X, y, groups)
         noise = Noise(self.random_state)
-        if plan.strained:
+        if plan.strained or plan.epsilon < self.epsilon:
             warnings.warn(" ".join(plan.warnings), NoiseWarning, stacklevel=outside())
         rehearse(self, plan, seeded=noise.seeded)
         charged = self._charge(plan)

@@ -18,7 +18,7 @@ from ppdp.exceptions import PpdpError
 from ppdp.pipeline.planning.plan import Plan
 
 PATIENCE = 2.0  # seconds, unless somebody has more
-MOST = 20.0  # larger epsilons promise next to nothing, and have no sampler
+MOST = 20.0  # larger epsilons promise next to nothing
 SHOWN = 4
 _STRIDE = 8  # of usual epsilons: somewhat more than a factor of two
 # What people write: 24 steps of a tenth in every power of ten (the E24 series).
@@ -156,10 +156,12 @@ class Advice:
         if self.pace > self.seconds:
             return f"One plan takes {self.pace:.0f} s here: .advice.within(seconds=...) looks for what would help."
         own, helpful = float(self.pipe.epsilon), "; ".join(map(str, self.changes[:SHOWN]))
-        return f"{self._larger()} At epsilon = {own:g}: {helpful or 'no change of a single step helps'}."
+        return f"{self._larger()} At epsilon = {own:g}: {helpful or 'no change of a single step helps'}.".strip()
 
     def _larger(self) -> str:
-        """What a larger epsilon gives."""
+        """What a larger epsilon gives; nothing is said where it is beyond the usual ones."""
+        if not _usual(float(self.pipe.epsilon)):
+            return ""
         clear, least = self.clear_epsilon, None if self.route else self.least_epsilon
         first = f"The smallest epsilon with a route is {least:g}{_noise(self._plans[least])}" if least else ""
         if clear is None:

@@ -20,7 +20,7 @@ from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, Pla
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon
 
 
 def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
@@ -66,7 +66,7 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
     )
     error: NoRoute | ImpossibleBudget = NoRoute(
         "no route can be certified within the budget.",
-        fix="a smaller epsilon or a larger delta."
+        fix="a larger delta."
         if all("sampler" in reason for reason in routes)
         else "more rows, a larger epsilon, or unconditional and noisy stages.",
     )
@@ -206,17 +206,19 @@ class Solver:
                 stage=self.mechanism[0],
                 fix="fill those of every column before it.",
             )
-        allowance = self._allowance(route)
-        if self.delta == 0 and allowance:
+        draws = self._draws(route)
+        if self.delta == 0 and draws:
             raise ImpossibleBudget("Gaussian noise needs a delta above 0.")
-        if self.delta and allowance >= self.delta / 2:
+        epsilon = certifiable_epsilon(self.epsilon, self.delta, draws)
+        if epsilon <= 0:
             raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
+        allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
         delta = self.delta - allowance
         adding = kind is not None and (route.gate_after_release or self.deltas_add or len(rungs) > 1)
         shares, gate = gated_split(
             route,
             kind,
-            self.epsilon,
+            epsilon,
             Deltas.of(delta, adding=adding, fails=route.fails),
             n_rows=self.domain.n,
             mechanism=self.mechanism is not None,
@@ -225,9 +227,9 @@ class Solver:
             rungs=rungs,
         )
         before = loss_before(shares.releases, gate)
-        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, delta)
+        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, (epsilon, delta))
         plan = Plan(
-            self.epsilon,
+            epsilon,
             self.delta,
             self.domain,
             self.paths.start.distance,
@@ -239,28 +241,40 @@ class Solver:
             (route.domain, route.distance),
             allowance,
             (),
-            (*_warnings(gate, planned, route, self.domain.n), *_undeclared(self.facts)),
+            (
+                *([lowered(self.epsilon, self.delta, epsilon)] if epsilon < self.epsilon else []),
+                *_warnings(gate, planned, route, self.domain.n),
+                *_undeclared(self.facts),
+            ),
         )
         return plan, shares
 
-    def _mechanism(self, route: Route, mu: float, before: PrivacyLoss, delta: float) -> PlannedMechanism:
+    def _mechanism(self, route: Route, mu: float, before: PrivacyLoss, budget: tuple[float, float]) -> PlannedMechanism:
         assert self.mechanism is not None
         name, stage = self.mechanism
         here = route.domain, route.distance
         question = stage.question_at(*here, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
-        scale = question.calibrated(*here, mu, before, (self.epsilon, delta))
+        scale = question.calibrated(*here, mu, before, budget)
         return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
 
-    def _allowance(self, route: Route) -> float:
-        """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn by a law that is not drawn exactly."""
+    def _draws(self, route: Route) -> float:
+        """How many numbers are drawn by a law that is not drawn exactly."""
         draws = sum(_draws(route, release) for release in route.releases)
         draws += bool(route.conditional)
         if self.mechanism is not None:
             most = self.mechanism[1].question(route.domain, self.mu_at(self.delta))
             asked: dict[str, Any] = {"steps": most.steps, "size": most.size, "parameters": most.parameters}
             draws += draws_that_count(most.formula, route.domain, route.distance, **asked)
-        return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+        return draws
+
+
+def lowered(epsilon: float, delta: float, kept: float) -> str:
+    """What is said of a plan that keeps less than it was asked for."""
+    return (
+        f"noise cannot be drawn finely enough to certify epsilon = {epsilon:g} at delta = {delta:g}: the plan keeps"
+        f" epsilon = {kept:g}, the largest that can be certified."
+    )
 
 
 def _draws(route: Route, release: PlannedRelease) -> int:

@@ -13,6 +13,7 @@ from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon
 
 SCORE_SHARE = 0.2  # of what the selection may cost, for the score of the chosen candidate
 ATTEMPTS = 5
@@ -102,7 +103,7 @@ class Selection:
 class SearchPlan:
     """A search before any data."""
 
-    epsilon: float  # the guarantee for everything that leaves
+    epsilon: float  # the guarantee for everything that leaves; less than asked for where noise is too coarse for it
     delta: float
     n_rows: int  # public
     rows_per_unit: int  # public
@@ -183,6 +184,9 @@ def plan_search(
         if plan.kept:
             return plan
         lost = plan.loss.failure
+        draws = replace(plan, epsilon=0.0).allowance / (2 * TOTAL_VARIATION_PER_DRAW)
+        epsilon = certifiable_epsilon(epsilon, delta, draws)
+        plan = replace(plan, epsilon=epsilon)
         room = min(room, (delta - plan.allowance - lost) / (1 - lost)) * (1 - 1e-6)
         if room <= 0:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.issuing import standing
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import discreet
+from ppdp.core.boundary import discreet, outside
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
@@ -29,10 +30,11 @@ from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
-from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.exceptions import InvalidParameter, NoiseWarning, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.solve import lowered
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
 from ppdp.pipeline.search.plan import SearchPlan, plan_search
 from ppdp.pipeline.search.summary import SearchSummary, part_of_search, whole_search
@@ -229,6 +231,8 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         facts, _ = self.estimator.facts_for(self.estimator.domain, shape=table.shape, names=names)
         check_promised(self.estimator.marks.promised, facts)
         plan = self._planned(candidates, setting)
+        if plan.epsilon < self.epsilon:
+            warnings.warn(lowered(self.epsilon, self.delta, plan.epsilon), NoiseWarning, stacklevel=outside())
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
             check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)

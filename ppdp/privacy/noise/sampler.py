@@ -112,6 +112,23 @@ def lattice_allowance(bound: float, noise_scale: float, size: int) -> float:
     return _ROUNDING * 2.0 ** -lattice_exponent(bound, noise_scale, far=FAR_BITS) * math.sqrt(size)
 
 
+def certifiable_epsilon(epsilon: float, delta: float, draws: float) -> float:
+    """Give this epsilon, or the largest at which ``draws`` numbers take at most half of delta: of two decimals, or 0.
+
+    A mechanism that keeps a smaller epsilon keeps every larger one.
+
+    Examples
+    --------
+    >>> certifiable_epsilon(1.0, 1e-6, 1000), certifiable_epsilon(50.0, 1e-6, 1000)
+    (1.0, 20.17)
+    """
+    if not draws or not delta:
+        return epsilon
+    odds = delta / 2 / (draws * TOTAL_VARIATION_PER_DRAW) - 1
+    most = math.floor(100 * math.log(odds)) / 100 if odds > 1 else 0.0
+    return min(epsilon, most)
+
+
 def gaussian_scale(sensitivity: float, mu: float, bound: float, size: int) -> float:
     """Least noise scale with which ``size`` numbers cost at most ``mu``, lattice included.
 
