@@ -86,7 +86,7 @@ class Lengths:
     def squared_distance(self) -> Estimate:
         """Unbiased, so it may be negative."""
         found = self.rows + self.queries - 2 * self.products
-        own = np.maximum(found, 0.0)
+        own = np.maximum(found, math.sqrt(self.size * self.noise.of_squares))  # less would be told from noise alone
         spread = 2 * own**2 + self.spread.excess * own * np.minimum(own, 4 * self.spread.peak)
         noise = 4 * self.noise.variance * own + self.size * self.noise.of_squares
         return Estimate(found, np.sqrt(noise + self.spread.share * spread))
@@ -96,27 +96,47 @@ class Lengths:
         own = np.maximum(self.rows, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.clip(np.nan_to_num(self.products / np.sqrt(own * self.queries), nan=0.0), -1.0, 1.0)
-            apart = 1 - np.abs(found)
+            noise = found**2 * self.size * self.noise.of_squares / (4 * own**2)
+            # Near ±1 an estimate may be further in than the cosine is: by the error that noise of lengths leaves there.
+            apart = np.minimum(np.maximum(1 - np.abs(found), np.sqrt(noise)), 1.0)
+            square = np.minimum(np.maximum(1 - found**2, 2 * np.sqrt(noise)), 1.0)
             tails = 2 * apart * np.minimum(apart, self.spread.peak * (1 / own + 1 / self.queries))
-            spread = (1 - found**2) ** 2 + self.spread.excess * tails
-            noise = (1 - found**2) * self.noise.variance / own
-            noise += found**2 * self.size * self.noise.of_squares / (4 * own**2)
+            spread = square**2 + self.spread.excess * tails
+            noise += square * self.noise.variance / own
         known = (own > 0) & (self.queries > 0)
         error = np.sqrt(np.where(known, noise + self.spread.share * spread, math.inf))
         return Estimate(np.where(known, found, 0.0), error)
 
 
 def root(squares: Estimate) -> Estimate:
-    """Of estimates of squares: |√a - √b| is at most |a - b| / √a and √|a - b|."""
-    found = np.sqrt(np.maximum(squares.value, 0.0))
-    error = squares.standard_error
-    return Estimate(found, error / np.maximum(np.maximum(2 * found, np.sqrt(error)), 1e-150))
+    """Of estimates of squares: 1.96 errors are how far two errors of the square lead, at 0 as elsewhere."""
+    found, reach = np.maximum(squares.value, 0.0), 2 * squares.standard_error
+    middle, low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (found, found - reach, found + reach))
+    return Estimate(middle, np.maximum(middle - low, high - middle) / 1.96)
 
 
 def arc(cosine: Estimate) -> Estimate:
     """Angles of estimated cosines; an error of a cosine of more than 2 is none."""
     found, error = np.arccos(cosine.value), np.minimum(cosine.standard_error, 2.0)
     return Estimate(found, error / np.maximum(np.maximum(np.sin(found), np.sqrt(error / 2)), 1e-150))
+
+
+def cosine_of(angle: Estimate) -> Estimate:
+    """Cosines of estimated angles, which may lie beyond [0, π]: |cos a - cos b| is at most sin b |a - b| + |a - b|²/2.
+
+    1.96 errors reach as far as 1.96 errors of the angle do where the sine is 0, and where it is large.
+    """
+    found, error = np.clip(angle.value, 0.0, math.pi), angle.standard_error
+    return Estimate(np.cos(found), np.minimum(np.hypot(np.sin(found) * error, error**2), 2.0))
+
+
+def _share_error(distances: NDArray[Any], size: int, least: float, most: float) -> Array:
+    """Standard error of the share of signs that differ, whose expectation is from ``least`` to ``most``.
+
+    Of a share of which two more differ and two more agree (Agresti and Coull 1998): that of 0 of k is not 0.
+    """
+    share = np.clip((np.asarray(distances, dtype=np.float64) + 2) / (size + 4), least, most)
+    return np.asarray(np.sqrt(share * (1 - share) / size))
 
 
 def agreement_angle(distances: NDArray[Any], size: int, flip: float) -> Estimate:
@@ -127,8 +147,7 @@ def agreement_angle(distances: NDArray[Any], size: int, flip: float) -> Estimate
     kept = 1 - 2 * flip
     agreement = 1 - 2 * np.asarray(distances, dtype=np.float64) / size
     found = math.pi / 2 * (1 - agreement / kept)
-    expected = kept * (1 - 2 * np.clip(found, 0, math.pi) / math.pi)
-    return Estimate(found, math.pi / 2 * np.sqrt((1 - expected**2) / size) / kept)
+    return Estimate(found, math.pi * _share_error(distances, size, flip, 1 - flip) / kept)
 
 
 def flipped_angle(distances: NDArray[Any], size: int, flips: Callable[[Array], Array], scale: float) -> Estimate:
@@ -148,5 +167,5 @@ def flipped_angle(distances: NDArray[Any], size: int, flips: Callable[[Array], A
 
     agreement = np.clip(1 - 2 * np.asarray(distances, dtype=np.float64) / size, expected[-1], expected[0])
     found = angle(agreement)
-    off = np.sqrt((1 - np.interp(found, angles, expected) ** 2) / size)
+    off = 2 * _share_error(distances, size, (1 - expected[0]) / 2, (1 - expected[-1]) / 2)
     return Estimate(found, np.maximum(angle(agreement - off) - found, found - angle(agreement + off)))

@@ -24,6 +24,7 @@ from ppdp.pipeline.release.estimates import (
     Spread,
     agreement_angle,
     arc,
+    cosine_of,
     flipped_angle,
     root,
 )
@@ -144,14 +145,13 @@ class SketchTable(WithParquet):
         """Cosines of the angles between queries and rows; takes, gives and raises what :meth:`angle` does."""
         if self._form.noise is not None:
             return self._lengths(queries, rows).cosine()
-        found = self.angle(queries, rows=rows, norm=norm)
-        within = np.clip(found.value, 0.0, np.pi)
-        return Estimate(np.cos(within), np.minimum(np.abs(np.sin(within)), 1.0) * found.standard_error)
+        return cosine_of(self.angle(queries, rows=rows, norm=norm))
 
     def angle(self, queries: ArrayLike, *, rows: ArrayLike | None = None, norm: float | None = None) -> Estimate:
         """Angles between queries and rows.
 
-        Of signs that flip with one probability they are without bias, so they may leave [0, π].
+        Of signs that flip with one probability they are without bias, so they may leave [0, π]. A handful of signs
+        tells nearly nothing: of one sign the error is at least 1.5.
 
         Parameters
         ----------

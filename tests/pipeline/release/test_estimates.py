@@ -9,7 +9,7 @@ from effort import rounds
 
 from ppdp.bounds.projection import Matrix
 from ppdp.mechanisms import SignMechanism
-from ppdp.pipeline.release.estimates import Lengths, Noise, Spread, agreement_angle, arc, flipped_angle, root
+from ppdp.pipeline.release.estimates import Lengths, Noise, Spread, agreement_angle, arc, cosine_of, flipped_angle, root
 
 U, V = np.array([0.9, -0.3, 0.5, 0.2]), np.array([0.4, 0.6, -0.1, 0.8])
 NONE = Noise(0.0, 0.0)
@@ -175,3 +175,38 @@ def test_a_lookup_that_leaves_the_curve_still_has_an_error():
     found = flipped_angle(np.array([0, 128]), 128, lambda x: np.full(x.shape, 0.49), 1.0)
     np.testing.assert_allclose(found.value, [0.0, math.pi])
     assert (found.standard_error > 1).all()
+
+
+@pytest.mark.parametrize("size", [1, 8, 64, 256])
+@pytest.mark.parametrize("flip", [0.0, 0.02, 0.2])
+def test_errors_of_cosines_of_signs_hold_at_the_ends_too(size, flip):
+    rng = np.random.default_rng(7)
+    for angle in (0.0, 0.05, 0.25, 0.8, 1.57, 3.0, math.pi):
+        share = (1 - (1 - 2 * flip) * (1 - 2 * angle / math.pi)) / 2
+        found = agreement_angle(rng.binomial(size, share, 4000), size, flip)
+        for said, true in ((found, angle), (cosine_of(found), math.cos(angle))):
+            assert said.standard_error.min() > 0
+            assert (np.abs(said.value - true) <= 1.96 * said.standard_error + 1e-12).mean() > 0.86
+    assert size > 1 or found.standard_error.min() > 1.5
+
+
+@pytest.mark.parametrize("flip", [1e-12, 0.3])
+def test_errors_of_angles_that_are_looked_up_do_not_vanish(flip):
+    found = flipped_angle(np.array([0, 1, 63, 64]), 64, lambda x: np.full(x.shape, flip), 1.0)
+    plain = agreement_angle(np.array([0, 1, 63, 64]), 64, flip)
+    assert (found.standard_error > 0.4 * plain.standard_error).all()
+    assert (cosine_of(found).standard_error > 0.001).all()
+
+
+@pytest.mark.parametrize("variance", [0.01, 0.0005])
+def test_errors_near_distance_zero_hold(variance):
+    rng, u = np.random.default_rng(3), np.eye(40)[:1]
+    for angle in (0.0, 0.05, 0.2):
+        v = math.cos(angle) * u + math.sin(angle) * np.eye(40)[1:2]
+        rows = u + math.sqrt(variance) * rng.standard_normal((2000, 40))
+        lengths = Lengths.of(rows, v, Noise(variance, 2 * variance**2), Spread())
+        for said, true in (
+            (lengths.cosine(), math.cos(angle)),
+            (root(lengths.squared_distance()), 2 * math.sin(angle / 2)),
+        ):
+            assert (np.abs(said.value - true) <= 1.96 * said.standard_error).mean() > 0.93
