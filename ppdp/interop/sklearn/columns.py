@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
-from ppdp.exceptions import PpdpError
+from ppdp.core.checks import shown
+from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import WEIGHTS, branches, flattened, named_parts
 from ppdp.interop.sklearn.parameters import Step, own_name
@@ -60,7 +62,7 @@ def split_columns(step: Step, facts: Facts, front: list[Step]) -> Split:
     if step.kind == "FeatureUnion":
         parts = [_Branch(None, steps, prefix) for prefix, steps in branches("", [*front, step])]
     else:
-        parts = list(_column_branches(step))
+        parts = [part for branch in _column_branches(step, facts) for part in _apart(branch, facts)]
     blocks: list[Block] = []
     inside: list[Step] = []
     tails: list[list[Step]] = []
@@ -109,17 +111,77 @@ def _check_public(steps: list[Step], public: list[Step]) -> None:
     )
 
 
-def _column_branches(step: Step) -> Iterator[_Branch]:
+_TOGETHER = ("PolynomialFeatures", "Normalizer", "FunctionTransformer")
+"""What takes its columns together."""
+
+
+def _apart(branch: _Branch, facts: Facts) -> Iterator[_Branch]:
+    """The columns of a branch, those side by side of which the same is to be released; in their order."""
+    if branch.steps is None or not is_listed(branch.columns):
+        yield branch
+        return
+    encoder = next((one for one in branch.steps if one.kind in ("OneHotEncoder", "OrdinalEncoder")), None)
+    if encoder is not None and not isinstance(encoder.given()["categories"], str):
+        yield branch
+        return
+    released = facts.is_unranged if encoder is None else facts.most_of
+    parts = [list(columns) for _, columns in groupby(branch.columns, released)]
+    together = next((one for one in branch.steps if one.kind in _TOGETHER), None)
+    if len(parts) > 1 and together is not None:
+        together.refuse(
+            "it takes columns together, of which some are public and some are to be released.",
+            "declare all of them, or give it a transformer and columns of its own.",
+        )
+    for columns in parts:
+        yield replace(branch, columns=columns)
+
+
+def is_listed(columns: Any) -> bool:
+    """Whether columns are given by a list of names."""
+    return isinstance(columns, (list, tuple)) and len(columns) > 0 and all(isinstance(one, str) for one in columns)
+
+
+def frame_of_types(types: Any) -> Any:
+    """An empty frame with columns of these names and types; None for none."""
+    if types is None:
+        return None
+    import pandas as pd
+
+    try:
+        if hasattr(types, "empty_table"):
+            return types.empty_table().to_pandas()
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})
+    except Exception:  # whatever else was passed
+        pass
+    raise InvalidParameter(
+        f"types must be those of columns, got {shown(types)}.", fix="types=X.dtypes of a pandas frame."
+    )
+
+
+def _chosen(step: Step, name: str, columns: Any, facts: Facts) -> list[Any]:
+    """The columns that a function takes, if their public names and types are all that it sees."""
+    if own_name(columns) == "make_column_selector":
+        form, names = facts.types, facts.domain.feature_names
+        if form is None and names is not None and columns.dtype_include is None and columns.dtype_exclude is None:
+            form = frame_of_types(dict.fromkeys(names, float))
+        if form is not None:
+            with step.reading():
+                return list(columns(form))
+    step.refuse(
+        f"the columns of {name!r} are chosen by a function of the data.",
+        "name them in a list, for example ['age', 'dose']; a make_column_selector chooses by "
+        "Pipeline.from_sklearn(pipe, types=X.dtypes, ...).",
+    )
+
+
+def _column_branches(step: Step, facts: Facts) -> Iterator[_Branch]:
     """Those of a ``ColumnTransformer``; a union in one of them is several with the same columns."""
     given = step.read("transformers", "remainder", "verbose_feature_names_out", fixes=WEIGHTS)
     parts = named_parts(step.name, "transformers", given["transformers"], "(name, transformer, columns)")
     listed = [(name, one, columns, False) for name, one, columns in parts]
     for name, one, columns, rest in [*listed, ("remainder", given["remainder"], None, True)]:
         if callable(columns):
-            step.refuse(
-                f"the columns of {name!r} are chosen by a function of the data.",
-                "name them in a list, for example ['age', 'dose'].",
-            )
+            columns = _chosen(step, name, columns, facts)
         columns = columns.tolist() if hasattr(columns, "tolist") else columns  # arrays and pandas' own lists of names
         prefix = f"{name}__" if given["verbose_feature_names_out"] is True else ""
         if isinstance(one, str) and one == "drop":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ppdp.core.checks import shown
+from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
-from ppdp.interop.sklearn.columns import hoisted, split_columns
+from ppdp.interop.sklearn.columns import hoisted, is_listed, split_columns
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import flattened
 from ppdp.interop.sklearn.parameters import Step
@@ -18,7 +20,9 @@ from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import OneHot
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
+from ppdp.transformers.columns.maps import AnySize, Binarized, Binned, Filled, Normalised, PublicMap, Scaled
+from ppdp.transformers.columns.unlisted import Unlisted
+from ppdp.transformers.rowwise.ranges import has_private
 
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
@@ -47,8 +51,8 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     for position, step in enumerate(rest):
         made.add(step, last=position == len(rest) - 1)
     first = made.steps[0][1] if made.steps else None
-    facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
-    return made.steps, Conversion(tuple(made.report))
+    unused = facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
+    return made.steps, Conversion(tuple(made.report), unused)
 
 
 def _ahead(steps: list[Step]) -> int:
@@ -111,6 +115,49 @@ def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: Facts, *, pl
     why = "no public bound of the rows is declared: ranges, or max_norm."
     why = "the public ranges that it scales by are not declared." if scaler else why
     facts.lack("ranges", asked, why, scaler or None)
+
+
+def _is_released(block: Block, facts: Facts) -> bool:
+    """Whether the ranges of its columns are to be released."""
+    if block.drop or block.encoder is not None:
+        return False
+    name = block.named[0] if is_listed(block.columns) or isinstance(block.columns, str) else None
+    if not facts.is_unranged(name):
+        return False
+    for one in block.maps:
+        if not isinstance(one, Filled):
+            raise UnsupportedOrder(
+                f"it goes by the ranges of {block.described}, which are to be released.",
+                stage=one.step,
+                fix="declare them, or leave it out: columns are scaled by what is released.",
+            )
+    return True
+
+
+def _public_ranges(facts: Facts, blocks: Sequence[Block]) -> Any:
+    """The ranges that are public, of the columns that are taken if all of them are known."""
+    if not isinstance(facts.ranges, Mapping):
+        return {} if facts.is_unranged(None) else facts.ranges
+    open_ = any(block.ordered or block.columns is None for block in blocks)
+    taken = {name for block in blocks if not block.drop for name in block.named}
+    known = facts.ranges.items()
+    return {k: v for k, v in known if not facts.is_unranged(k) and (open_ or not isinstance(k, str) or k in taken)}
+
+
+def _released_ranges(first: ColumnMap, step: Step) -> MinMaxScaler:
+    """What scales the columns behind a public stage, some of them by released ranges."""
+    names = first.named_columns()
+    if names is None or any(block.columns is None for block in first.blocks):
+        step.refuse(
+            "ranges are to be released of columns whose names are not known here.",
+            "a ColumnTransformer with named columns only.",
+        )
+    located = first.located_in(names, len(names), math.nan, None)
+    ends = [end for _, _, facts in located for end in facts[-1].ranges.tolist()]
+    known = [tuple(end) if max(map(abs, end)) > 1 else (-1.0, 1.0) for end in ends]
+    private = [isinstance(m, AnySize) for block, _, facts in located for m in block.maps[:1] for _ in facts[-1].names]
+    made = first.names_out(names, math.nan)
+    return MinMaxScaler({n: PRIVATE if p else k for n, p, k in zip(made, private, known)})
 
 
 @dataclass
@@ -176,7 +223,7 @@ class _Made:
         facts, maps = self.facts, [m for block in blocks for m in block.maps]
         notes: list[str] = []
         if facts.ranges is not None and not all(block.drop or block.encoder is not None for block in blocks):
-            notes.append("numbers are clipped to their public ranges")
+            notes.append(f"numbers are clipped to their {'released' if has_private(facts.ranges) else 'public'} ranges")
         elif facts.max_norm is not None:
             notes.append("rows that are longer than max_norm are shortened to it")
         if whole is None and _only_bounds(maps):
@@ -188,7 +235,7 @@ class _Made:
         else:
             gaps = any(block.expects for block in blocks) and not self._filled_later(rest)
             finished = tuple(self._finished(block, gaps, notes) for block in blocks)
-            twin = ColumnMap(finished, facts.ranges, facts.max_norm)
+            twin = ColumnMap(finished, _public_ranges(facts, finished), facts.max_norm)
             name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
         if twin is None:
             return
@@ -202,6 +249,13 @@ class _Made:
             public[0].changed += notes
         for step in public:
             self.note(step, became, twin)
+        if isinstance(twin, ColumnMap) and any(isinstance(m, AnySize) for block in twin.blocks for m in block.maps):
+            released = _released_ranges(twin, whole or public[0])
+            step = Step(
+                "", None, ["ranges that nobody declared are released with noise, and columns are scaled by them"]
+            )
+            self.note(step, self.put("ranges", released), released)
+            self.rescaled = True
 
     def _plain_bound(self, maps: list[PublicMap]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
@@ -220,9 +274,11 @@ class _Made:
         """The block with what bounds it, and without gaps that nothing else fills; what was added is noted."""
         added: list[PublicMap] = []
         sized = any(
-            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, Binned) and m.hot)
+            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, (Binned, Unlisted)) and m.hot)
             for m in block.maps
         )
+        if _is_released(block, self.facts):
+            return replace(block, maps=(AnySize(), *block.maps))
         if self.facts.scales and not sized and not block.drop:
             added.append(Scaled())
             self.rescaled = True
@@ -272,7 +328,7 @@ class _Made:
 
     def _learned(self, step: Step, twin: Any) -> None:
         """What a model sees that scikit-learn's does not."""
-        if self.rescaled and getattr(twin, "alpha", 0) > 0:
+        if self.rescaled and getattr(twin, "alpha", 0.0) not in (0.0, "auto"):
             step.changed.append("columns are scaled otherwise than for scikit-learn's, so its penalty weighs otherwise")
         if self.shifted and not twin.fit_intercept:
             step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from ppdp.bounds.release import MOST_CATEGORIES
+from ppdp.core.checks import integer, shown
+from ppdp.core.declared import PRIVATE
 from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage
 from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.declaration import MOST
 
+_NUMBER = re.compile(r"\d+")
 _DECLARED = ("ranges", "max_norm", "categories", "functions", "classes", "y_range")
 
 
@@ -22,9 +28,11 @@ class Facts:
     max_norm: float | None = None
     classes: Any = None
     y_range: Any = None
-    categories: Mapping[Any, Any] = field(default_factory=dict)
+    categories: Any = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
     domain: Domain = field(default_factory=Domain)
+    types: Any = None
+    """An empty frame with the names and types of the columns."""
     encoded: set[Any] = field(default_factory=set)
     """Columns whose categories were asked for so far."""
     mapped: set[str] = field(default_factory=set)
@@ -33,6 +41,29 @@ class Facts:
     """What was asked for and is not declared: by parameter, and there by column or step, what to write."""
     read: set[str] = field(default_factory=set)
     """What would be read off the labels, which is allowed."""
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.categories, Mapping) or _is_private(self.categories)):
+            raise InvalidParameter(
+                f"categories must be lists by column, got {shown(self.categories)}.",
+                fix=f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where nobody knows them.',
+            )
+        if not isinstance(self.functions, Mapping):
+            raise InvalidParameter(
+                f"functions must be ranges by step, got {shown(self.functions)}.",
+                fix="functions={'step': (low, high)}.",
+            )
+
+    def most_of(self, column: Any) -> int | None:
+        """How many categories of a column are to be released at most; None if they are public."""
+        given = self.categories.get(column) if isinstance(self.categories, Mapping) else self.categories
+        if isinstance(given, Mapping) and given.keys() == {PRIVATE}:
+            return integer(f"the number of private categories of {column!r}", given[PRIVATE], most=MOST_CATEGORIES)
+        return MOST if _is_private(given) else None
+
+    def is_unranged(self, column: Any) -> bool:
+        """Whether the range of a column is to be released."""
+        return _is_private(self.ranges.get(column) if isinstance(self.ranges, Mapping) else self.ranges)
 
     @property
     def bounded(self) -> bool:
@@ -91,17 +122,32 @@ class Facts:
         told += [f"Public facts are missing: {_numbered(bare)}"] if bare else []
         raise kind(" ".join(told), fix=self.line)
 
-    def check_used(self, blocks: Sequence[Block]) -> None:
-        """Refuse a fact that no step asks for, most often a name with a slip in it; no blocks take all columns."""
-        self._check_ranges(blocks)
-        _check_asked(
-            "categories", self.categories, self.encoded, "which no encoder without categories of its own takes"
-        )
-        _check_asked("functions", self.functions, self.mapped, "which is the name of no FunctionTransformer")
+    def check_used(self, blocks: Sequence[Block]) -> tuple[str, ...]:
+        """Refuse a fact that contradicts what a step does; what is declared of columns that no step takes, in words.
 
-    def _check_ranges(self, blocks: Sequence[Block]) -> None:
+        No blocks take all columns.
+        """
+        ranges = [name for name in self.ranges if isinstance(name, str)] if isinstance(self.ranges, Mapping) else []
+        categories = self.categories if isinstance(self.categories, Mapping) else {}
+        unused: dict[str, list[Any]] = {"ranges": [], "categories": []}
+        if blocks and not any(block.ordered or block.columns is None for block in blocks):
+            taken = {name for block in blocks if not block.drop for name in block.named}
+            for parameter, given in (("ranges", ranges), ("categories", categories)):
+                others = [name for name in given if isinstance(name, str) and name not in taken]
+                unused[parameter] = [name for name in others if not self._is_slip(name, taken)]
+        self._check_ranges(blocks, [name for name in ranges if name not in unused["ranges"]])
+        asked = [name for name in categories if name not in unused["categories"]]
+        _check_asked("categories", asked, self.encoded, "which no encoder without categories of its own takes")
+        _check_asked("functions", self.functions, self.mapped, "which is the name of no FunctionTransformer")
+        return tuple(f"{parameter} of {name!r}" for parameter, names in unused.items() for name in names)
+
+    def _is_slip(self, name: str, taken: Collection[str]) -> bool:
+        """Whether the name of a column that nobody takes is meant for another: one more than a number tells apart."""
+        meant = None if name in (self.domain.feature_names or ()) else nearest(name, taken)
+        return meant is not None and _NUMBER.sub("", meant) != _NUMBER.sub("", name)
+
+    def _check_ranges(self, blocks: Sequence[Block], given: Sequence[str]) -> None:
         """Every range by name is that of a column whose numbers are used, as far as the columns are known."""
-        given = [name for name in self.ranges if isinstance(name, str)] if isinstance(self.ranges, Mapping) else []
         if self.domain.feature_names is not None:
             _check_asked("ranges", given, self.domain.feature_names, "which is no column of the domain")
         encoded = {name for block in blocks if block.encoder is not None for name in block.named}
@@ -114,6 +160,10 @@ class Facts:
                 )
         if blocks and not any(block.ordered or block.columns is None for block in blocks):
             _check_asked("ranges", given, numeric, "which no step takes as numbers")
+
+
+def _is_private(given: Any) -> bool:
+    return isinstance(given, str) and given == PRIVATE
 
 
 def _numbered(errors: Sequence[PpdpError]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.core.checks import shown
+from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.interop.sklearn.parameters import Step
 
 DEEPEST = 50  # pipelines inside pipelines
@@ -23,6 +24,10 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
         return [
             step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)
         ]
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise UnknownStage(
+            f"an estimator is needed, got {shown(estimator)}.", stage=name or None, fix="an instance of its class."
+        )
     return [Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)]
 
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
 from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.interop.sklearn.columns import frame_of_types
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import is_named
@@ -58,9 +59,10 @@ class FromSklearn:
         max_norm: float | None = None,
         classes: Sequence[Any] | None = None,
         y_range: Sequence[float] | None = None,
-        categories: Mapping[Any, Any] | None = None,
+        categories: str | Mapping[Any, Any] | None = None,
         functions: Mapping[str, Any] | None = None,
         rows_per_unit: int | None = None,
+        types: Any = None,
         domain: Domain | None = None,
         **options: Any,
     ) -> Any:
@@ -75,20 +77,24 @@ class FromSklearn:
             Of scikit-learn or imbalanced-learn.
         epsilon, delta : float, default=1.0 and 1e-6
             As for the class.
-        ranges : mapping, pair, or sequence of pairs, optional
-            Public (low, high) of the columns that hold numbers.
+        ranges : "private", mapping, pair, or sequence of pairs, optional
+            Public (low, high) of the columns that hold numbers. Those of all of them, or in a mapping of some, may be
+            ``"private"``: found in the rows, with noise, so a plan pays for them.
         max_norm : float, optional
             Public norm of a row, instead of ``ranges``; longer rows are clipped.
         classes : sequence of labels, optional
             Public labels, if the pipeline ends in a classifier.
         y_range : pair, optional
             Public range of the targets, if it ends in a regressor.
-        categories : mapping, optional
-            Public categories by column, for encoders in a ``ColumnTransformer`` that declare none.
+        categories : "private" or mapping, optional
+            Public categories by column, for encoders that declare none. Those of all columns, or in a mapping of some,
+            may be ``"private"``, or ``{"private": 50}`` where there are up to 50: released with noise.
         functions : mapping, optional
             Public range of what a ``FunctionTransformer`` returns, by step.
         rows_per_unit : int, optional
             Most rows that one person has, as in ``Domain(rows_per_unit=...)``. Default: that of the domain, else 1.
+        types : mapping or pyarrow.Schema, optional
+            Public types of the columns, ``X.dtypes``, by which a ``make_column_selector`` chooses.
         domain, **options
             Parameters of the class.
 
@@ -100,7 +106,8 @@ class FromSklearn:
         check_domain(domain)
         check_budget(epsilon, delta, 1)
         domain = _with_units(domain, rows_per_unit)
-        facts = Facts(ranges, max_norm, classes, y_range, categories or {}, functions or {}, domain or Domain())
+        known = {} if categories is None else categories, functions or {}, domain or Domain(), frame_of_types(types)
+        facts = Facts(ranges, max_norm, classes, y_range, *known)
         steps, conversion = convert(pipe, facts, frozenset(signature(cls).parameters))
         kind: Any = cls
         made = kind(steps, epsilon=epsilon, delta=delta, domain=domain, **options)

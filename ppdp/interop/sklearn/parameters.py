@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.core.checks import shown
+from ppdp.exceptions import InvalidParameter, PpdpError
 
 _COMPUTATION = """
     algorithm average compute_inverse_components copy copy_X early_stopping epsilon eta0 iterated_power learning_rate
@@ -51,9 +53,22 @@ class Step:
             if name in used or (name in signature and _same(value, signature[name].default)):
                 continue
             if name not in _HARMLESS:
-                self.refuse(f"{name}={value!r} has no twin and would change the result.", (fixes or {}).get(name))
+                self.refuse(f"{name}={shown(value)} has no twin and would change the result.", (fixes or {}).get(name))
             self.ignored.append(name)
         return given
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """In this context its parameters are read: whatever they raise by themselves is refused, and names it."""
+        try:
+            yield
+        except (PpdpError, Warning):
+            raise
+        except Exception as error:  # a parameter may be of any class
+            kind = type(error).__name__
+        else:
+            return
+        self.refuse(f"a parameter of it cannot be read ({kind}).", "parameters of the types that scikit-learn takes.")
 
     def refuse(self, why: str, fix: str | None = None) -> NoReturn:
         """Say what has no twin, and what to do."""
@@ -70,7 +85,7 @@ def _same(value: Any, default: Any) -> bool:
     """Whether a parameter has its default; NaN is the same as NaN."""
     try:
         return value is default or bool(value == default) or (value != value and default != default)
-    except ValueError:  # an array
+    except Exception:  # an array, or of a class of the user's own
         return False
 
 

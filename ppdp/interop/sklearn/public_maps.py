@@ -16,20 +16,39 @@ from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
+from ppdp.transformers.columns.unlisted import Unlisted
+
+
+def _names(columns: Any) -> list[Any]:
+    """Names of columns as in a ``ColumnTransformer``; none if they have none."""
+    names = [columns] if isinstance(columns, (str, int)) else columns
+    return [] if names is None or isinstance(names, slice) else list(names)
+
+
+def _released(step: Step, given: Any, facts: Facts, columns: Any) -> int | None:
+    """How many categories of each of its columns are to be released at most; None if they are public."""
+    if not isinstance(given, str):
+        return None
+    names = _names(columns)
+    most = facts.most_of(names[0] if names else None)
+    if most is None:
+        return None
+    facts.encoded.update(names)
+    step.changed.append(f"the categories that many rows hold are released with noise, at most {most} of a column")
+    return most
 
 
 def _lists(step: Step, given: Any, facts: Facts, columns: Any) -> tuple[tuple[Any, ...], ...]:
     """Public categories, one tuple for each column."""
     if isinstance(given, str):
-        names = [columns] if isinstance(columns, (str, int)) else columns
-        known = [] if names is None or isinstance(names, slice) else list(names)
+        known = _names(columns)
         facts.encoded.update(known)
         missing = [name for name in known if name not in facts.categories]
         if not known:
             step.refuse(
                 "which categories occur would be read off the rows, and its columns have no names here.",
                 f"{step.kind}(categories=[['a', 'b'], ...]), a list for each column; "
-                "or name its columns in a ColumnTransformer.",
+                'or name its columns in a ColumnTransformer; or from_sklearn(..., categories="private").',
             )
         if missing:
             why = f"which categories of {', '.join(map(repr, missing))} occur would be read off the rows."
@@ -80,7 +99,9 @@ def _plain(category: Any) -> Any:
 
 
 _RARE = dict.fromkeys(
-    ("min_frequency", "max_categories"), "merge rare categories by public knowledge: counts are read off the rows."
+    ("min_frequency", "max_categories"),
+    "merge rare categories by public knowledge: counts are read off the rows. With noise they are released by "
+    'categories={"column": {"private": 20}}, where all others are a row of zeros.',
 )
 
 
@@ -88,6 +109,12 @@ def one_hot(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """A column for every declared category."""
     given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
     unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
+    most = _released(step, given["categories"], facts, columns)
+    if most is not None:
+        if given["drop"] is not None:
+            step.refuse("drop names a category, and they are to be released.", "drop=None.")
+        step.changed.append("any other category, and a missing value, is a row of zeros")
+        return Unlisted(most)
     categories = _lists(step, given["categories"], facts, columns)
     if unknown == "error":
         step.changed.append("what is no category, missing values too, is a row of zeros: an error would tell of a row")
@@ -127,6 +154,10 @@ def ordinal(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
     given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
     how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
+    most = _released(step, given["categories"], facts, columns)
+    if most is not None:
+        step.changed.append("any other category, and a missing value, is -1")
+        return Unlisted(most, hot=False)
     categories = _lists(step, given["categories"], facts, columns)
     named = [_nan_is_last(step, one) for one in categories]
     unknown, missing = 0.0, math.nan
@@ -215,6 +246,12 @@ class Constant(PublicMap):
         if self.value is None:
             self.imputer.changed.append("missing values become 0")
         return Filled(0.0 if self.value is None else self.value, self.imputer.name)
+
+    def named(self) -> str:
+        """The name of the category of gaps, beside categories that are to be released."""
+        label = "missing_value" if self.value is None else str(self.value)
+        self.imputer.changed += [f"missing values are a category of their own, {label!r}", _ONE_GAP]
+        return label
 
     def label(self, encoder: Categorical) -> Any:
         """What an encoder of text reads in place of a gap."""

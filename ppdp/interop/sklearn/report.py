@@ -32,12 +32,16 @@ class Conversion:
     ----------
     steps : tuple of Converted
         In the order of the pipeline.
+    unused : tuple of str
+        What was declared of columns that no step takes.
     """
 
     steps: tuple[Converted, ...]
+    unused: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Converted]:
         return iter(self.steps)
 
     def __repr__(self) -> str:
-        return "\n".join(str(step) for step in self.steps)
+        unused = [f"declared of columns that no step takes: {', '.join(self.unused)}"] if self.unused else []
+        return "\n".join([*map(str, self.steps), *unused])

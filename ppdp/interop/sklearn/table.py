@@ -28,7 +28,13 @@ from ppdp.interop.sklearn.stages import imputer, pca, projection, robust, standa
 
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
 _MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
-_NO_MODEL = "use one of ppdp.mechanisms: LogisticRegression, LinearSVC, Ridge, PoissonRegressor, ..."
+_NO_CLASSIFIER = "LogisticRegression(classes=...) or LinearSVC(classes=...) of ppdp.mechanisms."
+_NO_REGRESSOR = (
+    "Ridge, LinearRegression, PoissonRegressor, GammaRegressor or TweedieRegressor(y_range=...) of ppdp.mechanisms."
+)
+_TREES = "thresholds between values of rows, and leaves that may hold one row"
+_INSIDE = "every model inside"
+_FIRST = "one model alone, which learns several classes together: all models of an ensemble look at the rows."
 _ROWS = "the rows themselves, which are stored in the fitted object"
 _CONSTANT = "SimpleImputer(strategy='constant', keep_empty_features=True)."
 _RANGES = "smallest and largest values, each of which is one row's"
@@ -253,7 +259,14 @@ _CLASSES: dict[str, Known] = {
     ),
     # --- models ---
     "LogisticRegression": Known(_LOGISTIC, "model", logistic),
-    "LogisticRegressionCV": Known(_LOGISTIC),
+    "LogisticRegressionCV": Known(
+        Leak(
+            "high",
+            _MODEL,
+            "LogisticRegression",
+            "LogisticRegression(classes=...), searched by ppdp.PrivateSearchCV over alpha, which is 1/C.",
+        )
+    ),
     "LinearSVC": Known(_SUPPORT, "model", support),
     "SVC NuSVC": Known(_SUPPORT),
     "SGDClassifier": Known(_CLASSIFIER, "model", descent_classifier),
@@ -269,30 +282,37 @@ _CLASSES: dict[str, Known] = {
         name: Known(Leak("high", _MODEL, name, f"{name}(y_range=...)."), "model", log_link)
         for name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
     },
-    "KNeighborsClassifier KNeighborsRegressor RadiusNeighborsClassifier RadiusNeighborsRegressor KernelRidge SVR NuSVR "
-    "GaussianProcessClassifier GaussianProcessRegressor LabelPropagation LabelSpreading": Known(
-        Leak("high", _ROWS, fix=_NO_MODEL)
+    "KNeighborsClassifier RadiusNeighborsClassifier GaussianProcessClassifier LabelPropagation LabelSpreading": Known(
+        Leak("high", _ROWS, fix=_NO_CLASSIFIER)
     ),
-    "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor ExtraTreesClassifier "
-    "ExtraTreesRegressor RandomForestClassifier RandomForestRegressor GradientBoostingClassifier "
-    "GradientBoostingRegressor HistGradientBoostingClassifier HistGradientBoostingRegressor IsotonicRegression": Known(
-        Leak("high", "thresholds between values of rows, and leaves that may hold one row", fix=_NO_MODEL)
+    "KNeighborsRegressor RadiusNeighborsRegressor KernelRidge SVR NuSVR GaussianProcessRegressor": Known(
+        Leak("high", _ROWS, fix=_NO_REGRESSOR)
     ),
+    "DecisionTreeClassifier ExtraTreeClassifier ExtraTreesClassifier RandomForestClassifier GradientBoostingClassifier "
+    "HistGradientBoostingClassifier": Known(Leak("high", _TREES, fix=_NO_CLASSIFIER)),
+    "DecisionTreeRegressor ExtraTreeRegressor ExtraTreesRegressor RandomForestRegressor GradientBoostingRegressor "
+    "HistGradientBoostingRegressor IsotonicRegression": Known(Leak("high", _TREES, fix=_NO_REGRESSOR)),
     "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
-    "MLPClassifier MLPRegressor": Known(Leak("high", _MODEL, fix=_NO_MODEL)),
-    "DummyClassifier DummyRegressor": Known(
+    "MLPClassifier": Known(Leak("high", _MODEL, fix=_NO_CLASSIFIER)),
+    "MLPRegressor": Known(Leak("high", _MODEL, fix=_NO_REGRESSOR)),
+    "DummyClassifier": Known(
+        Leak("high", "shares of labels", "GaussianMechanism", "GaussianMechanism(query='histogram') of the labels.")
+    ),
+    "DummyRegressor": Known(
         Leak(
             "high",
-            "shares of labels, or a mean or quantile of the targets",
+            "a mean or quantile of the targets",
             "GaussianMechanism",
-            "GaussianMechanism(query='histogram') or (query='mean').",
+            "GaussianMechanism(query='mean') or ExponentialMechanism(...) of the targets.",
         )
     ),
     # --- estimators around estimators ---
-    "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor StackingClassifier StackingRegressor "
-    "VotingClassifier VotingRegressor ClassifierChain RegressorChain MultiOutputClassifier MultiOutputRegressor "
+    "AdaBoostClassifier BaggingClassifier StackingClassifier VotingClassifier ClassifierChain MultiOutputClassifier "
     "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Known(
-        Leak("high", "every model inside", fix="one of ppdp.mechanisms, which learns several classes by itself.")
+        Leak("high", _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}")
+    ),
+    "AdaBoostRegressor BaggingRegressor StackingRegressor VotingRegressor RegressorChain MultiOutputRegressor": Known(
+        Leak("high", _INSIDE, fix=f"{_FIRST} Such as {_NO_REGRESSOR}")
     ),
     "CalibratedClassifierCV TunedThresholdClassifierCV": Known(
         Leak("high", "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities.")
@@ -313,7 +333,8 @@ _CLASSES: dict[str, Known] = {
             "high",
             "which candidate won, and its scores: both are read off the rows",
             "PrivateSearchCV",
-            "ppdp.PrivateSearchCV, which charges the search.",
+            "ppdp.PrivateSearchCV(Pipeline.from_sklearn(its estimator, ...), param_grid) charges the search; "
+            "in place of C it takes alpha, which is 1/C.",
         )
     ),
 }

@@ -18,6 +18,7 @@ from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Categorical, labels_only
 from ppdp.transformers.columns.maps import PublicMap
+from ppdp.transformers.columns.unlisted import Unlisted
 
 STAGES = ("imputer", "scaler", "components", "projection")
 """Roles of stages that see the rows or draw a map of all columns."""
@@ -49,19 +50,20 @@ def public_map(steps: list[Step], columns: Any, facts: Facts) -> tuple[PublicMap
     maps: list[PublicMap] = []
     waiting: Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
     for step in steps:
-        made = _maker(step)(step, facts, columns)
+        with step.reading():
+            made = _maker(step)(step, facts, columns)
         if made is None or (isinstance(made, Constant) and waiting is not None):  # the first one leaves no gap
             continue
         if isinstance(made, Constant):
             waiting = made
             continue
-        if isinstance(made, Categorical) and _has_labels(made):
+        if isinstance(made, Unlisted) or _has_labels(made):
             if maps:
                 step.refuse(
                     "its categories are text, and what stands before it makes numbers.",
                     "put it first, or declare its categories as numbers.",
                 )
-            made = made if waiting is None else replace(made, gap=waiting.label(made), expects=True)
+            made = made if waiting is None else _with_gaps(made, waiting)
         elif waiting is not None:
             maps.append(waiting.of_numbers())
         waiting = None
@@ -69,9 +71,18 @@ def public_map(steps: list[Step], columns: Any, facts: Facts) -> tuple[PublicMap
     return tuple(maps if waiting is None else [*maps, waiting.of_numbers()])
 
 
-def _has_labels(encoder: Categorical) -> bool:
-    """Whether some of its categories are text."""
-    return any(isinstance(label, str) for one in encoder.categories for label in labels_only(one))
+def _has_labels(made: PublicMap) -> bool:
+    """Whether it has categories of which some are text."""
+    lists = made.categories if isinstance(made, Categorical) else ()
+    return any(isinstance(label, str) for one in lists for label in labels_only(one))
+
+
+def _with_gaps(made: PublicMap, constant: Constant) -> PublicMap:
+    """An encoder behind what puts a constant for gaps, which is one of its categories."""
+    if isinstance(made, Unlisted):
+        return replace(made, missing=constant.named())
+    assert isinstance(made, Categorical)
+    return replace(made, gap=constant.label(made), expects=True)
 
 
 def twin_of(step: Step, facts: Facts, *, last: bool) -> Any:
@@ -82,7 +93,8 @@ def twin_of(step: Step, facts: Facts, *, last: bool) -> Any:
     if role == "model" and not last:
         step.refuse("a model must be the last step.", "move it to the end.")
     if role in (*STAGES, "model"):
-        twin = _maker(step)(step, facts)
+        with step.reading():
+            twin = _maker(step)(step, facts)
         if role == "model":
             _check_answers(step, twin, facts)
         return twin
@@ -107,6 +119,8 @@ def _check_answers(step: Step, twin: Any, facts: Facts) -> None:
 
 def refuse_unknown(step: Step) -> NoReturn:
     """Say that the class has no twin, what it would leak, and what to do."""
+    with step.reading():
+        inside = [one for one in step.given().values() if hasattr(one, "get_params")]
     leak, kind = leak_of(step.estimator), type(step.estimator).__name__
     if root_of(step.estimator) == "ppdp":
         fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
@@ -117,7 +131,6 @@ def refuse_unknown(step: Step) -> NoReturn:
             stage=step.name,
             fix="use it as it is: pipe.fit(X, y)." if hasattr(step.estimator, "plan") else fix,
         )
-    inside = [one for one in step.estimator.get_params().values() if hasattr(one, "get_params")]
     leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
     if not leaks and inside:
         leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."

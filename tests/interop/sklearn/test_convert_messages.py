@@ -111,7 +111,6 @@ SLIPS = {
     "categories that are needed": ({"categories": {"wards": ["north"], "sex": ["F"]}}, "did you mean 'ward'?"),
     "categories of nothing": ({"categories": {**WARDS, 17: ["north"]}}, "leave it out"),
     "ranges": ({"ranges": {**RANGES, "bmj": (0, 1)}}, "did you mean 'bmi'?"),
-    "a range of nothing": ({"ranges": {**RANGES, "unlike": (0, 1)}}, "leave it out"),
     "a range of labels": ({"ranges": {**RANGES, "sex": (0, 1)}}, "leave it out of ranges"),
     "functions": ({"functions": {"functiontransformer": (0, 1)}}, "leave it out"),
 }
@@ -126,6 +125,17 @@ class TestSlips:
         with pytest.raises((InvalidParameter, MissingBound)) as refused:
             convert(columns(), MODEL, **declared)
         assert fix in str(refused.value)
+
+    def test_facts_of_columns_that_no_step_takes_are_said_to_be_unused(self):
+        ranges = {**RANGES, "unlike": (0, 1), "height": "private"}
+        pipe = convert(columns(), MODEL, ranges=ranges, categories={**WARDS, "country": ["A", "B"]})
+        assert pipe.conversion.unused == ("ranges of 'unlike'", "ranges of 'height'", "categories of 'country'")
+        assert set(pipe.steps[0][1].ranges) == set(RANGES)
+
+    def test_names_that_differ_in_a_number_are_no_slips(self):
+        parts = ColumnTransformer([("hot", OneHotEncoder(), ["q1"])])
+        pipe = Pipeline.from_sklearn(parts, categories={"q1": [0, 1], "q2": [0, 1]})
+        assert pipe.conversion.unused == ("categories of 'q2'",)
 
     def test_an_encoder_with_categories_of_its_own_asks_for_none(self):
         own = OneHotEncoder(categories=list(WARDS.values()))

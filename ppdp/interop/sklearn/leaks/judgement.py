@@ -89,7 +89,10 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
     if root == "ppdp":
         leak = _leak_of_own(kind.__name__, given, covered)
     elif root == "sklearn" and kind.__name__ in TABLE:
-        leak = TABLE[kind.__name__].leak_with(given)
+        try:
+            leak = TABLE[kind.__name__].leak_with(given)
+        except Exception:  # a parameter of a type that scikit-learn does not take
+            return UNKNOWN
     else:
         return _STRANGERS if covered and _is_stage(estimator) else UNKNOWN
     if leak.severity == "high":
