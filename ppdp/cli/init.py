@@ -66,8 +66,8 @@ def init(options: Namespace) -> int:
 
 def _study(path: Path, declared: Any, label: str | None, kind: Any, delta: float) -> str:
     """The whole file."""
+    from ppdp.data.column_types import kind_of
     from ppdp.transformers.columns.declaration import in_toml
-    from ppdp.transformers.columns.readings import kind_of
 
     why = (
         "" if delta == USUAL else "  # below 1/n; where the number of rows is private, choose it by another public rule"

@@ -6,12 +6,9 @@ Every cell is read as text by itself. While a fit lasts, a column holds codes of
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import partial, reduce
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,96 +16,27 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.queries import counting_step
 from ppdp.core.formula import sane
-from ppdp.data.frames import is_gap, objects
+from ppdp.data.cells import LONGEST, category_texts, text_of
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.privacy.noise.sampler import Noise
 
-LONGEST = 60  # bytes of UTF-8: a longer text is one of the others
 _PACKED = 6  # bytes in a number that leaves
 NUMBERS = 1 + LONGEST // _PACKED  # for each category: its noisy weight and its text
 OTHER, MISSING = -1.0, -2.0  # codes of what is no category
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
-_DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
-_OF_TEXT = ("string", "large_string", "string_view")  # Arrow's types
-_LOGICAL = {"true": "True", "false": "False"}
 
 Places = NDArray[np.intp]
 Texts = Mapping[int, tuple[str, ...]]
 """Texts by the position of their column; the code of a text is its place."""
 
 
-def text_of(cell: Any) -> str | None:
-    """A cell as text; empty for what cannot be a category, None for a missing value.
-
-    Readers make numbers or truth values of a column or leave it text, by what its cells hold, so that one odd cell
-    would change all texts. Hence 7, 7.0, "7", "07", "7.00" and b"7" are one category, True and "TRUE" another, and a
-    number that is not the same for all readers (from 2^53 on, infinite, or of more than 12 digits) is none. Nothing
-    else is done to a text: case, blanks and the ways to write an accent tell categories apart.
-    """
-    try:
-        if is_gap(cell) or (isinstance(cell, (str, bytes)) and len(cell) == 0):
-            return None
-        if isinstance(cell, bytes):
-            cell = cell.decode()
-        if isinstance(cell, str):
-            text = str.__str__(cell)
-            bare = text.strip()
-            if _NUMBER.fullmatch(bare):
-                text = _number(float(bare))
-            elif _ENDLESS.fullmatch(bare):
-                text = ""
-            text = _LOGICAL.get(bare.lower(), text)
-        elif isinstance(cell, (bool, np.bool_)):
-            text = str(bool(cell))
-        elif isinstance(cell, Decimal) and cell.is_nan():
-            return None
-        elif isinstance(cell, (Real, Decimal)):
-            text = _number(float(cell))
-        else:
-            return ""
-        return text if text.isprintable() and len(text.encode()) <= LONGEST else ""
-    except Exception:  # a number beyond float64, half a character, a cell of a class of the user's own
-        return ""
-
-
-def has_one_spelling(text: str) -> bool:
-    """Whether no other text is this category."""
-    return _NUMBER.fullmatch(text) is None and text not in _LOGICAL.values()
-
-
-def _number(number: float) -> str:
-    """A number as text, empty where readers might differ in it."""
-    if not abs(number) < 2.0**53:
-        return ""
-    if number.is_integer():
-        return str(int(number))
-    text = f"{number:.{_DIGITS}g}"
-    return text if abs(float(text) - number) <= _ULPS * math.ulp(number) else ""
-
-
 def texts_of(column: Any, reserved: Mapping[str, float]) -> tuple[Places, list[str | float]]:
-    """Texts of cells, or the codes of what is no category, as texts that are ``reserved`` are; and each cell's place.
-
-    A column that Arrow holds tells which of its texts are equal, so that each of them is read once.
-    """
+    """Place of each cell, and the texts there, or codes of what is no category, as texts that are ``reserved`` are."""
     known: dict[str | None, float] = {None: MISSING, "": OTHER}
     known.update(reserved)
-    if _arrow_holds(column):
-        places, different = column.factorize()
-        read = [*objects(different), None]  # what is missing has the place -1
-    else:
-        read, places = [*objects(column)], np.arange(len(column))
-    return places, [known.get(text, text or OTHER) for text in map(text_of, read)]
-
-
-def _arrow_holds(column: Any) -> bool:
-    """Whether a column is text in Arrow; where Python holds it, pandas takes some different texts for equal."""
-    kind = getattr(column, "dtype", None)
-    stored = getattr(kind, "pyarrow_dtype", None)
-    return getattr(kind, "storage", "") == "pyarrow" if stored is None else str(stored) in _OF_TEXT
+    places, read = category_texts(column)
+    return places, [known.get(text, text) for text in read.values]
 
 
 def distinct(texts: Sequence[str | float]) -> tuple[str, ...]:

@@ -6,8 +6,6 @@ them raises nothing, for the error would quote it.
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
@@ -16,19 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-Array = NDArray[np.float64]
+from ppdp.data.cells import numbers, objects
 
-_PLAIN = {float, int, bool, type(None), np.bool_, np.float16, np.float32, np.float64}
-_PLAIN |= {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
-_NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray)  # float() reads some of them
-_GAPS = ("NAType", "NaTType", "MaskedConstant")
-_NOT_DECODED = b""  # no number and no label
+Array = NDArray[np.float64]
 
 
 def readable(X: Any) -> Any:
     """The same table in a form that scikit-learn reads with column names and gaps in every supported version."""
     if isinstance(X, np.ma.MaskedArray):
-        return numbers(X)[0] if X.dtype.kind in "biuf" else objects(X)
+        return numbers(X).values if X.dtype.kind in "biuf" else objects(X)
     if type(X).__module__.startswith(("pyarrow", "polars")) and hasattr(X, "to_pandas"):
         return X.to_pandas()
     return X
@@ -150,80 +144,19 @@ def cells(y: Any) -> NDArray[Any]:
     return np.asarray(y).ravel()
 
 
-def objects(values: Any) -> NDArray[np.object_]:
-    """A column or an array as new objects; None where a masked array hides something."""
-    if isinstance(values, np.ma.MaskedArray):
-        found = np.ma.getdata(values).astype(object)
-        found[np.ma.getmaskarray(values)] = None
-        return found
-    try:
-        return np.array(values, dtype=object)
-    except Exception:  # Arrow's text need not be UTF-8
-        held = getattr(values, "array", values)
-        return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))
-
-
-def _decoded(held: Any, position: int) -> Any:
-    try:
-        return held[position]
-    except Exception:
-        return _NOT_DECODED
-
-
 def matrix(X: Any) -> tuple[Array, list[str]]:
-    """An opened table as float64 with NaN for gaps, and which columns hold something else than numbers.
+    """An opened table as float64, and which columns hold something else than numbers.
 
-    What is no number is NaN as well. Of an array, whose columns have no names, ``[""]`` stands for all of them.
+    A missing value is NaN, and what is no number is infinity. Of an array, whose columns have no names, ``[""]`` stands
+    for all of them.
     """
     if issparse(X):
         return X.astype(np.float64), []
     if not hasattr(X, "columns"):
-        values, proper = numbers(X)
-        return values, [] if proper else [""]
+        values, improper = numbers(X)
+        return values, [""] if improper.any() else []
     if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
         return X.to_numpy(dtype=np.float64), []
-    found = [numbers(X.iloc[:, i]) for i in range(X.shape[1])]
-    improper = [str(name) for name, (_, proper) in zip(X.columns, found) if not proper]
-    return np.column_stack([values for values, _ in found]), improper
-
-
-def numbers(values: Any) -> tuple[Array, bool]:
-    """Every cell of a column or an array as float64, NaN for gaps and for what is no number; and whether none is that.
-
-    A cell is read by itself: what it becomes does not depend on the others.
-    """
-    kind = values.dtype
-    if kind.kind not in "biuf":
-        return _read(objects(values))
-    if not isinstance(kind, np.dtype):  # pandas' own numbers and truth values, with gaps
-        return values.to_numpy(dtype=np.float64, na_value=np.nan), True
-    if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values).astype(np.float64)), True
-    return np.asarray(values, dtype=np.float64), True
-
-
-def _read(found: NDArray[np.object_]) -> tuple[Array, bool]:
-    try:
-        if set(map(type, found.flat)) <= _PLAIN:
-            return found.astype(np.float64), True
-    except Exception:  # an integer beyond float64, a type that cannot be hashed
-        pass
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a cell's own conversion may warn, and quote it
-        values, proper = np.frompyfunc(_number, 1, 2)(found)
-    return np.asarray(values, dtype=np.float64), bool(np.all(proper))
-
-
-def _number(cell: Any) -> tuple[float, bool]:
-    """A cell as a number, NaN if it is a gap or no number, and whether it is one of both."""
-    try:
-        if is_gap(cell):
-            return math.nan, True
-        return (math.nan, False) if isinstance(cell, _NO_NUMBERS) else (float(cell), True)
-    except Exception:  # a cell's own conversion may raise anything
-        return math.nan, False
-
-
-def is_gap(cell: Any) -> bool:
-    """Whether it is None, NaN, or what pandas and NumPy have for them."""
-    return cell is None or type(cell).__name__ in _GAPS or (isinstance(cell, (float, np.floating)) and math.isnan(cell))
+    read = [numbers(X.iloc[:, i]) for i in range(X.shape[1])]
+    refused = [str(name) for name, cells_read in zip(X.columns, read) if cells_read.improper.any()]
+    return np.column_stack([cells_read.values for cells_read in read]), refused

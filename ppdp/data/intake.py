@@ -17,8 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.core.domain import Domain
+from ppdp.data.cells import numbers
+from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
-from ppdp.data.frames import cells, column, matrix, numbers, opened
+from ppdp.data.frames import cells, column, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
@@ -47,6 +49,8 @@ def table_of(X: Any) -> Any:
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
     if isinstance(X, Delivered):
         return X
+    if issparse(X) and X.dtype.kind not in "biufc":
+        raise InvalidInput("X is a sparse array of objects.", fix="X.astype(float).")
     try:
         return opened(X)
     except Exception:  # of a container that does not keep to its own form
@@ -77,7 +81,7 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
 
 
 def read_values(X: Any, invalid: str) -> Array:
-    """Cells as float64, NaN for gaps; what is no number is an error ("error") or a gap as well ("repair")."""
+    """Cells as float64, NaN for gaps; what is no number is an error ("error") or infinite ("repair")."""
     values, improper = matrix(X)
     if improper and invalid == "error":
         _refuse_cells(improper)
@@ -172,7 +176,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
         kind, filler = y.dtype, _filler(y.shape, hides_number=hides_number)
     except Exception:  # of a container that does not keep to its own form
         kind, filler = None, np.empty(0)
-    if kind is None or issparse(y):
+    if kind is None or kind.kind == "V" or issparse(y):
         raise InvalidInput("y must be a column of labels.")
     if kind.kind == "c":
         raise InvalidInput("Complex data not supported: y must hold labels or real numbers.")
@@ -193,13 +197,16 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     """Labels found in y: private, so the certificate becomes conditional."""
     message, y = None, cells(y)
     try:
-        y = np.asarray(y.tolist()) if y.dtype == object else y
+        if y.dtype == object:
+            if len({isinstance(label, str) for label in y}) > 1:  # NumPy would make text of the others
+                raise TypeError
+            y = np.asarray(y.tolist())
         classes = np.unique(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             message = "Input y contains NaN or infinity."
         else:
             check_classification_targets(y)
-    except (ValueError, TypeError):
+    except Exception:  # a cell's own code may raise anything
         message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:
         raise InvalidInput(message)
@@ -236,52 +243,42 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
     return np.ascontiguousarray(clip_norms(X, domain.row_norm))
 
 
-_WIDEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
+def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
+    """Codes of the labels of a column; NaN for a label that is missing or none of the public classes.
 
-
-def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> Array:
-    """Codes of the labels; any other label is an error, which does not say it, or counts as the first class.
-
-    Text where numbers are declared, and numbers where text is, is an error in any case.
+    A column whose type says that it holds text is refused where numbers are declared, and the other way about.
     """
-    codes = _codes(y, classes)
-    unknown = np.isnan(codes)
-    if unknown.any():
-        if invalid == "error":
-            raise InvalidValue(
-                "a label is not one of the declared classes, or is missing.",
-                fix="declare all classes; where labels are missing, make a class of them, y.fillna('none')."
-                " invalid='repair' takes any other label as the first class.",
-            )
-        codes[unknown] = 0.0
-    return codes
-
-
-def _codes(y: Any, classes: tuple[Any, ...]) -> Array:
-    """Codes of the labels of a column; NaN for any other one."""
-    kind = _WIDEST.get(y.dtype.kind)
-    if kind is not None and not isinstance(y.dtype, np.dtype):  # numbers of pandas or Arrow, with gaps
-        codes = encode_labels(y.to_numpy(kind, na_value=kind(0)), classes)
-        codes[np.asarray(y.isna())] = np.nan
-        return codes
-    y = cells(y)
-    text = {isinstance(label, str) for label in classes}
-    if len(text) == 1 and y.dtype.kind != "O" and (y.dtype.kind in "US") not in text:
-        wanted = "text" if True in text else "numbers"
+    text, kind = {isinstance(label, str) for label in classes}, kind_of(type_of_values(y.dtype))
+    typed = isinstance(y.dtype, np.dtype) and kind != "unknown"
+    unlike = {True: typed and kind != "text", False: kind == "text" or (typed and kind == "none")}
+    if len(text) == 1 and unlike[True in text]:
         raise InvalidInput(
-            f"y must hold {wanted}, as the declared classes do.", fix="convert y, or declare its classes."
+            f"y must hold {'text' if True in text else 'numbers'}, as the declared classes do.",
+            fix="convert y, or declare its classes.",
         )
-    return encode_labels(y, classes)
+    return encode_labels(y.ravel() if isinstance(y, np.ndarray) else y, classes)
 
 
-def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str) -> Array:
+def repaired_labels(y: Any, classes: tuple[Any, ...], invalid: str) -> Array:
+    """Codes of the labels; any other label is an error, which does not say it, or counts as the first class."""
+    codes = read_labels(y, classes)
+    unknown = np.isnan(codes)
+    if unknown.any() and invalid == "error":
+        raise InvalidValue(
+            "a label is not one of the declared classes, or is missing.",
+            fix="declare all classes; where labels are missing, make a class of them, y.fillna('none')."
+            " invalid='repair' takes any other label as the first class.",
+        )
+    return np.where(unknown, 0.0, codes)
+
+
+def repaired_targets(y: Any, y_range: tuple[float, float], invalid: str) -> Array:
     """Targets clipped to their public range, as :func:`ppdp.data.rows.encode_targets` has them.
 
     NaN and infinity are an error, which does not say where, or count as the centre of the range.
     """
-    targets, proper = numbers(y)
-    targets = targets.ravel()
-    if invalid == "error" and not proper:
+    targets, improper = (part.ravel() for part in numbers(y))
+    if invalid == "error" and improper.any():
         raise InvalidInput("y must hold numbers, to learn a regression.")
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():
@@ -318,7 +315,7 @@ class Reader:
     def __call__(self, table: Any, labels: Any = None) -> Rows:
         """Rows of an opened table."""
         table, texts = (table, None) if self.coded is None else self.coded(table)
-        values = read_values(table, self.invalid)
+        values = read_values(table, self.invalid)  # infinite where a cell is improper
         X = repaired_values(values, self.domain, gaps=self.gaps, invalid=self.invalid)
         if labels is None:
             y = None

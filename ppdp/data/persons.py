@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.adjacency import Adjacency
+from ppdp.data.cells import identifiers
+from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
-from ppdp.data.frames import cells, column
+from ppdp.data.frames import column
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue
 
 NOBODY = -1  # code of a row without an id
@@ -40,13 +41,20 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
         kind, sized, matched = None, False, False
     if not sized:
         raise InvalidInput("groups must be a column of ids.", fix="one id for every row of X.")
-    if getattr(kind, "kind", "O") not in "iuOUS":
+    if not _may_be_ids(type_of_values(kind)):
         raise InvalidInput(
             "groups must hold whole numbers or text: other numbers are rounded, and two persons would be one.",
             fix="ids.astype('Int64'), or text.",
         )
     if not matched:
         raise InvalidInput("groups must have one id for every row of X.", fix="ids of the same rows.")
+
+
+def _may_be_ids(dtype: Any) -> bool:
+    """Whether a column of this type may hold whole numbers or text; the type is public."""
+    as_bytes = ("decimal", "binary", "large_binary", "fixed_size_binary", "extension<arrow.uuid")
+    whole = getattr(dtype, "kind", "O") in "iuUS"
+    return whole or kind_of(dtype) in ("text", "unknown") or str(dtype).startswith(as_bytes)
 
 
 def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
@@ -77,28 +85,13 @@ def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
 
 
 def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes of ids among the different ones, which come with them; the last of these for what is no id.
-
-    Readers make numbers of some ids of a column and text of others, so both are text here: 7, "7" and " 7" are one id.
-    Two persons who become one are protected together; one who became two would not be.
-    """
+    """Codes of ids among the different ones, which come with them; the last of these for what is no id."""
     import pandas as pd
 
-    ids = cells(values)
-    if ids.dtype.kind in "iu":
-        return pd.factorize(ids)
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu" and not isinstance(values, np.ma.MaskedArray):
+        return pd.factorize(np.asarray(values))
     # pandas' table of texts takes some different ones for equal, and which ones depends on other rows.
-    known: dict[str | None, int] = {None: NOBODY}
-    texts = map(_as_text, ids.astype(object))
-    codes = np.fromiter((known.setdefault(text, len(known) - 1) for text in texts), np.intp, len(ids))
-    return codes, np.array([*known][1:], dtype=object)
-
-
-def _as_text(cell: Any) -> str | None:
-    """A whole number or text as text, None for what is neither, or blank."""
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "backslashreplace")
-    if isinstance(cell, str):
-        return cell.strip() or None
-    whole = isinstance(cell, Integral) and not isinstance(cell, (bool, np.bool_))
-    return str(int(cell)) if whole else None
+    places: dict[str | None, int] = {None: NOBODY}
+    ids = identifiers(values).values
+    codes = np.fromiter((places.setdefault(text, len(places) - 1) for text in ids), np.intp, len(ids))
+    return codes, np.array([*places][1:], dtype=object)

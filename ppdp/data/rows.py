@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ppdp.core.domain import Domain
+from ppdp.data.cells import codes
 from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidValue
@@ -144,23 +143,8 @@ class Rows:
 
 def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
     """Position of every label among the public classes; NaN for any other label."""
-    y = np.asarray(y)
-    if y.dtype == object:
-        code_of = {label: float(code) for code, label in enumerate(classes)}
-
-        def code(label: Any) -> float:
-            try:
-                # a duration of NumPy equals the number of its units
-                return math.nan if isinstance(label, (np.datetime64, np.timedelta64)) else code_of.get(label, math.nan)
-            except Exception:  # whatever a cell holds, it is no label
-                return math.nan
-
-        return np.frompyfunc(code, 1, 1)(y).astype(np.float64)
-    codes = np.full(y.shape, np.nan)
-    for position, label in enumerate(classes):
-        with suppress(OverflowError):  # a number that no label of this type can be
-            codes[np.asarray(y == label, dtype=bool)] = position
-    return codes
+    read = codes(y if hasattr(y, "dtype") else np.asarray(y), classes)
+    return np.where(read.improper, np.nan, read.values)
 
 
 def encode_targets(y: Array, y_range: tuple[float, float]) -> Array:

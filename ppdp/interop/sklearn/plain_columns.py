@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ppdp.data.categories import has_one_spelling
+from ppdp.data.cells import has_one_spelling
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import fitted

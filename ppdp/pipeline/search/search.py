@@ -20,7 +20,7 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.issuing import standing
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import discreet, outside
+from ppdp.core.boundary import at_step, discreet, outside
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
@@ -238,7 +238,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         charged = self._charge(plan)
         status = "failed"
         try:
-            with paid_for():
+            with paid_for(), at_step("search"):
                 model = self._run(candidates, plan, setting, table, cells(labels), noise)
             status = "released"
         except PrivacyRefusal:

@@ -19,7 +19,8 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
 from ppdp.data.categories import Texts, among
-from ppdp.data.frames import named, objects, opened
+from ppdp.data.cells import objects
+from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter

@@ -11,11 +11,12 @@ import numpy as np
 
 from ppdp.core.checks import choice, pair, shown
 from ppdp.core.declared import PRIVATE
+from ppdp.data.cells import seconds_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
 from ppdp.transformers.columns.encoder import Encoder, by_column
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, Scaled
-from ppdp.transformers.columns.readings import SECONDS, Dates, Reading, seconds_of
+from ppdp.transformers.columns.readings import SECONDS, Dates, Reading
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 

@@ -14,6 +14,8 @@ from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import integer, labels, pair, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
+from ppdp.data.cells import seconds_of
+from ppdp.data.column_types import described, kind_of
 from ppdp.data.frames import named, opened
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
@@ -21,7 +23,7 @@ from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.make import make_column_map
 from ppdp.transformers.columns.maps import AnySize, PublicMap
-from ppdp.transformers.columns.readings import described, is_date, kind_of, seconds_of
+from ppdp.transformers.columns.readings import is_date
 from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
 
 BLANK, DROP = "?", "drop"

@@ -1,4 +1,4 @@
-"""Cells that are no numbers become numbers, each by itself and by a public rule.
+"""What the columns of encoders hold, and the numbers that their cells become: each cell by itself and by a public rule.
 
 The type of a column is public: one that cannot hold what is declared is refused by its type, before any cell is looked
 at. A gap is NaN; a cell that is none of the things that its column may hold is infinity, an invalid value.
@@ -7,16 +7,16 @@ at. A gap is NaN; a cell that is none of the things that its column may hold is 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
-from ppdp.data.frames import is_gap, numbers, objects
-from ppdp.data.rows import Array, encode_labels
+from ppdp.data.cells import codes, dates, numbers
+from ppdp.data.column_types import described, kind_of, type_of_values
+from ppdp.data.rows import Array
 from ppdp.exceptions import NonNumericData
 
 SECONDS = {
@@ -28,29 +28,6 @@ SECONDS = {
     "years": 365.2425 * 86_400.0,
 }
 """Units of time, of which a year is the mean one."""
-
-_START = datetime(1970, 1, 1)
-_FARTHEST = 1e12  # units from the epoch: further than any public range
-
-
-def kind_of(dtype: Any) -> str:
-    """What the type of a column says of its cells: "number", "boolean", "date", "text", "unknown" or "none" of these.
-
-    Examples
-    --------
-    >>> [kind_of(np.dtype(name)) for name in ("int8", "bool", "datetime64[s]", "O", "complex64")]
-    ['number', 'boolean', 'date', 'unknown', 'none']
-    """
-    name, kind = str(dtype).lower(), getattr(dtype, "kind", "O")
-    if kind == "b":
-        return "boolean"
-    if kind in "iuf" or name.startswith("decimal"):
-        return "number"
-    if name.startswith(("datetime", "timestamp", "date32", "date64")) or kind == "M":
-        return "date"
-    if name.startswith(("string", "str", "large_string", "category", "dictionary")) or kind == "U":
-        return "text"
-    return "unknown" if name == "object" else "none"
 
 
 @dataclass(frozen=True)
@@ -66,14 +43,13 @@ class Labels:
         """The column as numbers; its name is for errors."""
         if self.typed:
             self._check(column.dtype, name)
-        cells = objects(column)
-        codes = encode_labels(cells, self.labels)
-        gaps = np.frompyfunc(is_gap, 1, 1)(cells).astype(bool)
-        return np.where(gaps, math.nan if self.gap is None else self.gap, np.where(np.isnan(codes), self.other, codes))
+        read = codes(column, self.labels)
+        missing = math.nan if self.gap is None else self.gap
+        return np.where(np.isnan(read.values), missing, np.where(read.improper, self.other, read.values))
 
     def _check(self, dtype: Any, name: Any) -> None:
         """Refuse a type that can hold none of the labels: every cell would count as another one."""
-        own = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+        own = type_of_values(dtype)
         if kind_of(own) not in ("text", "unknown") and all(isinstance(label, str) for label in self.labels):
             raise NonNumericData(
                 f"the column {name!r} holds {described(own)}, and its declared categories are text.",
@@ -98,19 +74,9 @@ class Dates:
                 fix="dates, times with a date, text, or numbers of units since the epoch.",
             )
         if kind == "number":
-            return numbers(column)[0].ravel()
-        if kind == "date":
-            seconds = _seconds(column)
-        else:
-            seconds = np.frompyfunc(self._seconds_of, 1, 1)(objects(column)).astype(np.float64)
-        return np.asarray((seconds - self.epoch) / SECONDS[self.unit])
-
-    def _seconds_of(self, cell: Any) -> float:
-        if is_gap(cell):
-            return math.nan
-        if isinstance(cell, (int, float, np.integer, np.floating)) and not isinstance(cell, bool):
-            return self.epoch + float(min(max(cell, -_FARTHEST), _FARTHEST)) * SECONDS[self.unit]
-        return seconds_of(cell, self.format)
+            return numbers(column).values.ravel()
+        read = dates(column, unit=SECONDS[self.unit], epoch=self.epoch, form=self.format)
+        return np.asarray((read.values - self.epoch) / SECONDS[self.unit])
 
 
 @dataclass(frozen=True)
@@ -144,52 +110,6 @@ class AsText:
 
 
 Reading = Labels | Dates | AsText
-
-
-def described(dtype: Any) -> str:
-    """A type in a few letters: one of categories would list them, one of bytes tells how long the longest is."""
-    return re.sub(r"^([SUV])\d+$", r"\1", re.split(r"[\[<]", str(dtype).lstrip("<|>="))[0])
-
-
-def _seconds(column: Any) -> Array:
-    """Instants of a column of dates, in seconds since 1970; those with a zone in UTC."""
-    if hasattr(column, "dt"):
-        kind = column.dtype
-        if hasattr(kind, "pyarrow_dtype"):
-            import pyarrow as pa
-
-            column = pa.chunked_array(pa.array(column)).cast(pa.timestamp("us"), safe=False).to_numpy()
-        else:
-            column = (column if isinstance(kind, np.dtype) else column.dt.tz_convert(None)).to_numpy()
-    instants = np.asarray(column).astype("datetime64[us]")
-    return np.where(np.isnat(instants), np.nan, instants.astype(np.int64) / 1e6)
-
-
-def seconds_of(cell: Any, format: str | None = None) -> float:
-    """A date in seconds since 1970, NaN for a gap, infinity for what is no date; one with a zone is taken in UTC.
-
-    Examples
-    --------
-    >>> seconds_of("1970-01-02"), seconds_of("1970-01-01T01:00+01:00"), seconds_of("2.1.1970", "%d.%m.%Y")
-    (86400.0, 0.0, 86400.0)
-    >>> seconds_of("yesterday"), seconds_of(1995), seconds_of(None)
-    (inf, inf, nan)
-    """
-    try:
-        if is_gap(cell):
-            return math.nan
-        if isinstance(cell, np.datetime64):
-            cell = cell.astype("datetime64[us]").item()
-        if isinstance(cell, str):
-            cell = datetime.fromisoformat(cell.strip()) if format is None else datetime.strptime(cell.strip(), format)
-        elif isinstance(cell, date) and not isinstance(cell, datetime):
-            cell = datetime.combine(cell, time())
-        if not isinstance(cell, datetime):
-            return math.inf
-        naive = cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
-        return float((naive - _START).total_seconds())
-    except Exception:  # whatever a cell holds, it is no date
-        return math.inf
 
 
 def is_date(value: Any) -> bool:

@@ -1,0 +1,408 @@
+"""The reader of all cells: features, labels, targets, dates, categories and ids, in whatever container they stand.
+
+A cell is what its column may hold, or missing, or *improper*: neither. What it becomes depends on it and on public
+facts alone (the type of its column, declared labels), never on another cell: no type is inferred from the cells of a
+column. Whatever a cell does when it is read (raise, recurse, warn, return nonsense), it is improper then, and nothing
+else happens: an error would tell of it, and quote it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.data.column_types import kind_of
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_PLAIN = {float, int, bool, type(None), np.bool_, np.float16, np.float32, np.float64}
+_PLAIN |= {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+_NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray)  # float() reads some of them
+_GAPS = ("NAType", "NaTType", "MaskedConstant")
+_UNDECODED = object()  # stands for a cell that its container cannot hand out
+_WIDEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
+
+LONGEST = 60  # bytes of UTF-8: a longer text is no category
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
+_DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
+_LOGICAL = {"true": "True", "false": "False"}
+
+_START = datetime(1970, 1, 1)
+_FARTHEST = 1e12  # units from the epoch: further than any public range
+_SECONDS = {"Y": 366 * 86_400, "M": 31 * 86_400, "W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 1e-3}
+_LAST = 9.2e12  # seconds between 1970 and what 64 bits of microseconds can hold, a little less
+_SHORT = 2_000  # bits of a whole number that Python writes at any setting
+_LONGEST_ID = 10_000  # digits of a whole Decimal, which may have any number of them
+
+
+class Cells(NamedTuple):
+    """Cells that were read.
+
+    Attributes
+    ----------
+    values : ndarray
+        Numbers, NaN where a cell is missing and infinity where it is improper; or text, None for both.
+    improper : ndarray of bool
+        Where a cell is neither readable nor missing. An infinite number can be read, and is outside of every range.
+    """
+
+    values: NDArray[Any]
+    improper: Mask
+
+
+# Columns
+
+
+def objects(values: Any) -> NDArray[np.object_]:
+    """A column or an array as new objects; None where a masked array hides something."""
+    if isinstance(values, np.ma.MaskedArray):
+        held = objects(np.ma.getdata(values))
+        held[np.ma.getmaskarray(values)] = None
+        return held
+    kind = getattr(values, "dtype", None)
+    with suppress(Exception):  # Arrow's text need not be UTF-8
+        if getattr(kind, "kind", "O") not in "mM" and not str(kind).startswith("extension<"):
+            return np.array(values, dtype=object)
+    held = getattr(values, "array", values)  # NumPy would make numbers of dates, and bytes of UUIDs
+    return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))
+
+
+def _decoded(held: Any, position: int) -> Any:
+    try:
+        return held[position]
+    except Exception:
+        return _UNDECODED
+
+
+def numbers(values: Any) -> Cells:
+    """Every cell of a column or an array as float64."""
+    kind = values.dtype
+    if kind.kind not in "biuf":
+        return _numbers_of(objects(values))
+    if not isinstance(kind, np.dtype):  # pandas' own numbers and truth values, with gaps
+        read = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif isinstance(values, np.ma.MaskedArray):
+        read = np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values).astype(np.float64))
+    else:
+        read = np.asarray(values, dtype=np.float64)
+    return Cells(read, _none(read.shape))
+
+
+def _numbers_of(cells: NDArray[np.object_]) -> Cells:
+    with suppress(Exception):  # an integer beyond float64, a type that cannot be hashed
+        if set(map(type, cells.flat)) <= _PLAIN:
+            return Cells(cells.astype(np.float64), _none(cells.shape))
+    return _each(_number, cells)
+
+
+def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | None = None) -> Cells:
+    """Every cell of a column as seconds since 1970; a date with a zone in UTC.
+
+    Parameters
+    ----------
+    column : array or column of pandas
+        Dates, or objects. A number among these is so many units since the epoch.
+    unit, epoch : float
+        In seconds.
+    form : str, optional
+        Of text, as for ``datetime.strptime``; ISO 8601 without.
+    """
+    if kind_of(column.dtype) == "date":
+        return _seconds_of_instants(column)
+
+    def seconds(cell: Any) -> float:
+        cell = plain(cell)
+        if type(cell) not in (int, float):
+            return _seconds(cell, form)
+        if math.isinf(cell):
+            raise _Improper
+        return epoch + float(min(max(cell, -_FARTHEST), _FARTHEST)) * unit
+
+    return _each(seconds, objects(column))
+
+
+def codes(column: Any, labels: Sequence[Any]) -> Cells:
+    """Position of every cell of a column among public labels."""
+    kind = _WIDEST.get(column.dtype.kind, np.str_)
+    if isinstance(column, np.ma.MaskedArray) or column.dtype.kind not in "biufU":
+        return _looked_up(column, labels)
+    if isinstance(column.dtype, np.dtype):
+        typed = np.asarray(column)
+        missing = np.isnan(typed) if typed.dtype.kind == "f" else _none(typed.shape)
+    else:  # numbers of pandas or Arrow, with gaps
+        typed, missing = column.to_numpy(kind, na_value=kind(0)), np.asarray(column.isna())
+    values = np.full(typed.shape, np.inf)
+    for position, label in enumerate(labels):
+        with suppress(OverflowError):  # a number that no label of this type can be
+            values[np.asarray(typed == label, dtype=bool)] = position
+    values[missing] = np.nan
+    return Cells(values, np.isinf(values))
+
+
+def _looked_up(column: Any, labels: Sequence[Any]) -> Cells:
+    code_of = {plain(label): float(code) for code, label in enumerate(labels)}
+
+    def code(cell: Any) -> float:
+        if issubclass(type(cell), (np.datetime64, np.timedelta64)):  # a duration equals the number of its units
+            raise _Improper
+        return code_of[plain(cell)]
+
+    places, cells = _different(column)
+    read = _each(code, cells)
+    return Cells(read.values[places], read.improper[places])
+
+
+def category_texts(column: Any) -> tuple[NDArray[np.intp], Cells]:
+    """Cells of a column as texts of categories, of which some are one cell's only once; and the place of every cell.
+
+    See :func:`text_of`. None where a cell is missing, and the empty text where it is improper.
+    """
+    places, cells = _different(column)
+    return places, _each(_text, cells, missing=None, improper="")
+
+
+def identifiers(column: Any) -> Cells:
+    """Every cell of a column as the text of an id: a whole number, text, a UUID, an address or a date.
+
+    Readers make numbers of some ids of a column and text of others, so all are text here: 7, "7" and " 7" are one id.
+    Two persons who become one are protected together; one who became two would not be.
+    """
+    return _each(_id, objects(column).ravel(), missing=None, improper=None)
+
+
+# Single cells
+
+
+def is_gap(cell: Any) -> bool:
+    """Whether it is None, NaN, or what pandas and NumPy have for them."""
+    kind = type(cell)
+    if cell is None or kind.__name__ in _GAPS:
+        return True
+    if issubclass(kind, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(cell))
+    return issubclass(kind, (float, np.floating)) and math.isnan(cell)
+
+
+def plain(cell: Any) -> Any:
+    """A number, a truth value or text as Python's own, whatever its class makes of it; any other cell as it is."""
+    kind = type(cell)
+    if kind is str or kind is float or kind is int or kind is bool:
+        return cell
+    if issubclass(kind, (np.bool_, np.integer, np.floating)) and not issubclass(kind, np.timedelta64):
+        return np.generic.item(cell)
+    for own, read in _READ_AS.items():
+        if issubclass(kind, own):
+            return read(cell)
+    return cell
+
+
+_READ_AS: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: lambda cell: bytes.__getitem__(cell, slice(None)),
+}
+
+
+def text_of(cell: Any) -> str | None:
+    """A cell as text; empty for what cannot be a category, None for a missing value.
+
+    Readers make numbers or truth values of a column or leave it text, by what its cells hold, so that one odd cell
+    would change all texts. Hence 7, 7.0, "7", "07", "7.00" and b"7" are one category, True and "TRUE" another, and a
+    number that is not the same for all readers (from 2^53 on, infinite, or of more than 12 digits) is none. Nothing
+    else is done to a text: case, blanks and the ways to write an accent tell categories apart.
+    """
+    text, improper = _read(_text, None, None, cell)
+    return "" if improper else text
+
+
+def has_one_spelling(text: str) -> bool:
+    """Whether no other text is this category."""
+    return _NUMBER.fullmatch(text) is None and text not in _LOGICAL.values()
+
+
+def seconds_of(cell: Any, form: str | None = None) -> float:
+    """A date in seconds since 1970, NaN for a gap, infinity for what is no date; one with a zone is taken in UTC.
+
+    Examples
+    --------
+    >>> seconds_of("1970-01-02"), seconds_of("1970-01-01T01:00+01:00"), seconds_of("2.1.1970", "%d.%m.%Y")
+    (86400.0, 0.0, 86400.0)
+    >>> seconds_of("yesterday"), seconds_of(1995), seconds_of(None)
+    (inf, inf, nan)
+    """
+    return float(_read(lambda held: _seconds(plain(held), form), math.nan, math.inf, cell)[0])
+
+
+# The guard, and what stands in it
+
+
+class _Improper(Exception):
+    """A cell is none of what its column may hold."""
+
+
+def _read(read: Callable[[Any], Any], missing: Any, improper: Any, cell: Any) -> tuple[Any, bool]:
+    """A cell as its reader has it, or what stands for missing or improper ones; and whether it is improper."""
+    try:
+        return (missing if is_gap(cell) else read(cell)), False
+    except KeyboardInterrupt:  # the user's word
+        raise
+    except BaseException:  # a cell's own code may raise anything
+        return improper, True
+
+
+def _each(
+    read: Callable[[Any], Any], cells: NDArray[np.object_], missing: Any = math.nan, improper: Any = math.inf
+) -> Cells:
+    """Objects, each read by itself in the guard."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a cell's own conversion may warn, and quote it
+        values, wrong = np.frompyfunc(lambda cell: _read(read, missing, improper, cell), 1, 2)(cells)
+    return Cells(np.asarray(values, dtype=object if missing is None else np.float64), np.asarray(wrong, dtype=bool))
+
+
+def _different(column: Any) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
+    """The cells of a column as objects, and the place of each: every different text once where Arrow holds them."""
+    if not _arrow_holds(column):
+        cells = objects(column)
+        return np.arange(len(cells)), cells
+    places, different = column.factorize()
+    return places, np.concatenate([objects(different), np.array([None])])  # what is missing has the place -1
+
+
+def _arrow_holds(column: Any) -> bool:
+    """Whether a column is text in Arrow; where Python holds it, pandas takes some different texts for equal."""
+    kind = getattr(column, "dtype", None)
+    stored = getattr(kind, "pyarrow_dtype", None)
+    if stored is None:
+        return getattr(kind, "storage", "") == "pyarrow"
+    return str(stored) in ("string", "large_string", "string_view")
+
+
+def _none(shape: tuple[int, ...]) -> Mask:
+    """No cell of so many: a False that stands for all of them."""
+    return np.broadcast_to(np.False_, shape)
+
+
+def _number(cell: Any) -> float:
+    cell = plain(cell)
+    if issubclass(type(cell), _NO_NUMBERS):
+        raise _Improper
+    return float(cell)
+
+
+def _text(cell: Any) -> str | None:
+    cell = plain(cell)
+    if type(cell) is bytes:
+        cell = cell.decode()
+    if type(cell) is str:
+        if not cell:
+            return None
+        text, bare = cell, cell.strip()
+        if _NUMBER.fullmatch(bare):
+            text = _number_as_text(float(bare))
+        text = "" if _ENDLESS.fullmatch(bare) else _LOGICAL.get(bare.lower(), text)
+    elif type(cell) is bool:
+        text = str(cell)
+    elif isinstance(cell, Decimal) and cell.is_nan():
+        return None
+    elif isinstance(cell, (Real, Decimal)) and not isinstance(cell, np.timedelta64):
+        text = _number_as_text(float(cell))
+    else:
+        raise _Improper
+    if not text or not text.isprintable() or len(text.encode()) > LONGEST:
+        raise _Improper
+    return text
+
+
+def _number_as_text(number: float) -> str:
+    """A number as text, empty where readers might differ in it."""
+    if not abs(number) < 2.0**53:
+        return ""
+    if number.is_integer():
+        return str(int(number))
+    text = f"{number:.{_DIGITS}g}"
+    return text if abs(float(text) - number) <= _ULPS * math.ulp(number) else ""
+
+
+def _id(cell: Any) -> str | None:
+    cell = plain(cell)
+    if type(cell) is bytes:
+        cell = cell.decode("utf-8", "backslashreplace")
+    if type(cell) is str:
+        return cell.strip() or None
+    if isinstance(cell, UUID):
+        return UUID.__str__(cell)
+    if isinstance(cell, (IPv4Address, IPv6Address)):
+        return str(cell)
+    if isinstance(cell, np.datetime64):
+        cell = _microseconds(np.array([cell]))[0][0].item()
+    if isinstance(cell, date):
+        midnight = isinstance(cell, datetime) and cell.tzinfo is None and cell.time() == time()
+        return date.isoformat(cell) if midnight or not isinstance(cell, datetime) else datetime.isoformat(cell, " ")
+    if isinstance(cell, Decimal):
+        if not cell.is_finite() or cell.adjusted() > _LONGEST_ID:
+            raise _Improper
+        return str(cell) if cell % 1 else _whole(int(cell))
+    if not isinstance(cell, Integral) or isinstance(cell, (bool, np.timedelta64)):
+        raise _Improper
+    return _whole(int(cell))
+
+
+def _whole(number: int) -> str:
+    """A whole number in decimal, which ``str`` refuses to write where it is long."""
+    return str(number) if number.bit_length() < _SHORT else format(Decimal(number), "f")
+
+
+def _seconds(cell: Any, form: str | None) -> float:
+    if isinstance(cell, np.datetime64):
+        return float(_seconds_of_instants(np.array([cell])).values[0])
+    if type(cell) is bytes:
+        cell = cell.decode()
+    if type(cell) is str:
+        cell = datetime.fromisoformat(cell.strip()) if form is None else datetime.strptime(cell.strip(), form)
+    elif isinstance(cell, date) and not isinstance(cell, datetime):
+        cell = datetime.combine(cell, time())
+    if not isinstance(cell, datetime):
+        raise _Improper
+    naive = cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
+    return float((naive - _START).total_seconds())
+
+
+def _seconds_of_instants(column: Any) -> Cells:
+    """Instants of a column of dates, in seconds since 1970; those with a zone in UTC."""
+    kind = column.dtype
+    if hasattr(kind, "pyarrow_dtype"):
+        import pyarrow as pa
+
+        held = pa.chunked_array(pa.array(column))
+        instants = (held.cast(pa.timestamp(held.type.unit)) if pa.types.is_timestamp(held.type) else held).to_numpy()
+    elif hasattr(column, "dt"):
+        instants = (column if isinstance(kind, np.dtype) else column.dt.tz_convert(None)).to_numpy()
+    else:
+        instants = np.where(np.ma.getmaskarray(column), np.datetime64("NaT"), np.ma.getdata(column))
+    held, improper = _microseconds(instants)
+    seconds = np.where(np.isnat(held), np.nan, held.astype(np.int64) / 1e6)
+    return Cells(np.where(improper, np.inf, seconds), improper)
+
+
+def _microseconds(instants: NDArray[np.datetime64]) -> tuple[NDArray[np.datetime64], Mask]:
+    """Instants in microseconds, and which of them are too far away, where NumPy and Arrow would go round."""
+    unit, step = np.datetime_data(instants.dtype)
+    farthest = _LAST / (_SECONDS.get(unit, 0.0) * step) if unit in _SECONDS else math.inf
+    far = ~np.isnat(instants) & (np.abs(instants.astype(np.int64).astype(np.float64)) > farthest)
+    return np.where(far, np.datetime64("NaT"), instants).astype("datetime64[us]"), far
