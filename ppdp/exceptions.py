@@ -38,6 +38,7 @@ __all__ = [
     "RowsChanged",
     "SignatureError",
     "StageFailed",
+    "UnknownParameter",
     "UnknownStage",
     "UnsupportedOrder",
     "WorkerLost",
@@ -120,6 +121,10 @@ _LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "plat
 
 class InvalidParameter(PpdpError, ValueError, code="invalid-parameter"):
     """A public parameter is impossible."""
+
+
+class UnknownParameter(InvalidParameter, TypeError, code="unknown-parameter"):
+    """A class or a method has no parameter of this name; the fix says what to write in its place."""
 
 
 class UnknownStage(InvalidParameter, TypeError, code="unknown-stage"):

@@ -63,6 +63,14 @@ def outside() -> int:
     return level
 
 
+def called_from(module: str) -> bool:
+    """Whether a function of this module is waiting for what runs now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != module:
+        frame = frame.f_back
+    return frame is not None
+
+
 @contextmanager
 def at_step(name: str) -> Iterator[None]:
     """In this context the step ``name`` looks at private rows: what others than ppdp raise may quote a row.

@@ -254,7 +254,8 @@ def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     if len(text) == 1 and unlike[True in text]:
         raise InvalidInput(
             f"y must hold {'text' if True in text else 'numbers'}, as the declared classes do.",
-            fix="convert y, or declare its classes.",
+            fix="convert y, or declare its classes; VotingClassifier, StackingClassifier and OneVsRestClassifier "
+            "hand on codes of labels: classes=(0, 1).",
         )
     return encode_labels(y.ravel() if isinstance(y, np.ndarray) else y, classes)
 

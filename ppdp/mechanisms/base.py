@@ -16,6 +16,7 @@ from ppdp.core.checks import positive
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Answers, Columns
@@ -206,7 +207,7 @@ def _completed(own: str, shared: str) -> str:
     return "\n\n".join([head, *(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text)])
 
 
-class Mechanism(Documented, BaseEstimator):
+class Mechanism(Documented, Answering, BaseEstimator):
     """A step that releases something with noise; the last step of a pipeline.
 
     Every mechanism has the parameters ``noise_scale``, the standard deviation on the released value per step, which a

@@ -56,8 +56,6 @@ class Composition:
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, replace steps by name, and set parameters of steps as ``name__parameter``."""
-        if "steps" in params:
-            self.steps = params.pop("steps")
         own = super().get_params(deep=False)  # type: ignore[misc]
         nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
@@ -66,10 +64,8 @@ class Composition:
                 nested.setdefault(name, {})[rest] = value
             elif key in own:
                 setattr(self, key, value)
-            elif key in dict(self._named()):
-                self.steps = [(n, value if n == key else step) for n, step in self._named()]
             else:
-                raise InvalidParameter(f"Invalid parameter {key!r} for estimator {type(self).__name__}.")
+                self.steps = [(n, value if n == key else step) for n, step in self._named()]
         for name, values in nested.items():
             step = dict(self._named()).get(name)
             if step is None:

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.metaestimators import available_if
 
+from ppdp.core.boundary import called_from
 from ppdp.core.domain import Domain
+from ppdp.core.keywords import Answering, answering
 from ppdp.core.pages import Documented
 from ppdp.data import intake as entrance
 from ppdp.data.rows import Array
-from ppdp.exceptions import InvalidParameter, LedgerError
+from ppdp.exceptions import InvalidParameter, LedgerError, UnsupportedOrder
 from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
 from ppdp.privacy.ledger.ledger import Ledger
 
@@ -38,7 +40,7 @@ def _if_answers(method: str) -> Any:
     return available_if(lambda self: self._answers(method))
 
 
-class PrivateEstimator(Documented):
+class PrivateEstimator(Documented, Answering):
     """An estimator with the parameters ``ledger`` and ``dataset`` that is fitted on private rows and may predict.
 
     A pickle takes the open ledger along, or counts as a fit that nobody saw. One that is fitted is made to be kept and
@@ -129,6 +131,15 @@ class PrivateEstimator(Documented):
                 fix="set_params(ledger=...) in the copy, or send a clone, which takes along a ledger with a path.",
             )
 
+    @staticmethod
+    def _refuse_bagging() -> None:
+        """Refuse rows that bagging has drawn: some of them are there several times, so that a person has several."""
+        if called_from("sklearn.ensemble._bagging"):
+            raise UnsupportedOrder(
+                "bagging draws some rows several times, sets seeds, and fits many models on the same people.",
+                fix="fit this pipeline alone: noise is added once, and averages over models cost budget for each.",
+            )
+
     def _forget(self) -> None:
         """Drop what an earlier fit left, so that a fit that fails leaves no certificate."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
@@ -150,6 +161,7 @@ class PrivateEstimator(Documented):
         return table, tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
     @_if_answers("predict")
+    @answering
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict with the released model.
 
@@ -161,21 +173,25 @@ class PrivateEstimator(Documented):
         return np.asarray(self._answer("predict", X))
 
     @_if_answers("predict_proba")
+    @answering
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""
         return np.asarray(self._answer("predict_proba", X))
 
     @_if_answers("predict_log_proba")
+    @answering
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class, shape (n_samples, n_classes)."""
         return np.asarray(self._answer("predict_log_proba", X))
 
     @_if_answers("decision_function")
+    @answering
     def decision_function(self, X: Any) -> Array:
         """Signed distance from the decision boundary."""
         return np.asarray(self._answer("decision_function", X))
 
     @_if_answers("predict")
+    @answering
     def score(self, X: Any, y: Any) -> float:
         """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
         return float(self._answer("score", X, y))

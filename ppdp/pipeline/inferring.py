@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import path_of
+from ppdp.core.keywords import answering
 from ppdp.data import intake as entrance
 from ppdp.data.engine.opening import opened_source
 from ppdp.data.engine.source import Source
@@ -65,6 +66,7 @@ class Inferring:
         return np.concatenate([block for _, block in found])
 
     @available_if(lambda self: self._answers("transform"))
+    @answering
     def transform(self, X: Any) -> Any:
         """Map rows with released statistics only.
 

@@ -21,6 +21,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import at_step, discreet, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
+from ppdp.core.keywords import answering
 from ppdp.core.ladder import Ladder
 from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
@@ -269,6 +270,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
 
     def _received(self, X: Any, y: Any, groups: Any) -> tuple[Plan, Any, Any]:
         """The plan for these data, and the data, of which only the form was looked at."""
+        self._refuse_bagging()
         self._forget()
         _, mechanism = self.checked_steps()
         self._refuse_to_owe()
@@ -355,6 +357,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         return self
 
     @available_if(lambda self: self._answers("transform"))
+    @answering
     @discreet
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit, then map the same rows with released statistics: private rows, which no certificate covers."""

@@ -17,6 +17,7 @@ from ppdp.core.checks import choice
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
+from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
@@ -31,7 +32,7 @@ from ppdp.transformers.way import Condition, Way
 Statistics = Mapping[str, Any]
 
 
-class Stage(Documented, BaseEstimator):
+class Stage(Documented, Answering, BaseEstimator):
     """A step that maps neighbouring datasets to neighbouring datasets.
 
     Subclasses give :meth:`ways`; all else on the planning side is a view of one way. On rows a pipeline calls
@@ -288,7 +289,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         self._fit(self._checked(X, reset=True), domain)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None, **_: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> Any:
         """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
         values = self._checked(X, reset=True)
         return self._contained(self._mapped(values, self._fit(values, domain)))

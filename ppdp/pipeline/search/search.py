@@ -218,6 +218,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         PpdpError
             See :mod:`ppdp.exceptions`; what was reserved counts as spent.
         """
+        self._refuse_bagging()
         self._forget()
         candidates = self._candidates()
         self._refuse_to_owe()

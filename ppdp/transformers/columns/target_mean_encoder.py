@@ -212,7 +212,7 @@ class TargetMeanEncoder(Transformer):
         self._settled(self.read((table.reshape(shape), noise), way, facts), way, facts, declared=domain is not None)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None, **_: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> Any:
         """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
         return self.fit(X, y, domain=domain).transform(X)
 

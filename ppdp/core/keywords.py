@@ -1,0 +1,162 @@
+"""Names of parameters that a class or method does not have are answered with what to write in their place.
+
+Most of them are scikit-learn's, of the class of the same name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from types import FunctionType
+from typing import Any, Self, TypeVar
+
+from ppdp.core.names import nearest
+from ppdp.exceptions import UnknownParameter
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_COMPUTED = "leave it out: it says how scikit-learn computes, and changes nothing here."
+_GAPS = "leave it out: which columns have missing values is read off the rows."
+_KIND = "MeanImputer(), TrimmedMeanImputer() or MedianImputer(); a public constant: RowMap(function, out_ranges=...)."
+_ALWAYS = "leave it out: columns are both centred and scaled."
+_PENALTY = "alpha, the weight of a squared penalty, where the model has one; a sparse model has no twin."
+_WEIGHTS = "leave it out: all rows weigh the same, weights are not supported yet."
+_PIPELINE = "set it on the Pipeline: the guarantee is for all steps together."
+_BY_ROWS = "leave it out: it would be decided by private scores or counts."
+
+_NAMES_OF_COMPUTATION = (
+    *("compute_inverse_components", "copy", "copy_X", "dtype", "dual", "feature_name_combiner", "intercept_scaling"),
+    *("iterated_power", "memory", "n_jobs", "n_oversamples", "order", "power_iteration_normalizer", "pre_dispatch"),
+    *("coef_init", "intercept_init", "sparse_output", "svd_solver", "transform_input", "verbose", "warm_start"),
+)
+
+INSTEAD: dict[str, str] = {
+    **dict.fromkeys(_NAMES_OF_COMPUTATION, _COMPUTED),
+    **dict.fromkeys(("sample_weight", "sample_weights"), _WEIGHTS),
+    **dict.fromkeys(("penalty", "l1_ratio"), _PENALTY),
+    **dict.fromkeys(("strategy", "fill_value", "missing_values"), _KIND),
+    **dict.fromkeys(("add_indicator", "keep_empty_features"), _GAPS),
+    **dict.fromkeys(("with_centering", "with_scaling", "with_std", "unit_variance"), _ALWAYS),
+    **dict.fromkeys(("epsilon", "delta", "ledger", "invalid", "adjacency", "gate"), _PIPELINE),
+    **dict.fromkeys(("error_score", "return_train_score"), _BY_ROWS),
+    "C": "alpha, which is 1/C; LinearSVC has no penalty, and coef_norm bounds its coefficients.",
+    "accountant": "ledger=Ledger(...) of the Pipeline.",
+    "alpha": "coef_norm, which bounds the coefficients in place of a penalty.",
+    "bounds": "ranges= of MinMaxScaler in front, in a Pipeline.",
+    "categories": 'CategoryEncoder(categories, encoding="ordinal") in front.',
+    "class_weight": f"{_WEIGHTS[:-1]}; where a class is rare, move the threshold of predict_proba.",
+    "classes": "classes= of the model, the last step.",
+    "clip": "leave it out: what lies outside the public ranges is clipped in any case.",
+    "cv": "test_size, the share of the rows that all candidates are scored on, once; split_state is its seed.",
+    "data_norm": "ranges= of MinMaxScaler, or NormClipper, in front, in a Pipeline.",
+    "drop": "leave it out: every category has a column, and a model without a penalty learns the same.",
+    "eps": "n_components, a public number of columns.",
+    "groups": "groups= of Pipeline.fit, with Adjacency.person(rows=...).",
+    "handle_unknown": "other, the name of the category that anything else counts as; None for a row of zeros.",
+    "link": "leave it out: the link is the logarithm.",
+    "loss": "leave it out: LinearSVC learns a hinge loss, as smooth as smoothing says.",
+    "min_frequency": 'categories="private" with max_categories, which releases those that many rows hold.',
+    "multi_class": "leave it out: several classes are learned together.",
+    "n_iter": "param_grid, of which every candidate is tried; a choice costs the same however many there are.",
+    "norm": "max_norm, the largest Euclidean norm of a row.",
+    "param_distributions": "param_grid, lists of values.",
+    "positive": "leave it out: coefficients of either sign are learned.",
+    "random_state": "seed, which is public, where a public map is drawn; that of noise is the Pipeline's, for tests.",
+    "ranges": "ranges= of MinMaxScaler, the first step.",
+    "rows_per_unit": "domain=Domain(rows_per_unit=...).",
+    "n_rows": "domain=Domain(n_rows=...).",
+    "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
+    "smooth": "smoothing.",
+    "target_type": "leave it out: what the model learns says it.",
+    "tol": "max_iter: so many steps are taken, for when to stop would be read off the rows.",
+    "whiten": "leave it out, and put StandardScaler in front.",
+    "y_range": "y_range= of the model, the last step.",
+}
+"""What to write in place of a parameter that a class or method does not have, where it is another word."""
+
+METHODS = (
+    "fit",
+    "fit_transform",
+    "fit_resample",
+    "transform",
+    "predict",
+    "predict_proba",
+    "score",
+    "decision_function",
+)
+"""Methods whose names of parameters are checked wherever a class defines them."""
+
+
+def answering(method: F) -> F:
+    """The method, which answers names of parameters that it does not have; the rows that it is given leave no trace."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def called(*given: Any, **named: Any) -> Any:
+        try:
+            check_names(f"{type(given[0]).__name__}.{method.__name__}", signature, given, named)
+            return method(*given, **named)
+        finally:
+            del given, named
+
+    called.answers = True  # type: ignore[attr-defined]
+    return called  # type: ignore[return-value]
+
+
+def check_names(whose: str, signature: inspect.Signature, given: Iterable[Any], named: Iterable[str]) -> None:
+    """Refuse arguments that a signature does not take, by :class:`UnknownParameter`; those that are missing are not."""
+    parameters = signature.parameters.values()
+    kinds = {one.kind for one in parameters}
+    known = [one.name for one in parameters if one.name != "self" and one.kind != one.VAR_POSITIONAL]
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        wrong = next((name for name in named if name not in known), None)
+        if wrong is not None:
+            raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=instead_of(wrong, known))
+    places = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds and len(list(given)) > places:
+        last = f", and {known[-1]} by its name" if any(one.kind == one.KEYWORD_ONLY for one in parameters) else ""
+        raise UnknownParameter(f"{whose} takes fewer arguments{last}.", fix=f"by name: {', '.join(known)}.")
+
+
+def instead_of(name: str, known: Iterable[str]) -> str:
+    """What to write in place of a parameter: another of the ``known`` ones, what its word stands for, or one of all."""
+    known = sorted(known)
+    meant = nearest(name, known)
+    if name not in INSTEAD and meant is not None:
+        return f"did you mean {meant!r}?"
+    return INSTEAD.get(name, f"there are {', '.join(known)}." if known else "leave it out.")
+
+
+@cache
+def _constructor(cls: Any) -> inspect.Signature:
+    return inspect.signature(cls.__init__)
+
+
+class Answering:
+    """Mixin for estimators, before scikit-learn's base: wrong names of parameters are answered with the right ones."""
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        constructor = _constructor(cls)  # type: ignore[arg-type]
+        check_names(cls.__name__, constructor, (None, *given), named)
+        return super().__new__(cls)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name in METHODS:
+            method = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+            if not isinstance(method, FunctionType) or method.__module__.startswith("sklearn."):
+                continue
+            if not hasattr(method, "answers"):
+                setattr(cls, name, answering(method))
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, as scikit-learn does."""
+        if "steps" in params:  # they hold what other names speak of
+            super().set_params(steps=params.pop("steps"))  # type: ignore[misc]
+        known = {name.partition("__")[0] for name in self.get_params()}  # type: ignore[attr-defined]
+        for name in (one.partition("__")[0] for one in params):
+            if name not in known:
+                what = f"Invalid parameter {name!r} for estimator {type(self).__name__}."
+                raise UnknownParameter(what, fix=instead_of(name, known))
+        return super().set_params(**params)  # type: ignore[misc]

@@ -1,0 +1,76 @@
+"""scikit-learn's estimators around a pipeline: what fits it is said on its certificate, bagging is refused."""
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+
+from ppdp import Ledger, Pipeline, PrivateSearchCV, make_pipeline
+from ppdp.exceptions import InvalidInput, UnknownParameter, UnknownStage, UnsupportedOrder
+from ppdp.mechanisms import LogisticRegression, Ridge
+from ppdp.transformers import MinMaxScaler
+
+X = np.random.default_rng(0).uniform(size=(300, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+
+
+def classifier(classes=(0, 1), **more):
+    return make_pipeline(MinMaxScaler(ranges=(0, 1)), LogisticRegression(classes=classes), delta=1e-5, **more)
+
+
+REGRESSOR = make_pipeline(MinMaxScaler(ranges=(0, 1)), Ridge(y_range=(0, 1)), delta=1e-5)
+SEARCH = PrivateSearchCV(classifier(), {"logisticregression__alpha": [1.0]}, delta=1e-5)
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+@pytest.mark.parametrize(
+    "bagged", [BaggingClassifier(classifier()), BaggingRegressor(REGRESSOR), BaggingClassifier(SEARCH)]
+)
+def test_bagging_is_refused_before_a_spend_by_its_name(bagged, bootstrap):
+    with Ledger(epsilon=3.0, delta=1e-3) as ledger, pytest.raises(UnsupportedOrder, match="bagging draws") as refused:
+        bagged.set_params(n_estimators=2, bootstrap=bootstrap).fit(X, Y)
+    assert "fit this pipeline alone" in refused.value.fix
+    assert not len(ledger)
+
+
+@pytest.mark.parametrize(
+    "around", [VotingClassifier([("a", classifier())]), CalibratedClassifierCV(classifier(), cv=2)], ids=repr
+)
+def test_what_fits_it_is_named_on_the_certificate(around):
+    with Ledger(epsilon=9.0, delta=1e-3):
+        around.fit(X, Y)
+    inner = around.estimators_[0] if hasattr(around, "estimators_") else around.calibrated_classifiers_[0].estimator
+    assert f"FITTED INSIDE {type(around).__name__}" in str(inner.certificate_).splitlines()[0]
+
+
+@pytest.mark.parametrize("kind", [VotingClassifier, StackingClassifier, OneVsRestClassifier])
+def test_labels_that_are_handed_on_as_codes(kind):
+    inner = classifier(("no", "yes"))
+    around = kind(inner) if kind is OneVsRestClassifier else kind([("a", inner)])
+    with Ledger(epsilon=9.0, delta=1e-3), pytest.raises(InvalidInput, match="as the declared classes do") as refused:
+        around.fit(X, np.where(Y == 1, "yes", "no"))
+    assert kind.__name__ in refused.value.fix
+    assert "classes=(0, 1)" in refused.value.fix
+
+
+def test_a_grid_in_words_of_scikit_learn():
+    with pytest.raises(UnknownParameter, match="Invalid parameter 'C'") as refused:
+        GridSearchCV(classifier(), {"logisticregression__C": [1.0]}, cv=2, error_score="raise").fit(X, Y)
+    assert "1/C" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("around", "fix"),
+    [
+        (GridSearchCV(classifier(), {}), "alpha, which is 1/C"),
+        (BaggingClassifier(), "one model alone"),
+        (StackingClassifier([("a", LogisticRegression())]), "one model alone"),
+        (CalibratedClassifierCV(), "gives probabilities"),
+    ],
+)
+def test_conversions_of_them_say_what_to_write(around, fix):
+    with pytest.raises(UnknownStage) as refused:
+        Pipeline.from_sklearn(around, ranges=(0, 1), classes=(0, 1))
+    assert fix in refused.value.fix
