@@ -5,20 +5,18 @@ Messages of pyarrow may quote a cell, so none is passed on.
 
 from __future__ import annotations
 
-import glob
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.boundary import check_temporary, is_of_a_full_disk, no_room
+from ppdp.data.engine.files import check_fragments, files_at, without_values
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
@@ -50,32 +48,19 @@ def _of_paths(paths: Sequence[str]) -> Source:
     """Every file at some paths: one, those of a glob, or those in a folder, each path's in the order of their names."""
     import pyarrow.dataset as ds
 
-    found = [file for path in paths for file in _files_at(path)]
+    found = files_at(paths)
     names = ", ".join(map(repr, paths[:3])) + (", ..." if len(paths) > 3 else "")
-    if len(set(map(os.path.realpath, found))) < len(found):
-        raise InvalidInput(f"a file is named twice in {names}.", fix="each once: its rows would count twice.")
     kinds = {FORMATS.get(os.path.splitext(file)[1].lower()): file for file in found}
     if len(kinds) > 1 or None in kinds:
         other = kinds.get(None) or list(kinds.values())[-1]
         raise InvalidInput(
-            f"what is at {names} is not all of one kind that can be read in blocks, {_shown(other)} for example: "
-            f"{', '.join(FORMATS)}.",
+            f"the files at {names} are not all of one kind that can be read in blocks, {without_values(other)} for "
+            f"example: {', '.join(FORMATS)}.",
             fix="name the files that hold rows, as Parquet, whose columns have types.",
         )
     with _unquoted():
         dataset = ds.dataset(found, format=next(iter(kinds)))
     return ArrowSource(dataset)
-
-
-def _files_at(path: str) -> list[str]:
-    if os.path.isdir(path):
-        within = (file.relative_to(path) for file in Path(path).rglob("*") if file.is_file())
-        found = [os.path.join(path, file) for file in within if not any(part[0] in "._" for part in file.parts)]
-    else:
-        found = [path] if os.path.isfile(path) else glob.glob(path, recursive=True)
-    if not found:
-        raise InvalidInput(f"there is no file at {path!r}.", fix="the path of a file, a folder or a glob.")
-    return sorted(found)
 
 
 @contextmanager
@@ -102,13 +87,8 @@ def _named(fragment: Any) -> str:
     return (
         "a file or fragment"
         if not path or get_partition_keys(fragment.partition_expression)
-        else f"the file {_shown(path)}"
+        else f"the file {without_values(path)}"
     )
-
-
-def _shown(path: str) -> str:
-    """A path without the values by which rows may be parted into folders."""
-    return repr(re.sub(r"=[^/\\]+", "=...", path))
 
 
 class ArrowSource(Source):
@@ -119,11 +99,12 @@ class ArrowSource(Source):
             self.schema = dataset.schema
             self._fragments = list(dataset.get_fragments())
             self._marks = [self._mark(fragment) for fragment in self._fragments]
+            check_fragments(self._fragments)
             keys = getattr(getattr(dataset, "partitioning", None), "schema", None)
         self._counts = []
         for fragment in self._fragments:
             with _unquoted(fragment):
-                self._counts.append(fragment.count_rows())
+                self._counts.append(_count(fragment))
                 self._check(fragment, set(keys.names if keys is not None else ()))
         self.n = sum(self._counts)
         if not self._fragments:
@@ -194,6 +175,12 @@ class ArrowSource(Source):
                             yield pa.Table.from_batches([batch])
             if seen != count or self._mark(fragment) != mark:
                 raise _changed(fragment)
+
+
+def _count(fragment: Any) -> int:
+    """Rows of a fragment; pyarrow's own count of some row groups is that of the whole file."""
+    groups = getattr(fragment, "row_groups", None)
+    return int(fragment.count_rows()) if groups is None else sum(group.num_rows for group in groups)
 
 
 def _changed(fragment: Any) -> RowsChanged:

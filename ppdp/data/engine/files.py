@@ -1,0 +1,147 @@
+"""Files at paths: each once, and all of them or none.
+
+A folder that is read in part, and a file that is read twice, change how many rows a person has.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from ppdp.exceptions import InvalidInput
+
+_HIDDEN = (".", "_")  # how names of files and folders begin that hold no rows, as other readers have it
+
+
+def files_at(paths: Sequence[str]) -> list[str]:
+    """Every file at some paths: one, those of a glob, or those in a folder, each path's in the order of their names.
+
+    Raises
+    ------
+    InvalidInput
+        If a path has no file, if something at it cannot be read or is neither a file nor a folder, or if two names
+        stand for the same file.
+    """
+    files = [file for path in paths for file in _files_at(path)]
+    check_distinct((_identity(file), file) for file in files)
+    return files
+
+
+def without_values(path: str) -> str:
+    """A path, quoted, without the values by which rows may be parted into folders."""
+    return repr(re.sub(r"=[^/\\\\]+", "=...", path))
+
+
+def check_distinct(identified: Iterable[tuple[Any, str]]) -> None:
+    """Refuse files, or parts of one, each with what it is to the system, of which two are the same."""
+    seen: dict[Any, str] = {}
+    for identity, name in identified:
+        if identity in seen:
+            twice = " and ".join(sorted({without_values(seen[identity]), without_values(name)}))
+            raise InvalidInput(
+                f"rows would count twice: a file is named twice, {twice}.",
+                fix="each file once; links to a file that is named, too, are the same file.",
+            )
+        seen[identity] = name
+
+
+def check_fragments(fragments: Sequence[Any]) -> None:
+    """Refuse fragments of a dataset of which two hold the same rows of the same file."""
+    files = [(_of_fragment(fragment), fragment) for fragment in fragments]
+    shared = {identity for identity, times in Counter(identity for identity, _ in files).items() if times > 1}
+    for identity in shared - {None}:  # parts of one file, which may be different row groups
+        parts = [fragment for other, fragment in files if other == identity]
+        groups = [[group.id for group in getattr(part, "row_groups", [])] or [None] for part in parts]
+        check_distinct((group, part.path) for part, ids in zip(parts, groups) for group in ids)
+
+
+def _of_fragment(fragment: Any) -> Any:
+    """What the file of a fragment is to the system that holds it; None of rows in memory."""
+    path, files = getattr(fragment, "path", None), getattr(fragment, "filesystem", None)
+    if not path or files is None:
+        return None
+    while hasattr(files, "base_fs"):
+        path, files = os.path.join(files.base_path, path), files.base_fs
+    try:
+        return _identity(path) if files.type_name == "local" else (files.type_name, path)
+    except OSError:  # said where the file is read
+        return path
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """Device and number of a file, which all its hard and symbolic links share."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def _files_at(path: str) -> list[str]:
+    if os.path.isdir(path):
+        files = list(_within(path))
+    elif glob.has_magic(path) and not os.path.lexists(path):
+        _check_readable(path)
+        files = [match for match in glob.glob(path, recursive=True) if not _is_folder(match, path)]
+    else:
+        files = [path] if os.path.lexists(path) else []
+    if not files:
+        raise InvalidInput(f"there is no file at {path!r}.", fix="the path of a file, a folder or a glob.")
+    for file in files:
+        _check_file(file)
+    return sorted(files)
+
+
+def _within(folder: str) -> Iterator[str]:
+    """Every file in a folder and its subfolders, but for hidden ones."""
+    for place, folders, names in os.walk(folder, onerror=_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+        for name in folders:
+            if os.path.islink(os.path.join(place, name)):
+                _refuse(os.path.join(place, name), "is a link to a folder", "name that folder beside this one.")
+        yield from (os.path.join(place, name) for name in names if not name.startswith(_HIDDEN))
+
+
+def _check_readable(pattern: str) -> None:
+    """Refuse a glob, some of whose folders cannot be listed: it would pass them over without a word."""
+    fixed, *wild = _parts(pattern)
+    root, depth = fixed or ".", None if "**" in wild else len(wild) - 1
+    if not os.path.isdir(root):
+        return
+    for place, folders, _ in os.walk(root, onerror=_unreadable):
+        level = 0 if place == root else os.path.relpath(place, root).count(os.sep) + 1
+        folders[:] = [name for name in folders if not name.startswith(".") and (depth is None or level < depth)]
+
+
+def _parts(pattern: str) -> list[str]:
+    """A pattern in parts: the folder in front of the first one with a wildcard, and every part from there on."""
+    wild: list[str] = []
+    while glob.has_magic(pattern):
+        pattern, part = os.path.split(pattern)
+        wild.insert(0, part)
+    return [pattern, *wild]
+
+
+def _is_folder(match: str, pattern: str) -> bool:
+    """Whether a match is a folder that ``**`` stands for, whose files match by themselves."""
+    return "**" in pattern and os.path.isdir(match)
+
+
+def _check_file(path: str) -> None:
+    """Refuse what is neither a file nor a link to one."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        _refuse(path, "is a link to a file that is not there, or cannot be looked at", "take it away, or mend it.")
+    if not stat.S_ISREG(mode):
+        _refuse(path, "is neither a file nor a folder", "take it away, or name the files that hold rows.")
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    _refuse(str(error.filename), "cannot be listed", "the right to read that folder; a part of the rows is not fitted.")
+
+
+def _refuse(path: str, reason: str, fix: str) -> NoReturn:
+    raise InvalidInput(f"{without_values(path)} {reason}.", fix=fix)
