@@ -50,29 +50,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C stays one, even if a library makes another error of it, as NumPy does while it is imported."""
+    """Signals that end the process let it clean up first, even if a library makes another error of them, as NumPy does.
+
+    Ctrl-C is an interrupt; what a system or a terminal sends as it goes down is an exit.
+    """
     import signal
     import threading
 
-    came: list[int] = []
+    came: list[BaseException] = []
 
     def interrupt(number: int, _: Any) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
+        came.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+        raise came[0]
 
-    main_thread = threading.current_thread() is threading.main_thread()
-    if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # whoever called decides what an interrupt does
-        return
-    signal.signal(signal.SIGINT, interrupt)
+    ours = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ours |= {signal.SIGHUP: signal.SIG_DFL} if hasattr(signal, "SIGHUP") else {}
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    # What whoever called has decided about a signal stays.
+    before = {number: usual for number, usual in ours.items() if in_main_thread and signal.getsignal(number) is usual}
+    for number in before:
+        signal.signal(number, interrupt)
     try:
         yield
     except BaseException:
         if came:
-            raise KeyboardInterrupt from None
+            raise came[0] from None
         raise
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, usual in before.items():
+            signal.signal(number, usual)
 
 
 def _answer(error: BaseException) -> tuple[str, int]:

@@ -7,8 +7,6 @@ which everything leaves.
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,7 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppdp.exceptions import DiskFull, InvalidInput, PpdpError, StageFailed
+from ppdp.core.private_files import is_of_a_full_disk, no_room
+from ppdp.exceptions import PpdpError, StageFailed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,28 +89,3 @@ def at_step(name: str) -> Iterator[None]:
             stage=name,
             fix="run it on made-up rows of the same form to see them.",
         ) from None
-
-
-def check_temporary() -> None:
-    """Refuse a ``TMPDIR`` that is no folder to write to: Python would put private rows elsewhere, and say nothing."""
-    asked = os.environ.get("TMPDIR")
-    if asked and not (os.path.isdir(asked) and os.access(asked, os.W_OK | os.X_OK)):
-        raise InvalidInput(
-            "TMPDIR names no folder that can be written to, and private rows would go elsewhere.",
-            stage="entrance",
-            fix="the path of a folder on a disk of your own, or no TMPDIR.",
-        )
-
-
-def is_of_a_full_disk(error: BaseException) -> bool:
-    """Whether the system says so."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def no_room(stage: str) -> DiskFull:
-    """The error of rows that find no room in a private file."""
-    return DiskFull(
-        "the disk of temporary files has no room for the rows.",
-        stage=stage,
-        fix="TMPDIR=... on a disk with 8 bytes for every number and 24 for every row.",
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdp.core.boundary import check_temporary
+from ppdp.core.private_files import check_temporary
 from ppdp.data.engine.source import Source
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import UnsupportedOrder

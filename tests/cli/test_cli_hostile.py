@@ -365,6 +365,29 @@ class TestInterrupts:
         finally:
             signal.signal(signal.SIGINT, before)
 
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_an_exit_cleans_up(self, number, study, monkeypatch):
+        from ppdp.cli import fit
+
+        release = fit._write
+
+        def stopped(pipe, out, **how):
+            with fit._beside(out):
+                signal.raise_signal(number)
+            return release(pipe, out, **how)
+
+        monkeypatch.setattr(fit, "_write", stopped)
+        before = signal.signal(number, signal.SIG_DFL)
+        files = sorted(study.iterdir())
+        try:
+            with pytest.raises(SystemExit) as raised:
+                main(["fit", "study.toml", "--data", "study.parquet", "--out", "release", "--quiet"])
+            assert raised.value.code == 128 + number
+            assert signal.getsignal(number) is signal.SIG_DFL
+        finally:
+            signal.signal(number, before)
+        assert sorted(study.iterdir()) == files
+
     def test_nothing_is_imported_before_they_are_caught(self):
         code = "import ppdp.cli.main, sys; print([name for name in sys.modules if name.startswith('ppdp.')])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ppdp.core.private_files import temporary_folder
 from ppdp.exceptions import ExportError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
@@ -26,7 +27,7 @@ def printed(page: str) -> bytes:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise ExportError("there is no Chromium or Chrome on PATH that could print the page.", fix=_FIX)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
         source.write_text(page, encoding="utf-8")
         line = [browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]

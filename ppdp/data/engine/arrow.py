@@ -6,16 +6,15 @@ Messages of pyarrow may quote a cell, so none is passed on.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.boundary import check_temporary, is_of_a_full_disk, no_room
+from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE, workers
@@ -231,16 +230,16 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
 
 
 class _Spooled(ArrowSource):
-    """Rows that can be read only once, in a file of their own that nobody else can read, until they are closed."""
+    """Rows that can be read only once, in a private file, until they are closed."""
 
     def __init__(self, reader: Any) -> None:
         import pyarrow.dataset as ds
         import pyarrow.parquet as pq
 
         check_temporary()
-        self._folder = tempfile.TemporaryDirectory(prefix="ppdp-")
+        self._place = ExitStack()
         try:
-            file = os.path.join(self._folder.name, "rows.parquet")
+            file = self._place.enter_context(private_path())
             with _unquoted(), pq.ParquetWriter(file, reader.schema, compression="lz4") as writer:
                 for batch in reader:
                     writer.write_batch(batch)
@@ -250,4 +249,4 @@ class _Spooled(ArrowSource):
             raise
 
     def close(self) -> None:
-        self._folder.cleanup()
+        self._place.close()

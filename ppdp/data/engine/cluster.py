@@ -6,13 +6,14 @@ into a log, with the rows.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import multiprocessing
 import platform
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,12 @@ import numpy as np
 import scipy.linalg  # with its library, which is one of the kinds
 
 from ppdp import __version__
+from ppdp.core.private_files import private_folder
 from ppdp.data.parallel import kinds
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, WorkerLost
 
 PATIENCE = 60.0  # seconds without any worker
+ANSWER = 5.0  # seconds in which a scheduler does
 PAUSE = 0.005
 # Of a cluster that nobody else uses: by default it would look at itself for a tenth of the time of two processors.
 RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.enabled": False}
@@ -48,20 +51,45 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
     address = address or dask.config.get("scheduler-address", None)
     if address is None and getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker runs the script
         raise _unguarded()
-    found = None
-    with tempfile.TemporaryDirectory(prefix="ppdp-", ignore_cleanup_errors=True) as folder:  # for what does not fit
+    client = None
+    with ExitStack() as stack:
         try:
-            found = Client(address) if address else _of_own(Client, folder)
-        except (OSError, ValueError, TypeError):
-            pass
-        except RuntimeError as error:
-            if address is not None or not str(error).startswith("Nanny"):
-                raise
-            raise _unguarded() from None
-        if found is None:
+            if address is None:
+                client = _of_own(Client, stack.enter_context(private_folder()))  # for what does not fit
+            elif not isinstance(address, str) or _answers(address):
+                client = Client(address, timeout=ANSWER, set_as_default=False)
+        except PpdpError:
+            raise
+        except Exception as error:  # of whatever else listens there
+            if address is None and str(error).startswith("Nanny"):
+                raise _unguarded() from None
+        if client is None:
             raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
-        with found:
-            yield found
+        stack.enter_context(client)
+        stack.enter_context(client.as_current())
+        yield client
+
+
+def _answers(address: str) -> bool:
+    """Whether a scheduler does, soon: a client that was made for none would stay, and be the process's current one."""
+    import dask
+    from distributed import Security, rpc
+
+    if dask.config.get("distributed.client.security-loader", None) is not None:
+        return True  # what it loads belongs to the client
+
+    async def asked() -> bool:
+        async with rpc(address, connection_args=Security().get_connection_args("client")) as scheduler:
+            return bool((await scheduler.identity())["type"] == "Scheduler")
+
+    async def in_time() -> bool:
+        return await asyncio.wait_for(asked(), ANSWER)
+
+    with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
+        try:
+            return thread.submit(asyncio.run, in_time()).result()
+        except Exception:
+            return False
 
 
 def _of_own(Client: Any, folder: str) -> Any:
@@ -71,7 +99,7 @@ def _of_own(Client: Any, folder: str) -> Any:
     environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
     environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
     with dask.config.set({"distributed.nanny.pre-spawn-environ": environment, **RARELY}):
-        return Client(dashboard_address="127.0.0.1:0", local_directory=folder)
+        return Client(dashboard_address="127.0.0.1:0", local_directory=folder, set_as_default=False)
 
 
 def _unguarded() -> InvalidParameter:
@@ -83,11 +111,12 @@ def _unguarded() -> InvalidParameter:
 
 
 def open_client() -> Any:
-    """The client that a user has opened; None if there is none."""
+    """The client that a user has opened; None if there is none, or it has no connection."""
     try:
-        return client_class().current()
+        client = client_class().current()
     except ValueError:
         return None
+    return client if client.status == "running" else None
 
 
 def current_client() -> Any:
@@ -171,9 +200,9 @@ def lost() -> WorkerLost:
 
 
 def _works(client: Any) -> bool:
-    """Whether there is any worker."""
+    """Whether there is any worker, and a scheduler that says so."""
     try:
-        return client.status == "running" and bool(client.nthreads())
+        return client.status == "running" and bool(client.sync(client.scheduler.ncores, callback_timeout=ANSWER))
     except Exception:  # of a connection that is gone
         return False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.boundary import is_of_a_full_disk
+from ppdp.core.private_files import is_of_a_full_disk, private_path
 from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
@@ -138,12 +137,11 @@ def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
 
 @contextmanager
 def _file(n: int, d: int) -> Iterator[_Kept]:
-    """Room for rows, which only the owner of the process can read, and which goes with this context."""
-    with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
-        own = _Kept(n, d, os.path.join(folder, "rows"), d)
-        with open(own.file, "xb") as file:
+    """Room for rows, which goes with this context."""
+    with private_path() as path:
+        with open(path, "wb") as file:
             _make_room(file, n * (d + BESIDE) * 8)
-        yield own
+        yield _Kept(n, d, path, d)
 
 
 def _make_room(file: Any, size: int) -> None:

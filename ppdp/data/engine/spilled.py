@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.core.private_files import private_file
 from ppdp.data.parallel import in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
@@ -154,7 +154,7 @@ def grouped(
         with rows.grouped(task, parts, compare) as found:
             yield found
         return
-    with tempfile.TemporaryFile(prefix="ppdp-") as file:
+    with private_file() as file:
         shuffled, known = _Shuffled(file, parts), []
         for result in rows.over(task):
             if result is not None:

@@ -1,6 +1,7 @@
 """Files are read in blocks, again and again; what is not what it was is refused, and no message holds a cell."""
 
 import os
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -77,12 +78,14 @@ def test_blocks_are_aligned_however_tables_are_split(sizes):
     assert np.array_equal(np.concatenate([*found, []]), np.arange(total))
 
 
-def test_a_reader_is_spooled_where_nobody_else_reads_and_nothing_stays():
+def test_a_reader_is_spooled_where_nobody_else_reads_and_nothing_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     source = opened(table_of(10).to_reader())
-    folder = source._folder.name
-    assert os.stat(folder).st_mode & 0o077 == 0
+    file = source._fragments[0].path
+    assert os.stat(file).st_mode & 0o077 == 0
+    assert os.listdir(tmp_path) == ([] if sys.platform == "linux" else [os.path.basename(os.path.dirname(file))])
     source.close()
-    assert not os.path.exists(folder)
+    assert not os.path.exists(file)
 
 
 def test_a_reader_that_breaks_leaves_nothing(tmp_path, monkeypatch):

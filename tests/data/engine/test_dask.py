@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 from itertools import pairwise
 
 import cloudpickle
@@ -407,3 +409,42 @@ def test_a_cluster_is_started_where_none_is(tmp_path, monkeypatch, whole):
     monkeypatch.setattr(engine, "open_client", lambda: None)
     with ppdp.engine("dask"):
         assert left(fitted(written(tmp_path))) == whole
+
+
+def answering(how):
+    """The address of what listens, and is no scheduler."""
+    import socketserver
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            if how == "a web server":
+                self.request.recv(999)
+                self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9)
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"tcp://127.0.0.1:{server.server_address[1]}"
+
+
+@pytest.mark.repeated("where")
+@pytest.mark.parametrize("where", ["a web server", "nobody stays", "tcp://127.0.0.1:9", "x", "tls://127.0.0.1:9"])
+def test_an_address_without_a_scheduler_leaves_nothing_behind(where, client, monkeypatch):
+    import dask
+
+    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    before = dask.config.get("scheduler", None), distributed.Client.current()
+    address, began = where if "://" in where or where == "x" else answering(where), time.monotonic()
+    with pytest.raises(InvalidParameter, match="no scheduler of Dask answers"), ppdp.engine("dask", address):
+        pass
+    assert time.monotonic() - began < 5
+    assert (dask.config.get("scheduler", None), distributed.Client.current()) == before == ("dask.distributed", client)
+
+
+def test_a_client_without_a_connection_is_not_taken(monkeypatch):
+    """As one that was made for an address where nobody is, which is the current one from then on."""
+
+    class HalfMade:
+        status = "connecting"
+
+    monkeypatch.setattr(distributed.Client, "current", classmethod(lambda _: HalfMade()))
+    assert cluster.open_client() is None
