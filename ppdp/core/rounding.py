@@ -9,10 +9,12 @@ to a coarser one where only few rows differ.
 from __future__ import annotations
 
 import math
+import sys
 
 from ppdp.core.distance import Distance
 
 UNIT = 2.0**-53
+LEAST = math.ulp(0.0)  # the smallest positive float
 BLOCK = 4096  # rows of a matrix product
 EXACT = 1024  # rows of an exact sum
 MOST_ROWS = 2**40
@@ -25,6 +27,11 @@ _EVALUATION = 1 + 1e-9
 def inflate(value: float) -> float:
     """Move a computed bound to the safe side of its own rounding."""
     return value * _EVALUATION
+
+
+def tiny(value: float) -> float:
+    """A positive number as float64 has it, moved above what underflow took: never 0, by at most two least steps."""
+    return value if value >= sys.float_info.min else max(value + 2 * LEAST if value else 0.0, LEAST)
 
 
 def fixed_point_exponent(n_rows: int) -> int:

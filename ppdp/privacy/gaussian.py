@@ -13,14 +13,16 @@ from functools import lru_cache
 
 from scipy import special
 
+from ppdp.core.rounding import LEAST, tiny
 from ppdp.exceptions import ImpossibleBudget
 
 # Every answer is moved to the safe side by this; what the difference of two logarithms may lose is charged on top.
 _SLACK = 1e-7
+_NOTHING = -750.0  # logarithm of what float64 has no positive number for
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Smallest delta such that mu-GDP implies (epsilon, delta)-DP, rounded up.
+    """Smallest delta such that mu-GDP implies (epsilon, delta)-DP, rounded up: 0 only at ``mu = 0``.
 
     ``Φ(mu/2 - ε/mu) - exp(ε) Φ(-mu/2 - ε/mu)`` (Balle and Wang, 2018, Theorem 8).
 
@@ -34,9 +36,11 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if math.isinf(mu):
         return 1.0
     log_p = float(special.log_ndtr(mu / 2 - epsilon / mu))
+    if log_p < _NOTHING:
+        return LEAST
     log_q = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))
-    cancelled = 4e-15 * (1 - log_p - log_q)  # what the difference of the logarithms may have lost
-    return min(1.0, math.exp(log_p) * -math.expm1(min(log_q - log_p, 0.0) - cancelled) * (1 + _SLACK))
+    cancelled = 4e-15 * (1 + epsilon + abs(log_p) + abs(log_q))  # what the difference of the logarithms may have lost
+    return min(1.0, tiny(math.exp(log_p) * -math.expm1(min(log_q - log_p, 0.0) - cancelled) * (1 + _SLACK)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

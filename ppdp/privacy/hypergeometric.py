@@ -15,6 +15,7 @@ from ppdp.core.checks import number
 
 _FEW = 64  # terms
 _REST, _FALL = 1e-16, 50.0  # of a series, as a share; of an integrand, as a logarithm
+_LARGE = 2.0**100  # z over b: what is missing to z is nothing beside it
 _UP = 1 + 1e-11  # more than either can be too small by
 
 
@@ -29,11 +30,15 @@ def log1F1(a: float, b: float, z: float) -> float:
     number("a", a, above=0)
     number("b", b, above=a)
     number("z", z, least=0)
-    if z == 0:
-        return 0.0
+    if z == 0 or z > _LARGE * b:
+        return z
     half = (z - b - 1) / 2
     largest = half + math.sqrt(max(half * half + a * z - b, 0.0))  # where two terms that follow each other are equal
-    found = _integral(a, b, z) if largest > max(1000, b / 25) else _series(a, b, z, _FEW + int(1.5 * largest))
+    found = (
+        _integral(a, b, z)
+        if largest > max(1000, b / 25)
+        else _series(a, b, z, _FEW + int(1.5 * max(largest, 0.0)))  # below 0 where terms fall from the first
+    )
     return min(found * _UP, z)
 
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ppdp.core.rounding import tiny
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.losses import Gaussian, Loss, Part
@@ -151,7 +152,7 @@ def _parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
             found.append(run.delta(epsilon))
         if math.isinf(_curve(losses)(2.0)) and not LEAST_DELTA <= min(found) < 1:
             found.append(renyi_delta(lambda order: parts_at_order(mu, parts, order), epsilon, _ORDERS))
-    return min(found)
+    return 0.0 if pure <= epsilon and not mu else tiny(min(found))
 
 
 def parts_at_order(mu: float, parts: tuple[Part, ...], order: float) -> float:

@@ -54,12 +54,14 @@ def sampled_log_moment(dimension: int, rank: int, mu: float, rate: float, order:
     moments = _log_moments(dimension, rank, mu)[: order + 1]
     logs = ways + k * math.log(rate) + (order - k) * math.log1p(-rate) + moments
     top = float(logs.max())
+    if math.isinf(top):
+        return top
     return top + math.log(float(np.exp(logs - top).sum())) + 1e-11
 
 
 @lru_cache(maxsize=16)
 def _log_moments(dimension: int, rank: int, mu: float) -> Floats:
-    exponents = (k * (k - 1) * mu**2 / 2 for k in range(MOST_SAMPLED + 1))
+    exponents = (k * (k - 1) * mu * mu / 2 if k > 1 else 0.0 for k in range(MOST_SAMPLED + 1))
     return np.array([log_share_moment(dimension, rank, exponent) for exponent in exponents])
 
 
@@ -153,7 +155,7 @@ class FreshProjections:
         """
         best = self._majorant(epsilon) if self.steps == 1 else 1.0
         logs, slopes = self._corrections
-        corrections = np.exp(np.minimum((logs - slopes * epsilon).min(axis=1), 0.0))
+        corrections = np.exp(np.minimum((logs - slopes * epsilon).min(axis=1, initial=0.0), 0.0))
         for spare, correction in zip(_SPARE, corrections):
             if correction < best:
                 own = self.rank_one(epsilon, spare * self.mean)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
+from ppdp.core.rounding import tiny
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 
 Curve = Callable[[float], float]
@@ -35,7 +36,7 @@ _SLACK = 1 + 1e-12  # a value computed in a few roundings, moved to the safe sid
 def gaussian_curve(mu: float) -> Curve:
     """Curve of a mu-GDP Gaussian release, ``alpha mu² / 2``; exact."""
     number("mu", mu, least=0)
-    return lambda alpha: _order(alpha) * mu**2 / 2 * _SLACK if mu else 0.0
+    return lambda alpha: _order(alpha) * mu * mu / 2 * _SLACK if mu else 0.0
 
 
 def laplace_curve(shift: float) -> Curve:
@@ -164,7 +165,7 @@ def renyi_delta(curve: Curve, epsilon: float, orders: Iterable[float] = ORDERS) 
     """Delta at this epsilon, rounded up: the inverse of :func:`renyi_epsilon`."""
     number("epsilon", epsilon, least=0)
     lowest = min((a - 1) * (curve(a) - epsilon + ahead) - log for a, ahead, log in _logs(tuple(orders)))
-    return min(1.0, math.exp(min(lowest + 1e-12 * (1 + abs(lowest)), 0.0)))
+    return min(1.0, tiny(math.exp(min(lowest + 1e-12 * (1 + abs(lowest)), 0.0))))
 
 
 @lru_cache(maxsize=8)

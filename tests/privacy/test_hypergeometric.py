@@ -1,5 +1,7 @@
 """log 1F1 against thirty digits."""
 
+import itertools
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -39,6 +41,9 @@ CORNERS = [
     (16, 10**6, 5e5),
     (1, 10**6, 5.5e5),
     (400_000, 10**6, 1e4),
+    (1, 11_008, 5400.0),  # terms that fall from the first
+    (1, 14_336, 7060.0),
+    (1, 10**6, 5e5 - 600),
 ]
 
 
@@ -58,6 +63,19 @@ def test_anywhere_between_them():
             z = 10 ** rng.uniform(-8, 13.7) if rng.random() < 0.4 else dimension / 2 * 10 ** rng.uniform(-2, 2)
             true = exactly(rank / 2, dimension / 2, z)
             assert 0 <= (log1F1(rank / 2, dimension / 2, z) - true) / true < 1e-10
+
+
+@pytest.mark.parametrize("dimension", [4096, 11_008, 28_672])
+def test_one_direction_of_a_wide_layer(dimension):
+    half = dimension / 2
+    near = half - np.linspace(0, 6 * half**0.5, 40)
+    found = [log1F1(0.5, half, float(z)) for z in near]
+    assert all(0 < after < before for before, after in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("z", [1e40, 1e160, 1e300])
+def test_never_above_the_exponent_itself(z):
+    assert log1F1(0.5, 5504.0, z) == z
 
 
 def test_nothing_to_project_and_nothing_at_all():

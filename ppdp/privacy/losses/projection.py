@@ -15,10 +15,12 @@ import ppdp.privacy.projected as projected
 import ppdp.privacy.renyi as renyi
 from ppdp.core.checks import integer, number
 from ppdp.core.figures import figure
+from ppdp.core.rounding import tiny
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.losses.part import Part
 from ppdp.privacy.subsampling import Profile
 
+_SMALL, _LARGE = 1e-100, 1e100  # of mu: its powers stay in float64
 _GRAIN = 8  # of distributions, which ask for thousands of deltas
 
 
@@ -139,7 +141,7 @@ class NoisyProjectionLoss(Part):
         """Rényi divergence of one release that all rows are in."""
         if self.mu == 0:
             return 0.0
-        moment = projected.log_share_moment(self.dimension, self.rank, alpha * (alpha - 1) * self.mu**2 / 2)
+        moment = projected.log_share_moment(self.dimension, self.rank, alpha * (alpha - 1) * self.mu * self.mu / 2)
         return math.inf if math.isinf(alpha) else moment / (alpha - 1) * (1 + 1e-12)
 
     def _sampled(self, alpha: float) -> float:
@@ -148,6 +150,8 @@ class NoisyProjectionLoss(Part):
             return self._one(alpha)
         low, high = math.floor(alpha), math.ceil(alpha)
         below, above = (self._log_moment(order) if order > 1 else 0.0 for order in (low, high))
+        if math.isinf(above):
+            return self._one(alpha)
         return min((below + (alpha - low) * (above - below)) / (alpha - 1) * (1 + 1e-12), self._one(alpha))
 
     def _log_moment(self, order: int) -> float:
@@ -172,16 +176,16 @@ class NoisyProjectionLoss(Part):
 
     def _alone(self, epsilon: float, grain: int = 1) -> float:
         plain = gaussian_delta(self._plain, epsilon)
-        if self.rank >= self.dimension or self.sampling_rate < 1 or plain < 1e-300 or not self.mu:
+        if self.rank >= self.dimension or self.sampling_rate < 1 or not _SMALL <= self.mu <= _LARGE or plain < 1e-300:
             return plain
         run = projected.FreshProjections(self.dimension, self.rank, self.mu, self.count, self.gaussian, grain)
-        return min(plain, run.rank_one(epsilon) if self.rank_one else run.any_rank(epsilon))
+        return min(plain, tiny(run.rank_one(epsilon) if self.rank_one else run.any_rank(epsilon)))
 
     def epsilon_alone(self, delta: float) -> float:
         if not self._plain:
             return 0.0
         high = gaussian_epsilon(self._plain, delta)
-        if self.rank >= self.dimension or self.sampling_rate < 1:
+        if self.rank >= self.dimension or self.sampling_rate < 1 or math.isinf(high):
             return high
         if self.delta_alone(0.0) <= delta:
             return 0.0

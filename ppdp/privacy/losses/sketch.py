@@ -12,6 +12,7 @@ import ppdp.privacy.renyi as renyi
 import ppdp.privacy.sketch as sketch
 from ppdp.core.checks import number
 from ppdp.core.figures import figure
+from ppdp.core.rounding import tiny
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses.kinds import Gaussian
 from ppdp.privacy.losses.part import Loss, Part
@@ -123,7 +124,7 @@ class SketchLoss(Part):
             return 1.0
         profile = sketch.rows_profile(self._ratio, int(self.sides), self._size)
         at = np.array([epsilon])
-        return float(max(profile.forward(at)[0], profile.backward(at)[0]))
+        return tiny(float(max(profile.forward(at)[0], profile.backward(at)[0])))
 
     def epsilon_alone(self, delta: float) -> float:
         if not self.distributed or delta <= 0:
