@@ -6,14 +6,58 @@ is not of that kind, or stays private, raw values are NaN and a note says why: n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ppdp.data.rows import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """Raw values are units of time since an epoch: how a date is read as such a number, and told."""
+
+    words: str  # of the unit and the epoch
+    number: Callable[[Any], float]
+    text: Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Raw values are codes of categories, or 0 and 1 for one category: the names of the values that there may be."""
+
+    values: tuple[float, ...]  # ascending
+    names: tuple[str, ...]
+    of_one: bool = False  # whether the column is 1 for the last of two names and 0 for anything else
+
+    @classmethod
+    def of(cls, names: Sequence[str], **others: float) -> Codes:
+        """Positions of names, and further codes by their names, where such a code is no position."""
+        values = {float(i): name for i, name in enumerate(names)}
+        further = {code: name for name, code in others.items() if code not in values}
+        every = sorted((values | further).items())
+        return cls(tuple(code for code, _ in every), tuple(name for _, name in every))
+
+    @classmethod
+    def one(cls, name: str) -> Codes:
+        """Whether it is this category."""
+        return cls((0.0, 1.0), (f"not {name}", name), of_one=True)
+
+    def without(self, codes: Collection[float]) -> Codes:
+        """The same without codes that no row can have."""
+        every = [(value, name) for value, name in zip(self.values, self.names) if value not in codes]
+        return Codes(tuple(value for value, _ in every), tuple(name for _, name in every), self.of_one)
+
+    @property
+    def edges(self) -> list[float]:
+        """Ends of cells of which each holds one code."""
+        inner = [(a + b) / 2 for a, b in pairwise(self.values)]
+        return [self.values[0] - 0.5, *inner, self.values[-1] + 0.5]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,34 +68,52 @@ class Columns:
     slope: Array
     offset: Array
     notes: tuple[str, ...]  # of each column, what was done to its values, or why there is no way back
+    ranges: Array  # public (low, high) of values as they are here, of shape (n_columns, 2); NaN where none follows
+    kinds: tuple[Dates | Codes | None, ...]  # what raw values are, if they are no plain numbers
 
     @classmethod
-    def raw(cls, names: Sequence[str], note: str = "") -> Columns:
+    def raw(
+        cls,
+        names: Sequence[str],
+        note: str = "",
+        ranges: ArrayLike = math.nan,
+        kinds: Sequence[Dates | Codes | None] = (),
+    ) -> Columns:
         """Columns whose values are what they are."""
-        return cls(tuple(names), np.ones(len(names)), np.zeros(len(names)), (note,) * len(names))
+        count = len(names)
+        table = np.array(np.broadcast_to(np.asarray(ranges, dtype=np.float64), (count, 2)))
+        return cls(
+            tuple(names), np.ones(count), np.zeros(count), (note,) * count, table, tuple(kinds) or (None,) * count
+        )
 
     @classmethod
     def lost(cls, names: Sequence[str], why: str) -> Columns:
         """Columns from which no map leads back."""
-        none = np.full(len(names), np.nan)
-        return cls(tuple(names), none, none, (why,) * len(names))
+        return replace(cls.raw(names, why), slope=np.full(len(names), np.nan), offset=np.full(len(names), np.nan))
 
     @classmethod
     def beside(cls, parts: Sequence[Columns]) -> Columns:
         """Columns of several parts, one behind the other."""
-        slope, offset = (np.concatenate([getattr(part, name) for part in parts]) for name in ("slope", "offset"))
+        slope, offset, ranges = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("slope", "offset", "ranges")
+        )
         names, notes = (tuple(chain.from_iterable(getattr(p, name) for p in parts)) for name in ("names", "notes"))
-        return cls(names, slope, offset, notes)
+        kinds = tuple(chain.from_iterable(part.kinds for part in parts))
+        return cls(names, slope, offset, notes, ranges, kinds)
 
     def at(self, positions: Sequence[int]) -> Columns:
         """Some of them."""
-        names, notes = (tuple(given[i] for i in positions) for given in (self.names, self.notes))
-        return Columns(names, self.slope[list(positions)], self.offset[list(positions)], notes)
+        own = list(positions)
+        names, notes = (tuple(given[i] for i in own) for given in (self.names, self.notes))
+        kinds = tuple(self.kinds[i] for i in own)
+        return Columns(names, self.slope[own], self.offset[own], notes, self.ranges[own], kinds)
 
     def scaled(self, slope: ArrayLike, offset: ArrayLike) -> Columns:
         """The same behind a map that ``offset + slope * value`` undoes."""
         slope, offset = np.asarray(slope, dtype=np.float64), np.asarray(offset, dtype=np.float64)
-        return replace(self, slope=self.slope * slope, offset=self.offset + self.slope * offset)
+        with np.errstate(all="ignore"):
+            ranges = np.sort((self.ranges.T - offset) / slope, axis=0).T
+        return replace(self, slope=self.slope * slope, offset=self.offset + self.slope * offset, ranges=ranges)
 
     def noted(self, *words: str) -> Columns:
         """The same with one more note: for all of them, or for each its own; nothing is added to what is lost."""
@@ -60,14 +122,54 @@ class Columns:
         said = (f"{note}; {more}" if note and more else note or more for note, more in zip(self.notes, every))
         return replace(self, notes=tuple(new if ok else old for new, old, ok in zip(said, self.notes, known)))
 
+    def within(self, low: ArrayLike, high: ArrayLike) -> Columns:
+        """The same where values are publicly known to be within ranges in their present units."""
+        ends = np.stack([np.broadcast_to(np.asarray(end, dtype=np.float64), self.slope.shape) for end in (low, high)])
+        ends[~np.isfinite(ends)] = np.nan
+        low, high = np.fmax(self.ranges[:, 0], ends[0]), np.fmin(self.ranges[:, 1], ends[1])
+        return replace(self, ranges=np.column_stack([np.fmin(low, high), high]))
+
     def clipped(self, low: ArrayLike, high: ArrayLike) -> Columns:
         """The same with values clipped to ranges in their present units; infinite or NaN where they are not."""
         ends = np.sort([self.value(np.broadcast_to(end, self.slope.shape)) for end in (low, high)], axis=0).T
-        return self.noted(*(f"clipped to [{a:.6g}, {b:.6g}]" if np.isfinite([a, b]).all() else "" for a, b in ends))
+        words = (self._range(i, a, b) if np.isfinite([a, b]).all() else "" for i, (a, b) in enumerate(ends))
+        return self.within(low, high).noted(*words)
+
+    def _range(self, column: int, low: float, high: float) -> str:
+        kind = self.kinds[column]
+        if isinstance(kind, Dates):
+            return f"{kind.words}; clipped to {kind.text(low)} to {kind.text(high)}"
+        return f"clipped to [{low:.6g}, {high:.6g}]"
 
     def value(self, values: Array) -> Array:
         """Raw values."""
         return np.asarray(self.offset + self.slope * values)
+
+    def present(self, column: int, raw: Array) -> Array:
+        """Raw values of one column as values here, ascending."""
+        return np.sort((raw - self.offset[column]) / self.slope[column])
+
+    def told(self, column: int, values: Array) -> Array:
+        """Values of one column as raw ones, without the last digits, which are those of scaling there and back."""
+        raw = self.offset[column] + self.slope[column] * values
+        size = max(abs(self.offset[column]), abs(self.slope[column]))
+        return np.asarray(raw if not 0 < size < math.inf else np.round(raw, 12 - math.ceil(math.log10(size))))
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Of columns that are 1 for one category its name; () if none is."""
+        own = tuple(kind.names[1] if isinstance(kind, Codes) and kind.of_one else "" for kind in self.kinds)
+        return own if any(own) else ()
+
+    @property
+    def dates(self) -> tuple[Dates | None, ...]:
+        """How raw values are told as dates; () if none are."""
+        own = tuple(kind if isinstance(kind, Dates) else None for kind in self.kinds)
+        return own if any(own) else ()
+
+    def known(self, column: int) -> bool:
+        """Whether a map leads back from one column."""
+        return bool(np.isfinite(self.slope[column]) and np.isfinite(self.offset[column]) and self.slope[column])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,11 +188,14 @@ class Answers:
     raw_error: Array
     notes: tuple[str, ...]
     cells: Array | None = None  # of histograms: ends of every cell, as released and raw, shape (4, number)
+    categories: tuple[str, ...] = ()  # of which category each number is
+    dates: tuple[Dates | None, ...] = ()  # how raw values, or the ends of cells, are told as dates
 
     @classmethod
     def of(cls, statistic: str, columns: Columns, value: ArrayLike, error: ArrayLike, note: str = "") -> Answers:
         """One number for every column, in its units."""
-        return cls.linear(statistic, columns, value, error, columns.slope, columns.offset, note)
+        found = cls.linear(statistic, columns, value, error, columns.slope, columns.offset, note)
+        return replace(found, dates=columns.dates)
 
     @classmethod
     def linear(
@@ -108,7 +213,8 @@ class Answers:
         error = np.broadcast_to(np.asarray(error, dtype=np.float64), value.shape)
         told = columns.noted(note).notes
         raw: Array = offset + slope * value
-        return cls(statistic, columns.names, value, error, raw, np.abs(slope) * error + 0 * raw, told)
+        raw_error = np.abs(slope) * error + 0 * raw
+        return cls(statistic, columns.names, value, error, raw, raw_error, told, categories=columns.categories)
 
     @classmethod
     def plain(cls, statistic: str, value: ArrayLike, error: ArrayLike, note: str = "", column: str = "") -> Answers:

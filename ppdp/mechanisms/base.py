@@ -226,6 +226,11 @@ class Mechanism(Documented, Answering, BaseEstimator):
     predicts = False
 
     @property
+    def writes_units(self) -> bool:
+        """Whether some parameter holds numbers in the units of columns."""
+        return False
+
+    @property
     def in_memory(self) -> bool:
         """Whether it needs all rows in memory; else it may be given a :class:`~ppdp.data.stream.Stream` to sum over."""
         return True
@@ -280,6 +285,16 @@ class Mechanism(Documented, Answering, BaseEstimator):
             The budget, for defaults that depend on it.
         """
         raise NotImplementedError
+
+    def in_units(self, columns: Columns) -> Self:
+        """The same mechanism with numbers of its parameters in the units of its rows, where a user writes raw ones.
+
+        Parameters
+        ----------
+        columns : Columns
+            What columns at its input mean in raw units, and within which public ranges they are.
+        """
+        return self
 
     def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         """The question at this distance, where defaults follow from it; else :meth:`question`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -180,6 +180,40 @@ class Stage(Documented, Answering, BaseEstimator):
     def units(self, columns: Columns) -> Columns | None:
         """Columns behind the stage, as it was released; None if they are not scaled and shifted one by one."""
         return None
+
+    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+        """The same as far as public parameters tell, before anything is fitted; None if they do not.
+
+        Parameters
+        ----------
+        columns : Columns
+            At the input.
+        way : Way
+            How the stage will be fitted.
+        domain : Domain
+            Public facts at the input.
+        """
+        if way.name != "public":
+            return columns if self.keeps_units else None
+        return self.public_twin(self.prepare(Rows.of(np.empty((0, domain.d))), way, domain), domain).units(columns)
+
+    def public_twin(self, statistics: Statistics, domain: Domain) -> Self:
+        """A copy, as configured, that holds statistics and knows its columns.
+
+        Parameters
+        ----------
+        statistics : mapping
+            What it holds.
+        domain : Domain
+            Public facts at the input.
+        """
+        twin: Self = clone(self)
+        twin.hold(statistics)
+        facts: Any = twin
+        facts.n_features_in_ = domain.d
+        if domain.feature_names is not None:
+            facts.feature_names_in_ = np.asarray(domain.feature_names, dtype=object)
+        return twin
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         """So many rows as they could come in by what is declared here; None if nothing is."""

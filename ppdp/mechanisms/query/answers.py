@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
@@ -19,7 +20,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.base import Question, SharedDocstring
-from ppdp.mechanisms.query.grids import public_grid
+from ppdp.mechanisms.query.grids import grid_in_units, public_grid
 from ppdp.mechanisms.query.told import told
 from ppdp.privacy.noise.sampler import Noise
 
@@ -95,6 +96,15 @@ class Query(SharedDocstring, FitsAlone):
         if self.query in ("mean", "covariance"):
             parameters = {"weighted": domain.min_present < domain.n}
         return Question.asked(formula, self._kind, domain, parameters)
+
+    @property
+    def writes_units(self) -> bool:
+        """Whether it has a grid."""
+        return bool(self.query == "histogram")
+
+    def in_units(self, columns: Columns) -> Any:
+        made: Any = clone(self)
+        return made.set_params(bins=grid_in_units("bins", self.bins, columns, self, edges=True))
 
     @property
     def in_memory(self) -> bool:

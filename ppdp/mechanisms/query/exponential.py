@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ppdp.bounds.queries import by_column
 from ppdp.core.callables import refuse_fitted
@@ -20,7 +21,7 @@ from ppdp.data.units import Answers, Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import FitsAlone
-from ppdp.mechanisms.query.grids import public_grid
+from ppdp.mechanisms.query.grids import grid_in_units, public_grid
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
@@ -80,6 +81,15 @@ class ExponentialMechanism(FitsAlone, Mechanism):
     @classmethod
     def example(cls) -> Any:
         return cls(noise_scale=100.0)
+
+    @property
+    def writes_units(self) -> bool:
+        """Whether candidates are those for quantiles."""
+        return self.query == "quantile"
+
+    def in_units(self, columns: Columns) -> Any:
+        given = grid_in_units("candidates", self.candidates, columns, self, edges=False)
+        return clone(self).set_params(candidates=given)
 
     @property
     def in_memory(self) -> bool:
@@ -181,7 +191,9 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         where, sizes = question.parameters["columns"], question.parameters["sizes"]
         lost = (f"its rank misses by at most {_lost(scale, m):.4g} rows more than the best candidate's" for m in sizes)
         told = columns.at(where).noted(*(f"{words} in 95 % of runs" for words in lost))
-        return [Answers.of(f"quantile {self.q:g}", told, self.quantile_, math.nan)]
+        found = Answers.of(f"quantile {self.q:g}", told, self.quantile_, math.nan)
+        raw = [columns.told(column, value) for column, value in zip(where, self.quantile_)]
+        return [replace(found, raw=np.array(raw))]
 
 
 def _lost(noise_scale: float, candidates: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ppdp.core.checks import integer, shown
 from ppdp.core.domain import Domain
+from ppdp.data.units import Codes, Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 MOST = 100_000
@@ -39,16 +40,74 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
     }
 
 
+def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edges: bool) -> dict[int, Any]:
+    """The same grid by position in the units of rows, where a user writes raw numbers, or dates.
+
+    A number of cells becomes cells between the public ends of a column, or one for every category. Where no map leads
+    back to raw units, numbers are in those of the rows. What no row can reach is refused: candidates, and edges that
+    have cells on both sides, beyond the public range of their column.
+    """
+    domain = Domain(n_features=len(columns.names), feature_names=columns.names)
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(range(domain.d), given)
+    grid = {_position(name, column, domain, stage): marks for column, marks in given.items()}
+    if len(grid) < len(given):
+        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__)
+    return {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
+
+
+def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, edges: bool) -> Any:
+    kind, known = columns.kinds[i], columns.known(i)
+    ends = columns.ranges[i]
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        count = integer(name, given, stage, least=1 if edges else 2, most=MOST) + edges
+        if isinstance(kind, Codes) and known and len(kind.values) > 1:
+            return columns.present(i, np.array(kind.edges if edges else kind.values))
+        bounded = np.isfinite(ends).all() and ends[0] < ends[1]
+        return np.linspace(ends[0], ends[1], count) if bounded else given
+    if isinstance(kind, Dates):
+        given = _dates(name, given, kind, stage)
+    marks = np.array(_marks(name, given, Domain(n_features=1), stage, edges))
+    raw = np.sort(columns.told(i, ends)) if known else ends
+    inner = marks[1:-1] if edges and len(marks) > 2 else marks
+    beyond = (inner < raw[0]) | (inner > raw[1])  # NaN ends are beyond nothing
+    if beyond.all() if edges and len(marks) == 2 else beyond.any():
+        low, high = (kind.text(end) if isinstance(kind, Dates) else f"{end:.6g}" for end in raw)
+        whose = "the units of the table" if known else "the units of this step, as no public map leads to others"
+        raise InvalidParameter(
+            f"{name} lie outside the public range of {columns.names[i]!r}, {low} to {high}, in {whose}.",
+            stage=type(stage).__name__,
+            fix=f"{name} within it, or {name}={{column: ...}} for each column its own.",
+        )
+    return columns.present(i, marks) if known else marks
+
+
+def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:
+    """Dates as raw numbers; numbers are such already."""
+    try:
+        numbers = [one if isinstance(one, (int, float, np.number)) else kind.number(one) for one in given]
+    except TypeError:  # nothing that holds any
+        return given
+    if not np.isfinite(np.array(numbers, dtype=np.float64)).all():
+        raise InvalidParameter(
+            f"{name} hold what is no date.", stage=type(stage).__name__, fix='dates, or text such as "2001-12-31".'
+        )
+    return numbers
+
+
 def _position(name: str, column: Any, domain: Domain, stage: object) -> int:
     names = domain.feature_names or ()
     if isinstance(column, str) and column in names:
         return names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < domain.d:
         return int(column)
+    hot = isinstance(column, str) and any(one.startswith(f"{column}_") for one in names)
     raise InvalidParameter(
         f"{name} names the column {shown(column)}, which is not there.",
         stage=type(stage).__name__,
-        fix="name columns of the rows at this step, or count them from 0.",
+        fix='for its categories CategoryEncoder(..., encoding="ordinal") in front, or the query "sum".'
+        if hot
+        else "name columns of the rows at this step, or count them from 0.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
-from ppdp.data.units import Answers, Columns
+from ppdp.data.units import Answers, Codes, Columns
 from ppdp.mechanisms.base import Question
 
 MOVED = "moved to the nearest that rows could have"
@@ -61,7 +62,7 @@ def _covariance(query: Any, columns: Columns, norm: float, sigma: float, unsure:
         a if a == b else f"{a or 'as it is'} and {b or 'as it is'}" for a, b in zip(first.notes, second.notes)
     )
     slope = first.slope * second.slope
-    both = Columns(pairs, slope, np.zeros_like(slope), notes)
+    both = replace(Columns.raw(pairs), slope=slope, offset=np.zeros_like(slope), notes=notes)
     return [_mean(query, columns, norm, sigma, unsure), Answers.of("covariance", both, found, error, note)]
 
 
@@ -79,10 +80,20 @@ def _histograms(query: Any, columns: Columns, question: Question, sigma: float) 
     """Rows in cells, whose ends are in the units of their column; a column that runs backwards is turned round."""
     grid, found = question.parameters, []
     for column, counts, edges in zip(grid["columns"], query.histogram_, by_column(grid["sizes"], grid["edges"])):
-        here = columns.at([column] * len(counts))
+        here, kind = columns.at([column] * len(counts)), columns.kinds[column]
         ends = np.array([edges[:-1], edges[1:]])
-        raw = np.sort(here.value(ends), axis=0)
+        raw = np.sort(columns.told(column, ends), axis=0)
         raw[np.abs(raw) < 1e-7 * np.abs(here.slope)] = 0.0  # bounds on entries are a little wider than their range
         error = np.full(len(counts), sigma)
-        found.append(Answers("rows", here.names, counts, error, counts, error, here.notes, np.vstack([ends, raw])))
+        names = _categories(kind, raw) if isinstance(kind, Codes) else ()
+        cells = np.vstack([ends, raw])
+        found.append(Answers("rows", here.names, counts, error, counts, error, here.notes, cells, names, here.dates))
     return found
+
+
+def _categories(kind: Codes, raw: Array) -> tuple[str, ...]:
+    """The categories whose codes are in each cell; the outer cells take what lies beyond the grid."""
+    ends = raw.copy()
+    ends[0, np.argmin(raw[0])], ends[1, np.argmax(raw[1])] = -math.inf, math.inf
+    codes = list(zip(kind.values, kind.names))
+    return tuple(", ".join(name for code, name in codes if low <= code < high) for low, high in ends.T)

@@ -79,7 +79,7 @@ def _hindrance(route: Route, ladder: Ladder) -> str:
 
 def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
     """One route on every rung."""
-    if solver.mechanism is None or not solver.mechanism[1].question(climb[0].domain).gaussian:
+    if solver.mechanism is None or not solver.asked(climb[0]).question(climb[0].domain).gaussian:
         raise _refused(ladder, "it needs a last step with Gaussian noise.")
     if any(not route.offered for route in climb):
         raise _refused(ladder, _NO_WAY)

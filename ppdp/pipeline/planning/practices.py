@@ -18,6 +18,7 @@ from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoRoute, Unsuppo
 from ppdp.mechanisms.base import Question
 from ppdp.pipeline.planning.comparison import Comparison, Practice
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.public_units import asked
 from ppdp.pipeline.planning.route import Alternative, Paths, Route
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -148,7 +149,8 @@ def _impossible(name: str, plan: Plan, told: str) -> Practice:
 def _asked(plan: Plan, stages: Stages, mechanism: Any) -> tuple[Route, Question]:
     """What the mechanism asks behind stages that are fitted without noise."""
     route = exact_route(stages, plan.domain)
-    question: Question = mechanism.question_at(route.domain, plan.distance, gaussian_mu(plan.epsilon, plan.delta))
+    last = asked(mechanism, plan.domain, route)
+    question: Question = last.question_at(route.domain, plan.distance, gaussian_mu(plan.epsilon, plan.delta))
     return route, question
 
 

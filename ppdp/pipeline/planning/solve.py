@@ -16,6 +16,7 @@ from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
 from ppdp.pipeline.planning.plan import NOTHING_BETTER, Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.pipeline.planning.public_units import asked
 from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, PlannedStep, Route
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
@@ -128,6 +129,7 @@ class Solver:
     budget: Mapping[str, float] | None
     deltas_add: bool
     paths: Paths = field(init=False)
+    behind: tuple[Route, Any] | None = field(init=False, default=None)  # the last step, as asked behind this route
 
     def __post_init__(self) -> None:
         self.epsilon, self.delta = check_budget(self.epsilon, self.delta, self.domain.n)
@@ -159,6 +161,13 @@ class Solver:
     def mu_at(self, delta: float) -> float:
         """What Gaussian noise may cost: nothing where delta is 0."""
         return gaussian_mu(self.epsilon, delta) if delta else 0.0
+
+    def asked(self, route: Route) -> Any:
+        """The last step, with raw numbers in the units of its rows."""
+        assert self.mechanism is not None
+        if self.behind is None or self.behind[0] is not route:
+            self.behind = route, asked(self.mechanism[1], self.domain, route)
+        return self.behind[1]
 
     def unusable(self, route: Route) -> str:
         """Why a route cannot be executed, whatever follows; empty if it can."""
@@ -222,7 +231,7 @@ class Solver:
             Deltas.of(delta, adding=adding, fails=route.fails),
             n_rows=self.domain.n,
             mechanism=self.mechanism is not None,
-            gaussian=self.mechanism is None or self.mechanism[1].question(route.domain).gaussian,
+            gaussian=self.mechanism is None or self.asked(route).question(route.domain).gaussian,
             budget=self.budget,
             rungs=rungs,
         )
@@ -253,7 +262,7 @@ class Solver:
         assert self.mechanism is not None
         name, stage = self.mechanism
         here = route.domain, route.distance
-        question = stage.question_at(*here, mu)
+        question = self.asked(route).question_at(*here, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
         scale = question.calibrated(*here, mu, before, budget)
         return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
@@ -263,7 +272,7 @@ class Solver:
         draws = sum(_draws(route, release) for release in route.releases)
         draws += bool(route.conditional)
         if self.mechanism is not None:
-            most = self.mechanism[1].question(route.domain, self.mu_at(self.delta))
+            most = self.asked(route).question(route.domain, self.mu_at(self.delta))
             asked: dict[str, Any] = {"steps": most.steps, "size": most.size, "parameters": most.parameters}
             draws += draws_that_count(most.formula, route.domain, route.distance, **asked)
         return draws

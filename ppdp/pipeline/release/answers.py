@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
 from ppdp.data.units import Answers, Columns
-from ppdp.pipeline.release.label_means import Codes, codes_behind, label_answers
+from ppdp.pipeline.release.label_means import label_answers
 from ppdp.pipeline.release.twins import question_of
 
 MOST = 24  # lines in a notebook
@@ -41,18 +42,16 @@ def answers_of(
 ) -> Iterator[tuple[str, Answers]]:
     """Every released number with the name of its step, in the order of the steps."""
     domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
-    codes: Codes = {}
     for at, (step, (name, twin)) in enumerate(zip(record.steps, twins)):
         for release in record.releases:
             if release.at == at:
                 answer = arrays[f"{name}.{release.statistic}"]
                 if release.statistic == "label-means":
                     table, noise = STATISTICS[release.statistic].read(answer, domain, release)
-                    told = label_answers(release, table, noise, columns, domain, codes)
+                    told = label_answers(release, table, noise, columns, domain)
                 else:
                     told = _statistics(release, answer, columns, domain)
                 yield from ((name, one) for one in told)
-        codes = {**codes, **codes_behind(twin)}
         domain = Domain.from_dict(step.domain)
         columns = _behind(step, twin, columns, domain)
     if record.mechanism is not None:
@@ -69,7 +68,7 @@ def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
     """As a DataFrame, a line for every number; the ends of cells where there are histograms."""
     import pandas as pd
 
-    lines = {
+    lines: dict[str, list[str]] = {
         "step": [name for name, one in answers for _ in one.columns],
         "statistic": [one.statistic for _, one in answers for _ in one.columns],
         "column": [column for _, one in answers for column in one.columns],
@@ -79,8 +78,23 @@ def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
     if any(one.cells is not None for _, one in answers):
         none = [np.full((4, len(one.columns)), np.nan) if one.cells is None else one.cells for _, one in answers]
         numbers |= {name: [cells[i] for cells in none] for i, name in enumerate(("low", "high", "raw_low", "raw_high"))}
+    if any(one.categories for _, one in answers):
+        lines["category"] = [word for _, one in answers for word in one.categories or [""] * len(one.columns)]
+    dates = _dates(answers)
     joined = {name: np.concatenate([np.empty(0), *parts]) for name, parts in numbers.items()}
-    return pd.DataFrame({**lines, **joined, "note": [note for _, one in answers for note in one.notes]})
+    return pd.DataFrame({**lines, **joined, **dates, "note": [note for _, one in answers for note in one.notes]})
+
+
+def _dates(answers: Sequence[tuple[str, Answers]]) -> dict[str, list[str]]:
+    """Raw values that are dates, and ends of cells that are, as text."""
+    found: dict[str, list[str]] = {"date": [], "date_low": [], "date_high": []}
+    for _, one in answers:
+        none = np.full(len(one.columns), np.nan)
+        ends = (one.raw, none, none) if one.cells is None else (none, one.cells[2], one.cells[3])
+        for name, values in zip(found, ends):
+            told = zip(one.dates or (None,) * len(values), values)
+            found[name] += ["" if kind is None or not math.isfinite(end) else kind.text(end) for kind, end in told]
+    return {name: words for name, words in found.items() if any(words)}
 
 
 def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
@@ -138,7 +152,7 @@ def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
     if made is None:
         lost = [note for note, slope in zip(columns.notes, columns.slope) if math.isnan(slope)]
         return Columns.lost(names, lost[0] if lost else f"{step.title} is no scale and shift of each column")
-    return Columns(tuple(names), made.slope, made.offset, made.notes)
+    return replace(made, names=tuple(names))
 
 
 def _bare(name: str, array: Array, noise: float) -> Answers:

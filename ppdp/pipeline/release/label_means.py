@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,42 +11,20 @@ from ppdp.certificate.record import Release
 from ppdp.core.domain import Domain
 from ppdp.data.label_means import CLEAR
 from ppdp.data.rows import Array
-from ppdp.data.units import Answers, Columns
-from ppdp.transformers.columns.categories import Encoded, Labelled, is_gap
-from ppdp.transformers.columns.unlisted import Unlisted
+from ppdp.data.units import Answers, Codes, Columns
 
-Codes = Mapping[str, Sequence[str]]
 ELSE = "anything else"
 
 
-def codes_behind(twin: Any) -> Codes:
-    """What the codes in columns behind a released twin stand for, by the name of the column, where it makes codes."""
-    located = twin.located() if hasattr(twin, "located") else ()
-    return {
-        f"{block.prefix}{name}": words
-        for block, _, facts in located
-        if block.maps
-        for i, name in enumerate(facts[-1].names)
-        if (words := _words(block.maps[-1], i))
-    }
+def _words(kind: Any, count: int) -> list[str]:
+    """The categories by code, or so many codes where they have no names; no words for codes that no row can have."""
+    if not isinstance(kind, Codes):
+        return [str(code) for code in range(count)]
+    names = dict(zip(kind.values, kind.names))
+    return [names.get(float(code), "") for code in range(count)]
 
 
-def _words(step: Any, position: int) -> Sequence[str]:
-    """The categories of a column in the order of their codes; no words for codes that no row can have."""
-    if isinstance(step, Labelled):
-        return step.categories[position]
-    if isinstance(step, Unlisted) and not step.hot:
-        found = () if step.found is None else step.found[position]
-        unused = [""] * (step.most - len(found))
-        return [*found, *unused, *(name for name in (step.other, step.missing) if name is not None)]
-    if isinstance(step, Encoded):
-        return ["missing" if is_gap(one) else str(one) for one in step.categories[position]]
-    return ()
-
-
-def label_answers(
-    release: Release, table: Array, noise: float, columns: Columns, domain: Domain, codes: Codes
-) -> list[Answers]:
+def label_answers(release: Release, table: Array, noise: float, columns: Columns, domain: Domain) -> list[Answers]:
     """For every column and category the number of rows, and what their labels are where there are clearly some.
 
     Standard errors are those of the noise; of a quotient to first order.
@@ -55,7 +32,7 @@ def label_answers(
     told = []
     for position, own in zip(release.parameters["columns"], table):
         name = columns.names[position]
-        words = codes.get(name) or [str(code) for code in range(len(own) - 1)]
+        words = _words(columns.kinds[position], len(own) - 1)
         used = [code for code, word in enumerate(words) if word]
         own = own[[*used, -1]]
         named = Columns.raw([f"{name} = {word}" for word in (*(words[code] for code in used), ELSE)])

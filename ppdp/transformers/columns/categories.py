@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.data.rows import Array
-from ppdp.data.units import Columns
+from ppdp.data.units import Codes, Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 from ppdp.transformers.columns.readings import Labels, Reading
+
+MISSING = "missing"
+"""Name of the category of gaps."""
 
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
@@ -113,7 +116,8 @@ class OneHot(Categorical):
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return Columns.raw(out.names, "1 for this category")
+        kinds = [Codes.one(_word(self.categories[j][i])) for j in range(len(given.names)) for i in self._kept(j)]
+        return Columns.raw(out.names, "1 for this category", out.ranges, kinds)
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         parts = [self._same(column, c)[:, self._kept(j)] for j, (column, c) in enumerate(zip(X.T, self._of(given)))]
@@ -139,7 +143,9 @@ class Encoded(Categorical):
         return ColumnFacts.within(given.names, np.array(ends))
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return Columns.raw(out.names, "codes of categories")
+        others = {"unknown": self.unknown, **({} if math.isnan(self.missing) else {MISSING: self.missing})}
+        kinds = [Codes.of([_word(one) for one in categories], **others) for categories in self._of(given)]
+        return Columns.raw(out.names, "codes of categories", out.ranges, kinds)
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         out = []
@@ -201,6 +207,10 @@ class Labelled(PublicMap):
             )
         return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
 
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        kinds = [Codes.of(made, **beside(self.other, self.missing)) for made in self.categories]
+        return Columns.raw(out.names, "codes of categories", out.ranges, kinds)
+
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         out = []
         for column, labels, made in zip(X.T, self.labels, self.categories):
@@ -208,6 +218,16 @@ class Labelled(PublicMap):
             code = column if _is_text(labels) else _found(column, np.array(labels, dtype=np.float64), other)
             out.append(np.where(np.isnan(column), gap, code))
         return np.column_stack(out)
+
+
+def beside(other: str | None, missing: str | None) -> dict[str, float]:
+    """The code -1 by what then has it: what has no category of its own; () if everything has."""
+    words = ("missing" if other is not None else "another") if (other is None) != (missing is None) else "none of these"
+    return {} if other is not None and missing is not None else {words: -1.0}
+
+
+def _word(category: Any) -> str:
+    return MISSING if is_gap(category) else str(category)
 
 
 def _is_text(labels: Sequence[Any]) -> bool:

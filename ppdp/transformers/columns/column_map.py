@@ -261,6 +261,10 @@ class ColumnMap(RowWiseTransformer):
         found = Columns.beside([part.units(columns) for part in parts])
         return found if self.max_norm is None else found.noted(f"rows clipped to norm {self.norm_:.6g}")
 
+    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+        """As behind public ways: that categories are released changes the names of theirs only."""
+        return self.public_twin(self.read({}, way, domain), domain).units(columns)
+
     def _checked(self, X: Any, *, reset: bool) -> Array:
         return super()._checked(self.coded(X), reset=reset)
 

@@ -13,10 +13,12 @@ from ppdp.core.checks import choice, pair, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.data.cells import seconds_of
 from ppdp.data.rows import Array
+from ppdp.data.units import Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
 from ppdp.transformers.columns.encoder import Encoder, by_column
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, Scaled
-from ppdp.transformers.columns.readings import SECONDS, Dates, Reading
+from ppdp.transformers.columns.readings import SECONDS, Reading
+from ppdp.transformers.columns.readings import Dates as DateReading
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 
@@ -34,7 +36,7 @@ class Dated(PublicMap):
     reads_cells = True
 
     def reading(self, position: int) -> Reading | None:
-        return Dates(self.unit, self.epoch, self.format)
+        return DateReading(self.unit, self.epoch, self.format)
 
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         days = [[_day(self.epoch + end * SECONDS[self.unit]) for end in ends] for ends in self.ranges]
@@ -45,6 +47,16 @@ class Dated(PublicMap):
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return X
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        length = SECONDS[self.unit]
+
+        def number(date: Any) -> float:
+            own = seconds_of(date, self.format if isinstance(date, str) else None)
+            return (own - self.epoch) / length
+
+        kind = Dates(f"{self.unit} since {_day(self.epoch)}", number, lambda value: _day(self.epoch + value * length))
+        return Columns.raw(out.names, kinds=[kind] * len(out.names)).clipped(*out.ranges.T)
 
 
 def _day(seconds: float) -> str:

@@ -16,6 +16,7 @@ from ppdp.core.names import slips
 from ppdp.data.categories import Texts, among
 from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
+from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
@@ -77,6 +78,15 @@ class Encoder(RowWiseTransformer):
         return self._as_map(self.names_, self.n_features_in_).located_in(
             self.names_, self.n_features_in_, math.nan, self.found_
         )
+
+    def units(self, columns: Columns) -> Columns:
+        made = self._as_map(self.names_, len(columns.names))
+        made.hold({"names": self.names_, "reach": math.nan, "norm": self.norm_, "found": self.found_})
+        return made.units(columns)
+
+    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+        """As behind public ways: that categories are released changes the names of theirs only."""
+        return self.public_twin(self.read({}, way, domain), domain).units(columns)
 
     def learned(self, X: Any) -> tuple[Any, Texts | None]:
         """The same for a fit, with the texts of columns whose categories are to be released; these are private."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain, combinations, combinations_with_replacement, groupby
+from itertools import chain, combinations, combinations_with_replacement, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ppdp.core.checks import integer, number
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.ranges import LARGEST
 from ppdp.data.rows import Array
-from ppdp.data.units import Columns
+from ppdp.data.units import Codes, Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.readings import Reading
 from ppdp.transformers.rowwise.probe import call_surely, output_width
@@ -158,6 +158,9 @@ class Within(PublicMap):
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return X
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return columns.clipped(*out.ranges.T)
 
 
 @dataclass(frozen=True)
@@ -297,7 +300,9 @@ class Binarized(PublicMap):
         return np.where(np.isnan(X), np.nan, self.threshold < X)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return Columns.raw(out.names, f"1 above {self.threshold:.6g} in front of {self.step!r}")
+        above = Codes.one(f"above {self.threshold:.6g}")
+        note = f"1 above {self.threshold:.6g} in front of {self.step!r}"
+        return Columns.raw(out.names, note, out.ranges, [above] * len(out.names))
 
 
 def _few(width: int, step: str) -> None:
@@ -387,7 +392,17 @@ class Binned(PublicMap):
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width))
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return Columns.raw(out.names, "1 in this bin" if self.hot else "numbers of bins")
+        ends = np.linspace(given.ranges[:, 0], given.ranges[:, 1], self.n_bins + 1, axis=1)
+        bins = [self._words(columns.told(i, own)) for i, own in enumerate(ends)]
+        if not self.hot:
+            return Columns.raw(out.names, "numbers of bins", out.ranges, [Codes.of(words) for words in bins])
+        return Columns.raw(out.names, "1 in this bin", out.ranges, [Codes.one(word) for own in bins for word in own])
+
+    def _words(self, ends: Array) -> list[str]:
+        """Names of the bins between ascending or descending ends."""
+        if not np.isfinite(ends).all():
+            return [f"bin {i}" for i in range(self.n_bins)]
+        return [f"{low:.6g} to {high:.6g}" for low, high in map(sorted, pairwise(ends.tolist()))]
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         low, high = given.ranges.T

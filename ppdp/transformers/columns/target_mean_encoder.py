@@ -167,6 +167,15 @@ class TargetMeanEncoder(Transformer):
             parts.append(one)
         return Columns.beside(parts)
 
+    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns:
+        """Of encoded columns nothing is known before their mean labels are released."""
+        encoded, outputs = way.parameters["columns"], columns_per_category(domain)
+        parts = [
+            Columns.lost([name] * outputs, "mean labels") if i in encoded else columns.at([i]).clipped(-1.0, 1.0)
+            for i, name in enumerate(columns.names)
+        ]
+        return Columns.beside(parts)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns."""
         given = super().get_feature_names_out(input_features)

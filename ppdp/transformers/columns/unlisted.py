@@ -9,7 +9,8 @@ import numpy as np
 
 from ppdp.data.categories import MISSING
 from ppdp.data.rows import Array
-from ppdp.data.units import Columns
+from ppdp.data.units import Codes, Columns
+from ppdp.transformers.columns.categories import beside
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 from ppdp.transformers.columns.readings import AsText
 
@@ -43,8 +44,8 @@ class Unlisted(PublicMap):
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         return [(f"most categories of {name}", str(self.most)) for name in names]
 
-    def _names(self, name: str, position: int) -> Iterator[str]:
-        """Names of the columns of one column."""
+    def _labels(self, position: int) -> Iterator[str]:
+        """Names of the categories of one column, and of places that none has."""
         if self.found is None:
             own = [f"{i}" for i in range(1, self.most + 1)]
         else:
@@ -54,17 +55,24 @@ class Unlisted(PublicMap):
             while label in used or (label in self._further and len(used) < self.most):
                 label += "_"
             used.add(label)
-            yield f"{name}_{label}"
+            yield label
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         if not self.hot:
             most = self.most + len(self._further) - 1.0
             return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, most))] * len(given.names)))
-        names = [made for i, name in enumerate(given.names) for made in self._names(name, i)]
+        names = [f"{name}_{label}" for i, name in enumerate(given.names) for label in self._labels(i)]
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return Columns.raw(out.names, "1 for this category" if self.hot else "codes of categories")
+        labels = [list(self._labels(i)) for i in range(len(given.names))]
+        if self.hot:
+            kinds = [Codes.one(label) for own in labels for label in own]
+            return Columns.raw(out.names, "1 for this category", out.ranges, kinds)
+        used = [self.most if self.found is None else len(found) for found in self.found or [()] * len(labels)]
+        kinds = [Codes.of(own, **beside(self.other, self.missing)) for own in labels]
+        kinds = [kind.without(range(count, self.most)) for kind, count in zip(kinds, used)]
+        return Columns.raw(out.names, "codes of categories", out.ranges, kinds)
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         other = -1.0 if self.other is None else float(self.most)

@@ -11,7 +11,7 @@ import numpy as np
 from ppdp.bounds.rowwise import FINEST
 from ppdp.core.checks import choice, integer, length, number
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.units import Columns
@@ -222,7 +222,11 @@ class GridQuantizer(RowWiseTransformer):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         norm = float(domain.require("row_norm", "GridQuantizer"))
-        cell = norm / 10 if self.cell is None else number("cell", self.cell, self, least=FINEST * norm, most=2 * norm)
+        widest = 2 * largest_entry(domain)  # in a wider one every entry is rounded to 0
+        fix = f"cell in the units of the rows at this step, whose entries are up to {widest / 2:.6g}."
+        cell = norm / 10
+        if self.cell is not None:
+            cell = number("cell", self.cell, self, least=FINEST * norm, most=widest, fix=fix)
         mode = choice("mode", self.mode, ["hard", "staircase", "dither"], self)
         ramp = number("ramp", self.ramp, self, least=1e-6, most=1)
         seed = integer("seed", self.seed, self, least=0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ppdp.core.declared import PRIVATE
+from ppdp.core.domain import Domain
 from ppdp.core.names import slips
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
@@ -76,6 +78,21 @@ def resolve_ranges(
     if not (np.isfinite(table).all() and np.isfinite(widths).all() and (widths > 0).all()):
         raise InvalidParameter(f"every pair of {parameter} must be finite with low < high.", stage=stage)
     return table
+
+
+def check_reached(table: Array, domain: Domain, stage: str, parameter: str = "ranges") -> None:
+    """Refuse public ranges that no row can reach by the public bounds at the input: every value would be one end."""
+    bound = min(domain.row_norm or math.inf, domain.entry_bound or math.inf)
+    beyond = np.flatnonzero((table[:, 0] >= bound) | (table[:, 1] <= -bound))
+    if beyond.size == 0:
+        return
+    names = domain.feature_names or tuple(f"x{i}" for i in range(len(table)))
+    raise InvalidParameter(
+        f"{parameter} of {', '.join(repr(names[i]) for i in beyond)} lie outside of what comes in, {-bound:.6g} to "
+        f"{bound:.6g}, so that every value becomes the same.",
+        stage=stage,
+        fix=f"{parameter} in the units of the rows at this step; put the stage in front of what scales them.",
+    )
 
 
 def _by_column(

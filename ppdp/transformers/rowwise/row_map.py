@@ -19,7 +19,7 @@ from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.maps import Mapped, PublicMap
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
-from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.rowwise.ranges import check_reached, resolve_ranges
 from ppdp.transformers.way import Way
 
 
@@ -76,6 +76,8 @@ class RowMap(RowWiseTransformer):
             raise InvalidParameter(f"function must be callable, got {shown(self.function)}.", stage="RowMap")
         refuse_fitted(self.function, "RowMap")
         table = self._table(domain)
+        if self.function is None and len(table) == domain.d:
+            check_reached(table, domain, "RowMap", "out_ranges")
         check_row_by_row(self._called, domain.d, len(table), "RowMap", gaps=domain.missing_rows > 0)
         largest = np.abs(table).max(axis=1)
         norm = float(np.linalg.norm(largest)) * (1 + 1e-9) or 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
-from ppdp.transformers.rowwise.ranges import has_private, resolve_ranges, with_private
+from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.way import Ask, Way
@@ -132,6 +133,7 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
             asked: dict[str, Any] = {"columns": private, "low": low, "high": high}
             noisy = Way.by("row-wise.released-ranges", domain, distance, ask=ask, **asked)
             return chosen({"noisy": noisy}, self.statistics, self)
+        check_reached(table, domain, "MinMaxScaler")
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
         return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
 
@@ -216,6 +218,14 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         low, high = pair("feature_range", self.feature_range, self)
         slope = (self.high_ - self.low_) / (high - low)
         return columns.clipped(self.low_, self.high_).scaled(slope, self.low_ - low * slope)
+
+    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+        """None for quantiles; of columns whose ranges are private nothing is known yet."""
+        if self.quantiles is not None:
+            return None
+        table, private = self._table(domain)
+        table[private] = math.nan
+        return self.public_twin({"low": table[:, 0], "high": table[:, 1]}, domain).units(columns)
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         low, high = pair("feature_range", self.feature_range, self)
