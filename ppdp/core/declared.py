@@ -45,6 +45,7 @@ WORDS = {
     "out_norm": "largest norm of a row that comes out",
     "row_norm": "largest norm of a row that comes out",
 }
+GRIDS = {"bins", "candidates"}  # by column, where they are mappings
 ALWAYS = {"max_norm", "cell"}  # shown where they are at their default too: bounds rest on them
 ELSEWHERE = {"classes", "y_range", "noise_scale", "random_state", "seed", "epsilon"}  # facts of their own, or no facts
 
@@ -117,6 +118,9 @@ def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
             same = type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
             if not same or name in ALWAYS:
                 yield WORDS.get(name, name), plain(value), "default" if same else "declared"
+        elif name in GRIDS and isinstance(value, Mapping):
+            grids = ((key, own) for key, own in value.items() if _numeric(own))
+            yield from ((f"{name} of {_column(key, names)}", plain(own), "declared") for key, own in grids)
 
 
 @lru_cache(maxsize=256)

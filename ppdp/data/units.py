@@ -33,7 +33,7 @@ class Codes:
 
     values: tuple[float, ...]  # ascending
     names: tuple[str, ...]
-    of_one: bool = False  # whether the column is 1 for the last of two names and 0 for anything else
+    indicates: bool = False  # whether the column is 1 for the last of two names and 0 for anything else
 
     @classmethod
     def of(cls, names: Sequence[str], **others: float) -> Codes:
@@ -44,14 +44,14 @@ class Codes:
         return cls(tuple(code for code, _ in every), tuple(name for _, name in every))
 
     @classmethod
-    def one(cls, name: str) -> Codes:
+    def indicator(cls, name: str) -> Codes:
         """Whether it is this category."""
-        return cls((0.0, 1.0), (f"not {name}", name), of_one=True)
+        return cls((0.0, 1.0), (f"not {name}", name), indicates=True)
 
     def without(self, codes: Collection[float]) -> Codes:
         """The same without codes that no row can have."""
         every = [(value, name) for value, name in zip(self.values, self.names) if value not in codes]
-        return Codes(tuple(value for value, _ in every), tuple(name for _, name in every), self.of_one)
+        return Codes(tuple(value for value, _ in every), tuple(name for _, name in every), self.indicates)
 
     @property
     def edges(self) -> list[float]:
@@ -149,7 +149,7 @@ class Columns:
         """Raw values of one column as values here, ascending."""
         return np.sort((raw - self.offset[column]) / self.slope[column])
 
-    def told(self, column: int, values: Array) -> Array:
+    def raw_value(self, column: int, values: Array) -> Array:
         """Values of one column as raw ones, without the last digits, which are those of scaling there and back."""
         raw = self.offset[column] + self.slope[column] * values
         size = max(abs(self.offset[column]), abs(self.slope[column]))
@@ -158,7 +158,7 @@ class Columns:
     @property
     def categories(self) -> tuple[str, ...]:
         """Of columns that are 1 for one category its name; () if none is."""
-        own = tuple(kind.names[1] if isinstance(kind, Codes) and kind.of_one else "" for kind in self.kinds)
+        own = tuple(kind.names[1] if isinstance(kind, Codes) and kind.indicates else "" for kind in self.kinds)
         return own if any(own) else ()
 
     @property
@@ -167,7 +167,7 @@ class Columns:
         own = tuple(kind if isinstance(kind, Dates) else None for kind in self.kinds)
         return own if any(own) else ()
 
-    def known(self, column: int) -> bool:
+    def has_units(self, column: int) -> bool:
         """Whether a map leads back from one column."""
         return bool(np.isfinite(self.slope[column]) and np.isfinite(self.offset[column]) and self.slope[column])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -27,6 +27,7 @@ from ppdp.data.summary import Extent
 from ppdp.data.units import Columns
 from ppdp.exceptions import MissingBudget, UnsupportedOrder
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
+from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Condition, Way
 
 Statistics = Mapping[str, Any]
@@ -195,25 +196,9 @@ class Stage(Documented, Answering, BaseEstimator):
         """
         if way.name != "public":
             return columns if self.keeps_units else None
-        return self.public_twin(self.prepare(Rows.of(np.empty((0, domain.d))), way, domain), domain).units(columns)
-
-    def public_twin(self, statistics: Statistics, domain: Domain) -> Self:
-        """A copy, as configured, that holds statistics and knows its columns.
-
-        Parameters
-        ----------
-        statistics : mapping
-            What it holds.
-        domain : Domain
-            Public facts at the input.
-        """
-        twin: Self = clone(self)
-        twin.hold(statistics)
-        facts: Any = twin
-        facts.n_features_in_ = domain.d
-        if domain.feature_names is not None:
-            facts.feature_names_in_ = np.asarray(domain.feature_names, dtype=object)
-        return twin
+        none = Rows.of(np.empty((0, domain.d)))
+        twin: Stage = hold(clone(self), self.prepare(none, way, domain), domain)
+        return twin.units(columns)
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         """So many rows as they could come in by what is declared here; None if nothing is."""

@@ -33,10 +33,10 @@ from ppdp.transformers.columns.maps import (
     Filled,
     Mapped,
     Normalised,
-    Powers,
     PublicMap,
     Scaled,
 )
+from ppdp.transformers.columns.powers import Powers
 
 D = 3
 LARGEST = np.finfo(np.float64).max

@@ -15,7 +15,8 @@ from ppdp.core.checks import choice, flag, integer, number, pair
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
-from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
+from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, PublicMap, Scaled
+from ppdp.transformers.columns.powers import Powers
 from ppdp.transformers.columns.unlisted import Unlisted
 
 

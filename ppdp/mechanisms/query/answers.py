@@ -55,15 +55,20 @@ class Query(SharedDocstring, FitsAlone):
     Parameters
     ----------
     bins : int, sequence of float, or mapping of columns to either, default=10
-        Public grid of a histogram: so many equal cells between the public bounds on entries, or ascending edges. A
-        mapping, by name or position, chooses columns. The outer cells take what lies beyond the grid.
+        Public grid of a histogram: so many equal cells of the public range of a column, or ascending edges; of a column
+        of codes of categories (``CategoryEncoder(..., encoding="ordinal")``) a number is a cell for every category. A
+        mapping, by name or position, chooses columns. The outer cells take what lies beyond the grid. In a pipeline
+        edges are raw, in the units of the table that comes in, dates as dates, wherever steps in front are public
+        scales and shifts of each column; elsewhere in the units of the last step. Inner edges outside the public range
+        are refused.
     random_state : int, RandomState instance or None, default=None
         For tests only: noise that can be predicted protects nobody.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Noisy mean of the rows that are present.
+        Noisy mean of the rows that are present. Attributes are in the units of the rows at this step;
+        ``release_.to_pandas()`` of a pipeline has raw units.
     present_ : float
         Noisy share of the rows that are present, with the mean; 1.0 where none can be deleted.
     sum_ : ndarray of shape (n_features,)

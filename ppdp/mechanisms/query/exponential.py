@@ -38,8 +38,10 @@ class ExponentialMechanism(FitsAlone, Mechanism):
     q : float, default=0.5
         Which quantile, in [0, 1].
     candidates : int, sequence, or mapping of columns to either, default=100
-        For quantiles so many equally spaced points between the public bounds on entries, or ascending numbers; a
-        mapping, by name or position, chooses columns. For your own utility a sequence of anything.
+        For quantiles so many equally spaced points of the public range of a column, or ascending numbers within it; a
+        mapping, by name or position, chooses columns. In a pipeline these are raw, in the units of the table that comes
+        in, dates as dates, wherever steps in front are public scales and shifts of each column; elsewhere in the units
+        of the last step. For your own utility a sequence of anything.
     utility : callable, optional
         ``utility(X) -> array of shape (n, m)`` for a float64 array X of shape (n, d): what each row gives each of the m
         candidates, rows one by one. It is clipped to ``[0, sensitivity]``, 0 where it is NaN or the function fails; the
@@ -57,7 +59,8 @@ class ExponentialMechanism(FitsAlone, Mechanism):
     Attributes
     ----------
     quantile_ : ndarray
-        Chosen candidate of each column.
+        Chosen candidate of each column, in the units of the rows at this step; ``release_.to_pandas()`` of a pipeline
+        has raw units.
     selected_ : object
         Chosen candidate, for your own utility.
 
@@ -192,7 +195,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         lost = (f"its rank misses by at most {_lost(scale, m):.4g} rows more than the best candidate's" for m in sizes)
         told = columns.at(where).noted(*(f"{words} in 95 % of runs" for words in lost))
         found = Answers.of(f"quantile {self.q:g}", told, self.quantile_, math.nan)
-        raw = [columns.told(column, value) for column, value in zip(where, self.quantile_)]
+        raw = [columns.raw_value(column, value) for column, value in zip(where, self.quantile_)]
         return [replace(found, raw=np.array(raw))]
 
 

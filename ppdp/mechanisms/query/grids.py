@@ -57,29 +57,29 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
 
 
 def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, edges: bool) -> Any:
-    kind, known = columns.kinds[i], columns.known(i)
+    kind, raw_units = columns.kinds[i], columns.has_units(i)
     ends = columns.ranges[i]
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         count = integer(name, given, stage, least=1 if edges else 2, most=MOST) + edges
-        if isinstance(kind, Codes) and known and len(kind.values) > 1:
+        if isinstance(kind, Codes) and raw_units and len(kind.values) > 1:
             return columns.present(i, np.array(kind.edges if edges else kind.values))
         bounded = np.isfinite(ends).all() and ends[0] < ends[1]
         return np.linspace(ends[0], ends[1], count) if bounded else given
     if isinstance(kind, Dates):
         given = _dates(name, given, kind, stage)
     marks = np.array(_marks(name, given, Domain(n_features=1), stage, edges))
-    raw = np.sort(columns.told(i, ends)) if known else ends
+    raw = np.sort(columns.raw_value(i, ends)) if raw_units else ends
     inner = marks[1:-1] if edges and len(marks) > 2 else marks
     beyond = (inner < raw[0]) | (inner > raw[1])  # NaN ends are beyond nothing
     if beyond.all() if edges and len(marks) == 2 else beyond.any():
         low, high = (kind.text(end) if isinstance(kind, Dates) else f"{end:.6g}" for end in raw)
-        whose = "the units of the table" if known else "the units of this step, as no public map leads to others"
+        whose = "the units of the table" if raw_units else "the units of this step, as no public map leads to others"
         raise InvalidParameter(
             f"{name} lie outside the public range of {columns.names[i]!r}, {low} to {high}, in {whose}.",
             stage=type(stage).__name__,
             fix=f"{name} within it, or {name}={{column: ...}} for each column its own.",
         )
-    return columns.present(i, marks) if known else marks
+    return columns.present(i, marks) if raw_units else marks
 
 
 def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:

@@ -82,7 +82,7 @@ def _histograms(query: Any, columns: Columns, question: Question, sigma: float) 
     for column, counts, edges in zip(grid["columns"], query.histogram_, by_column(grid["sizes"], grid["edges"])):
         here, kind = columns.at([column] * len(counts)), columns.kinds[column]
         ends = np.array([edges[:-1], edges[1:]])
-        raw = np.sort(columns.told(column, ends), axis=0)
+        raw = np.sort(columns.raw_value(column, ends), axis=0)
         raw[np.abs(raw) < 1e-7 * np.abs(here.slope)] = 0.0  # bounds on entries are a little wider than their range
         error = np.full(len(counts), sigma)
         names = _categories(kind, raw) if isinstance(kind, Codes) else ()

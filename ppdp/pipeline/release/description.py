@@ -36,10 +36,11 @@ from ppdp.transformers.columns.maps import (
     Filled,
     Mapped,
     Normalised,
-    Powers,
     Scaled,
     Within,
 )
+from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.readings import is_date
 from ppdp.transformers.columns.unlisted import Unlisted
 from ppdp.transformers.rowwise.ranges import RISING
 
@@ -117,6 +118,8 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if value is None or type(value) in (bool, int, str):
         return value
+    if is_date(value):
+        return str(value)  # whatever takes dates takes them as ISO 8601
     if type(value) is float:
         return value if math.isfinite(value) else {"number": repr(value)}
     if type(value) is list:

@@ -20,6 +20,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Way
 
 
@@ -38,10 +39,9 @@ def released_twins(
         served = any(name in release.serves for release in record.releases)
         twin = clone(stage)
         statistics = _statistics(twin, way, domain, moments if served else None)
-        twins.append((name, twin))
         if statistics or not way.private:  # else nothing was released for it: it stays unfitted
-            twin.hold(statistics)
-            _remember_columns(twin, domain)
+            hold(twin, statistics, domain)
+        twins.append((name, twin))
         moments = stage.carry(moments, statistics) if way.affine and moments is not None else None
         domain = after
     if record.mechanism is not None:
@@ -87,9 +87,3 @@ def _mechanism(record: LastStep, mechanism: Mechanism, domain: Domain, arrays: M
     twin.read({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, domain, question)
     twin.n_features_in_ = domain.d
     return twin
-
-
-def _remember_columns(twin: Any, domain: Domain) -> None:
-    twin.n_features_in_ = domain.d
-    if domain.feature_names is not None:
-        twin.feature_names_in_ = np.asarray(domain.feature_names, dtype=object)

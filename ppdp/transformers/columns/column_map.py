@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
 
 from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import columns_of, length
@@ -31,6 +32,7 @@ from ppdp.transformers.columns.readings import AsText, Reading
 from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Ask, Way
 
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
@@ -263,7 +265,8 @@ class ColumnMap(RowWiseTransformer):
 
     def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
         """As behind public ways: that categories are released changes the names of theirs only."""
-        return self.public_twin(self.read({}, way, domain), domain).units(columns)
+        made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
+        return made
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         return super()._checked(self.coded(X), reset=reset)

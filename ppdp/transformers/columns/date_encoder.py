@@ -52,8 +52,10 @@ class Dated(PublicMap):
         length = SECONDS[self.unit]
 
         def number(date: Any) -> float:
-            own = seconds_of(date, self.format if isinstance(date, str) else None)
-            return (own - self.epoch) / length
+            seconds = seconds_of(date)
+            if not math.isfinite(seconds) and isinstance(date, str) and self.format is not None:
+                seconds = seconds_of(date, self.format)
+            return (seconds - self.epoch) / length
 
         kind = Dates(f"{self.unit} since {_day(self.epoch)}", number, lambda value: _day(self.epoch + value * length))
         return Columns.raw(out.names, kinds=[kind] * len(out.names)).clipped(*out.ranges.T)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ppdp.core.declared import Value
 from ppdp.core.distance import Distance
@@ -22,6 +23,7 @@ from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
+from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Way
 
 
@@ -86,7 +88,8 @@ class Encoder(RowWiseTransformer):
 
     def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
         """As behind public ways: that categories are released changes the names of theirs only."""
-        return self.public_twin(self.read({}, way, domain), domain).units(columns)
+        made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
+        return made
 
     def learned(self, X: Any) -> tuple[Any, Texts | None]:
         """The same for a fit, with the texts of columns whose categories are to be released; these are private."""

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from itertools import chain, combinations, combinations_with_replacement, groupby, pairwise
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.preprocessing import PolynomialFeatures
 
 from ppdp.core.callables import refuse_fitted
-from ppdp.core.checks import integer, number
+from ppdp.core.checks import number
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.ranges import LARGEST
 from ppdp.data.rows import Array
@@ -300,74 +298,15 @@ class Binarized(PublicMap):
         return np.where(np.isnan(X), np.nan, self.threshold < X)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        above = Codes.one(f"above {self.threshold:.6g}")
+        above = Codes.indicator(f"above {self.threshold:.6g}")
         note = f"1 above {self.threshold:.6g} in front of {self.step!r}"
         return Columns.raw(out.names, note, out.ranges, [above] * len(out.names))
 
 
-def _few(width: int, step: str) -> None:
+def few(width: int, step: str) -> None:
     """Refuse a table that is too wide."""
     if not 0 < width <= MOST_COLUMNS:
         raise InvalidParameter(f"between 1 and {MOST_COLUMNS} columns may come out.", stage=step, fix="fewer of them.")
-
-
-@dataclass(frozen=True)
-class Powers(PublicMap):
-    """Products of columns, as ``PolynomialFeatures`` has them."""
-
-    degree: Any = 2
-    interaction_only: bool = False
-    include_bias: bool = True
-    step: str = ""
-
-    def check(self) -> None:
-        """Refuse a degree that is neither a whole number nor a pair of them."""
-        given = self.degree if isinstance(self.degree, tuple) else (0, self.degree)
-        ends = [integer("degree", end, self.step, least=0, most=MOST_COLUMNS) for end in given]
-        if len(ends) != 2 or ends[0] > ends[1] or (ends[1] == 0 and not self.include_bias):
-            raise InvalidParameter(
-                f"degree={self.degree!r} leaves no products.", stage=self.step, fix="degree=2, or degree=(1, 2)."
-            )
-
-    def facts(self, given: ColumnFacts) -> ColumnFacts:
-        self.check()
-        made = PolynomialFeatures(self.degree, interaction_only=self.interaction_only, include_bias=self.include_bias)
-        _few(made.fit(np.zeros((1, len(given.names)))).n_output_features_, self.step)
-        with np.errstate(all="ignore"):  # what no float holds is refused
-            largest = self.apply(np.abs(given.bounded(self.step).ranges).max(axis=1)[None, :], given)[0]
-        chosen = chain.from_iterable(block.tolist() for block in self._factors(given))
-        names = tuple(_product_name([given.names[i] for i in factors]) for factors in chosen)
-        return ColumnFacts.within(names, np.column_stack([-largest, largest]))
-
-    def _factors(self, given: ColumnFacts) -> tuple[NDArray[np.intp], ...]:
-        return _factors(self.degree, self.interaction_only, self.include_bias, len(given.names))
-
-    def apply(self, X: Array, given: ColumnFacts) -> Array:
-        products = []
-        for block in self._factors(given):
-            product = np.ones((len(X), len(block)))
-            for column in block.T:
-                product *= X[:, column]
-            products.append(product)
-        return np.concatenate(products, axis=1)
-
-
-@cache
-def _factors(degree: Any, interaction_only: bool, include_bias: bool, width: int) -> tuple[NDArray[np.intp], ...]:
-    """The columns that are multiplied, for every number of factors one array of shape (products, factors)."""
-    least, most = degree if isinstance(degree, tuple) else (0, degree)
-    choose = combinations if interaction_only else combinations_with_replacement
-    blocks = [
-        np.fromiter(chain.from_iterable(choose(range(width), count)), np.intp).reshape(-1, count)
-        for count in range(max(1, least), most + 1)
-    ]
-    return (*([np.empty((1, 0), np.intp)] if include_bias else []), *blocks)
-
-
-def _product_name(factors: Sequence[str]) -> str:
-    """What scikit-learn calls a product."""
-    powers = ((name, len(list(same))) for name, same in groupby(factors))
-    return " ".join(name if count == 1 else f"{name}^{count}" for name, count in powers) or "1"
 
 
 @dataclass(frozen=True)
@@ -385,7 +324,7 @@ class Binned(PublicMap):
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         width = len(given.bounded(self.step).names)
-        _few(width * self.n_bins, self.step)
+        few(width * self.n_bins, self.step)
         if not self.hot:
             return ColumnFacts.within(given.names, np.tile([0.0, self.n_bins - 1.0], (width, 1)))
         names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]
@@ -393,10 +332,12 @@ class Binned(PublicMap):
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
         ends = np.linspace(given.ranges[:, 0], given.ranges[:, 1], self.n_bins + 1, axis=1)
-        bins = [self._words(columns.told(i, own)) for i, own in enumerate(ends)]
+        bins = [self._words(columns.raw_value(i, own)) for i, own in enumerate(ends)]
         if not self.hot:
             return Columns.raw(out.names, "numbers of bins", out.ranges, [Codes.of(words) for words in bins])
-        return Columns.raw(out.names, "1 in this bin", out.ranges, [Codes.one(word) for own in bins for word in own])
+        return Columns.raw(
+            out.names, "1 in this bin", out.ranges, [Codes.indicator(word) for own in bins for word in own]
+        )
 
     def _words(self, ends: Array) -> list[str]:
         """Names of the bins between ascending or descending ends."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.base import clone
 
 from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
@@ -25,6 +26,7 @@ from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.scale.standard_scaler import StandardScaler
+from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Ask, Way
 
 RELEASED = "found in the rows, with noise"
@@ -225,7 +227,8 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
             return None
         table, private = self._table(domain)
         table[private] = math.nan
-        return self.public_twin({"low": table[:, 0], "high": table[:, 1]}, domain).units(columns)
+        made: Columns = hold(clone(self), {"low": table[:, 0], "high": table[:, 1]}, domain).units(columns)
+        return made
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         low, high = pair("feature_range", self.feature_range, self)

@@ -24,7 +24,8 @@ from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.pipeline.release.description import describe, restore
 from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
+from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Scaled
+from ppdp.transformers.columns.powers import Powers
 
 N = 600
 RANGES = {"age": (0, 100), "dose": (-5, 5)}
