@@ -357,7 +357,7 @@ def _id(cell: Any) -> str | None:
     if isinstance(cell, Decimal):
         if not cell.is_finite() or cell.adjusted() > _LONGEST_ID:
             raise _Improper
-        return str(cell) if cell % 1 else _whole(int(cell))
+        return _whole(int(cell)) if cell == cell.to_integral_value() else str(cell)
     if not isinstance(cell, Integral) or isinstance(cell, (bool, np.timedelta64)):
         raise _Improper
     return _whole(int(cell))
@@ -370,7 +370,10 @@ def _whole(number: int) -> str:
 
 def _seconds(cell: Any, form: str | None) -> float:
     if isinstance(cell, np.datetime64):
-        return float(_seconds_of_instants(np.array([cell])).values[0])
+        (seconds,), (far,) = _seconds_of_instants(np.array([cell]))
+        if far:
+            raise _Improper
+        return float(seconds)
     if type(cell) is bytes:
         cell = cell.decode()
     if type(cell) is str:

@@ -95,7 +95,7 @@ class ArrowSource(Source):
 
     def __init__(self, dataset: Any) -> None:
         with _unquoted():
-            self.schema = dataset.schema
+            self.schema = self._stored = dataset.schema
             self._fragments = list(dataset.get_fragments())
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             check_fragments(self._fragments)
@@ -164,14 +164,16 @@ class ArrowSource(Source):
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
+        given = pa.schema([self.schema.field(name) for name in names])
         for fragment, mark, count in zip(self._fragments, self._marks, self._counts):
             seen = 0
             if self._mark(fragment) == mark:
                 with _unquoted(fragment):
-                    for batch in _batches(fragment, self.schema, list(names)):
+                    for batch in _batches(fragment, self._stored, list(names)):
                         seen += batch.num_rows
                         if seen <= count and batch.num_rows:
-                            yield pa.Table.from_batches([batch])
+                            table = pa.Table.from_batches([batch])
+                            yield table if self._stored is self.schema else table.cast(given)
             if seen != count or self._mark(fragment) != mark:
                 raise _changed(fragment)
 
@@ -229,21 +231,33 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
     )
 
 
+def _stored_as(kind: Any) -> Any:
+    """Whole numbers for dates and times in units that Parquet has not: it would refuse to convert the farthest."""
+    import pyarrow as pa
+
+    if kind in (pa.date64(), pa.timestamp("s", getattr(kind, "tz", None))):
+        return pa.int64()
+    return pa.int32() if kind == pa.time32("s") else kind
+
+
 class _Spooled(ArrowSource):
     """Rows that can be read only once, in a private file, until they are closed."""
 
     def __init__(self, reader: Any) -> None:
+        import pyarrow as pa
         import pyarrow.dataset as ds
         import pyarrow.parquet as pq
 
         check_temporary()
+        stored = pa.schema([pa.field(field.name, _stored_as(field.type)) for field in reader.schema])
         self._place = ExitStack()
         try:
             file = self._place.enter_context(private_path())
-            with _unquoted(), pq.ParquetWriter(file, reader.schema, compression="lz4") as writer:
+            with _unquoted(), pq.ParquetWriter(file, stored, compression="lz4") as writer:
                 for batch in reader:
-                    writer.write_batch(batch)
+                    writer.write_table(pa.Table.from_batches([batch]).cast(stored))
             super().__init__(ds.dataset(file, format="parquet"))
+            self.schema = reader.schema
         except BaseException:
             self.close()
             raise

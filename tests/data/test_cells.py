@@ -1,0 +1,170 @@
+"""What single cells are read as: ids, far dates, labels of another type, and the masks of what is improper."""
+
+import datetime
+import decimal
+import ipaddress
+import uuid
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from refusals import N, classifier, labels, rows
+
+from ppdp import Adjacency, Domain, make_pipeline
+from ppdp.data import cells
+from ppdp.data.intake import check_labels, read_labels
+from ppdp.data.persons import NOBODY, check_groups, persons_of
+from ppdp.exceptions import InvalidInput
+from ppdp.mechanisms import GaussianMechanism, LinearRegression
+from ppdp.transformers import DateEncoder, MinMaxScaler
+
+PERSONS = Adjacency.person(1)
+UUIDS = [uuid.UUID(int=number % 7) for number in range(20)]
+DAY = datetime.date(2020, 1, 1)
+LIKE_TEXT = {
+    "UUIDs": UUIDS,
+    "texts of NumPy": [*map(np.str_, "abcab")],
+    "whole numbers of NumPy": [*map(np.int64, [7, 8, 7])],
+    "bytes": [b"a", b"b", b"a"],
+    "whole decimals": [decimal.Decimal("7"), decimal.Decimal(10**30)],
+    "dates": [DAY, datetime.date(2020, 1, 2), DAY],
+    "addresses": [ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("::1")],
+    "long numbers": [10**4299, -(10**4299)],
+}
+
+
+@pytest.mark.parametrize("kind", LIKE_TEXT)
+def test_ids_are_those_of_their_texts(kind):
+    ids = LIKE_TEXT[kind]
+    texts = [one.decode() if isinstance(one, bytes) else str(one) for one in ids]
+    codes = persons_of(None, [*ids, *texts], "error").tolist()
+    assert codes[: len(ids)] == codes[len(ids) :]
+    assert NOBODY not in codes
+    assert len(set(codes)) == len(set(ids))
+
+
+def test_numbers_that_python_does_not_write_are_ids():
+    ids = [10**5000, 10**5000 + 1, "1" + "0" * 5000, np.timedelta64(3, "D"), decimal.Decimal("1E+999999999"), "3"]
+    assert persons_of(None, ids, "repair").tolist() == [0, 1, 0, NOBODY, NOBODY, 2]
+
+
+def test_a_day_is_one_id_in_every_container():
+    instants = [DAY, datetime.datetime(2020, 1, 1), pd.Timestamp("2020-01-01"), "2020-01-01"]
+    instants += [np.datetime64("2020-01-01"), np.datetime64("2020-01-01", "ns"), np.datetime64("2020-01-01", "h")]
+    assert set(persons_of(None, instants, "error").tolist()) == {0}
+
+
+def test_uuids_of_arrow_are_those_of_their_texts():
+    stored = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes for one in UUIDS], pa.binary(16)))
+    expected = persons_of(None, [*map(str, UUIDS)], "error")
+    assert persons_of(None, stored, "error").tolist() == expected.tolist()
+    table = pa.table({"a": np.linspace(-1, 1, 20), "who": stored})
+    pipe = make_pipeline(
+        MinMaxScaler(ranges=(-1, 1)), GaussianMechanism(), epsilon=9.0, delta=1e-4, adjacency=PERSONS, random_state=0
+    ).set_params(domain=Domain(n_rows=20, n_features=1))
+    one, other = (
+        pipe.fit(held, groups="who").release_.sha256
+        for held in (table, table.set_column(1, "who", pa.array([*map(str, UUIDS)])))
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pd.Series(pd.to_datetime(["2020"] * 4)),
+        pd.Series(pd.interval_range(0, 4)),
+        pd.Series(pd.period_range("2020", periods=4)),
+        pd.Categorical([0.5, 1.5, 0.5, 1.5]),
+        pa.array([[1], [2], [3], [4]]),
+        pa.array([{"a": 1}] * 4),
+        pa.nulls(4),
+        pl.Series([0.5] * 4),
+        np.zeros(4, dtype=bool),
+        np.zeros(4, dtype=[("a", int)]),
+    ],
+    ids=lambda ids: type(ids).__name__,
+)
+def test_columns_that_can_hold_no_ids_are_refused_by_their_type(ids):
+    with pytest.raises(InvalidInput, match="whole numbers or text"):
+        check_groups(np.zeros((4, 1)), ids, PERSONS)
+
+
+def in_arrow(values):
+    return pd.Series(pd.arrays.ArrowExtensionArray(values))
+
+
+FAR = {
+    "years of NumPy": np.array([10**9, "NaT", 0], dtype="M8[Y]"),
+    "days of NumPy": np.array([-(10**12), "NaT", 0], dtype="M8[D]"),
+    "minutes in steps": np.array([2**58, "NaT", 0], dtype="M8[25m]"),
+    "seconds with a zone": pd.Series(np.array([2**50, "NaT", 0], dtype="M8[s]")).dt.tz_localize("UTC"),
+    "days of Arrow": in_arrow(pa.array([2**31 - 1, None, 0], pa.int32()).cast(pa.date32())),
+    "seconds of Arrow": in_arrow(pa.array([2**62, None, 0]).cast(pa.timestamp("s", "Europe/Oslo"))),
+    "hidden by a mask": np.ma.masked_array(np.array([10**9, 5, 0], dtype="M8[D]"), [0, 1, 0]),
+    "objects": np.array([np.datetime64(2**60, "s"), None, np.datetime64(0, "D")], dtype=object),
+}
+
+
+@pytest.mark.parametrize("held", FAR)
+def test_dates_that_64_bits_do_not_hold_are_improper(held):
+    """They came out as other dates, which may lie within a public range."""
+    read = cells.dates(FAR[held])
+    assert np.array_equal(read.values, [np.inf, np.nan, 0.0], equal_nan=True)
+    assert read.improper.tolist() == [True, False, False]
+
+
+def test_an_endless_number_of_days_is_improper_as_in_a_column_of_numbers():
+    encoder = DateEncoder(("1990-01-01", "2030-12-31"))
+    for column in (np.array([np.inf, 9000.0]), np.array([np.inf, 9000.0], dtype=object)):
+        assert encoder.coded(column[:, None])[:, 0].astype(float).tolist() == [np.inf, 9000.0]
+
+
+def test_masks_tell_improper_cells_from_missing_ones():
+    mixed = np.array([1, None, "x", "2", np.inf], dtype=object)
+    values, improper = cells.numbers(mixed)
+    assert np.array_equal(values, [1.0, np.nan, np.inf, 2.0, np.inf], equal_nan=True)
+    assert improper.tolist() == [False, False, True, False, False]
+    values, improper = cells.codes(np.array(["a", None, "A"], dtype=object), ("a", "b"))
+    assert np.array_equal(values, [0.0, np.nan, np.inf], equal_nan=True)
+    assert improper.tolist() == [False, False, True]
+    values, improper = cells.identifiers(np.array(["a", None, 0.5], dtype=object))
+    assert values.tolist() == ["a", None, None]
+    assert improper.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (pd.array(["0", "1"] * 2, dtype="string"), (0, 1)),
+        (pa.array(["0", "1"] * 2), (0, 1)),
+        (pd.Categorical(["0", "1"] * 2), (0, 1)),
+        (np.array([b"a", b"b"] * 2), ("a", "b")),
+        (np.array([True, False] * 2), ("a", "b")),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_labels_whose_type_holds_no_class_are_refused_by_it(y, classes):
+    column = check_labels(np.zeros((4, 1)), y, LinearRegression())
+    with pytest.raises(InvalidInput, match="as the declared classes do"):
+        read_labels(column, classes)
+
+
+def test_records_and_sparse_objects_are_refused_by_their_type():
+    from scipy.sparse import csr_array
+
+    with pytest.raises(InvalidInput, match="column of labels"):
+        classifier().fit(rows(), np.zeros(N, dtype=[("a", int)]))
+    objects = csr_array(rows())
+    objects.data = objects.data.astype(object)
+    with pytest.raises(InvalidInput, match="sparse array of objects"):
+        classifier().fit(objects, labels())
+
+
+def test_classes_of_two_kinds_are_not_made_one():
+    """NumPy makes text of all of them, and then the numbers among the labels are none."""
+    y = np.array([0, "1"] * (N // 2), dtype=object)
+    with pytest.raises(InvalidInput, match="classes of one kind"):
+        classifier(invalid="repair").set_params(model__classes=None).fit(rows(), y)

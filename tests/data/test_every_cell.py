@@ -1,0 +1,322 @@
+"""One odd cell, whatever it is and wherever it stands: nothing stops, and every other row is read as it was.
+
+Cells are tried in every column that a fit reads (features, ranges and categories that are private, labels, targets,
+ids, dates), in every container and engine that can hold them. What a cell becomes alone it becomes among all others.
+"""
+
+import copy
+import datetime
+import decimal
+import enum
+import fractions
+import ipaddress
+import uuid
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
+from ppdp.data.delivered import delivered
+from ppdp.data.persons import NOBODY, persons_of
+from ppdp.data.stream import Stream
+from ppdp.exceptions import InvalidInput, PpdpError
+from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression
+from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, TargetMeanEncoder
+
+WORD = "SENTINEL-PATIENT"
+MONTHS = [f"2020-{month:02}-01" for month in range(1, 13)]
+
+
+class Odd(enum.Enum):
+    WORD = WORD
+
+
+def raising(kind, base=object):
+    """A class of which every use raises."""
+
+    def fail(*_, **__):
+        raise kind(WORD)
+
+    own = ["float", "int", "index", "eq", "lt", "hash", "repr", "str", "bool", "array", "len", "iter", "getitem", "abs"]
+    own += ["format", "bytes", "contains", "add", "sub", "mod", "complex", "round", "trunc", "floordiv", "truediv"]
+    body = {f"__{name}__": fail for name in own} | {"strip": fail, "decode": fail, "encode": fail, "isoformat": fail}
+    body |= {"astimezone": fail, "is_nan": fail, "item": fail, "lower": fail}
+    return type("Raising", (base,), body)
+
+
+class Elsewhere:
+    """Its class cannot be asked for."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError(WORD)
+
+
+class Impostor:
+    """It says that it is a text."""
+
+    __class__ = str
+
+
+class Everything:
+    """It equals whatever it is compared with."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash("a")
+
+    def __float__(self):
+        return float("nan")
+
+
+class Meta(type):
+    def __hash__(cls):
+        raise RuntimeError(WORD)
+
+    def __eq__(cls, other):
+        raise RuntimeError(WORD)
+
+
+class OfMeta(metaclass=Meta):
+    pass
+
+
+DEEP = []
+for _ in range(200):
+    DEEP = [DEEP]
+
+NUMBERS = [10**400, 10**5000, -(10**5000), 2**53 + 1, True, 1e308, 5e-324, np.inf, -0.0, np.longdouble(2)]
+NUMBERS += [decimal.Decimal("sNaN"), decimal.Decimal("1E+999999999"), decimal.Decimal("NaN"), fractions.Fraction(1, 3)]
+NUMBERS += [fractions.Fraction(10**400), 1j, np.complex64(1), np.timedelta64(3, "D"), np.timedelta64(0, "s")]
+NUMBERS += [np.int8(1), np.float16("nan"), np.bool_(True), np.uint64(2**64 - 1)]
+TIMES = [np.datetime64("NaT"), np.timedelta64("NaT"), np.datetime64(10**9, "Y"), np.datetime64("2020-01"), pd.NaT]
+TIMES += [np.datetime64(2**62, "s"), np.datetime64(-(2**62), "D"), datetime.date.max, datetime.time(1)]
+TIMES += [datetime.datetime.max.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=9)))]
+TIMES += [datetime.datetime.min.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=9))), pd.Timestamp.max]
+TIMES += [datetime.timedelta(1), pd.Timedelta(1, "D"), pd.Period("2020"), pd.Interval(0, 1)]
+TEXTS = ["", " ", WORD, "nan", "-inf", "1_0", "٣", "\ud800", "a\0b", "1" * 5000, "x" * 70_000, "2020-13-45", "1e999"]
+TEXTS += ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", np.str_("a"), b"", b"\xff", b"a", np.bytes_(b"1")]
+THINGS = [None, pd.NA, np.ma.masked, [], [0], (1, 2), {}, {WORD: 1}, {1}, DEEP, range(3), bytearray(b"1"), print, int]
+THINGS += [memoryview(b"1"), np.array(1), np.array([1.0]), np.array([]), np.void(b"a"), pd.Series([1]), pd.DataFrame()]
+THINGS += [object(), ..., NotImplemented, Odd.WORD, uuid.UUID(int=7), ipaddress.ip_address("::1"), slice(None)]
+KINDS = [RuntimeError, RecursionError, MemoryError, OverflowError, StopIteration, GeneratorExit, SystemExit, Warning]
+HOSTILE = [Elsewhere(), Impostor(), Everything(), OfMeta(), OfMeta, *(raising(kind)() for kind in KINDS)]
+HOSTILE += [raising(ValueError, base)(made) for base, made in [(str, "a"), (int, 1), (float, 0.5), (bytes, b"a")]]
+HOSTILE += [raising(OSError, decimal.Decimal)(1), raising(KeyError, datetime.datetime)(2020, 1, 1)]
+HOSTILE += [raising(ValueError, base)(made) for base, made in [(np.float64, 1), (np.str_, "a"), (np.bytes_, b"a")]]
+HOSTILE += [raising(ValueError, uuid.UUID)(int=1)]
+CELLS = [*NUMBERS, *TIMES, *TEXTS, *THINGS, *HOSTILE]
+N = len(CELLS) + 8
+
+
+def objects(cells):
+    return np.fromiter(cells, dtype=object, count=len(cells))
+
+
+def spread(good, odd):
+    """A column of good cells, and at these places others."""
+    column = objects([good[i % len(good)] for i in range(N)])
+    for place, cell in odd.items():
+        column[place] = cell
+    return column
+
+
+# Where cells are read: what stands in their column elsewhere, and the pipeline, whose other columns are plain.
+
+YEARS = ("1990-01-01", "2030-12-31")
+BOX = MinMaxScaler(ranges=(-1, 1))
+PLAIN = (BOX, ["b"])
+MODEL = LogisticRegression(classes=(0, 1), max_iter=3)
+ENCODERS = {
+    "dates": (MONTHS, lambda: DateEncoder(YEARS)),
+    "dates in a format": (["1.2.2020", "3.4.2020"], lambda: DateEncoder(YEARS, format="%d.%m.%Y")),
+    "categories": (["a", "b"], lambda: CategoryEncoder(["a", "b"])),
+    "categories of numbers": ([0, 1, 2], lambda: CategoryEncoder([0, 1, 2])),
+    "private categories": (["a", "b"], lambda: CategoryEncoder("private", max_categories=5)),
+}
+
+
+def steps_of(reader):
+    """What is in front of the mechanism, the mechanism, and what stands in the column."""
+    if reader in ENCODERS:
+        good, make = ENCODERS[reader]
+        return [("columns", make_column_map((make(), ["a"]), PLAIN))], MODEL, good
+    if reader == "means of categories":
+        first = make_column_map((CategoryEncoder(["a", "b"], encoding="ordinal"), ["a"]), PLAIN)
+        return [("columns", first), ("means", TargetMeanEncoder(["a"]))], MODEL, ["a", "b"]
+    box = MinMaxScaler("private") if reader == "private ranges" else BOX
+    mechanisms = {"targets": LinearRegression(y_range=(-1, 1)), "ids": GaussianMechanism()}
+    mechanisms["labels of text"] = LogisticRegression(classes=("a", "b"), max_iter=3)
+    good = {"labels": [0, 1], "labels of text": ["a", "b"], "ids": [*"abcdefg"]}.get(reader, [0.25, -0.5, 1])
+    return [("box", box), ("impute", MeanImputer(statistics="noisy"))], mechanisms.get(reader, MODEL), good
+
+
+READERS = [*ENCODERS, "means of categories", "numbers", "private ranges", "labels", "labels of text", "targets", "ids"]
+
+
+def fit_of(reader, column):
+    """An unfitted pipeline, and what it is to be fitted on."""
+    steps, mechanism, _ = steps_of(reader)
+    b = np.linspace(-1, 1, len(column))
+    y, groups = np.arange(len(column)) % 2, None
+    shared = {"epsilon": 20.0, "delta": 1e-4, "invalid": "repair", "random_state": 0}
+    X = np.column_stack([b, -b])
+    if reader == "ids":
+        groups, y = column, None
+        shared |= {"adjacency": Adjacency.person(2), "domain": Domain(n_rows=len(column), n_features=2)}
+    elif reader.startswith(("labels", "targets")):
+        y = column
+    else:
+        X = pd.DataFrame({"a": pd.Series(column, dtype=object), "b": b})
+    return Pipeline([*steps, ("last", mechanism)], **shared), X, y, groups
+
+
+def read(pipe, X, y=None, groups=None):
+    """What every row is to a fit, in words: its numbers or the texts that they stand for, its label, whose it is."""
+    if groups is not None:
+        codes = persons_of(X, groups, "repair").tolist()
+        return [NOBODY if code == NOBODY else codes.index(code) for code in codes]
+    twin = copy.copy(pipe)
+    _, rows = twin._rows(*twin._received(X, y, None))
+    return list(chain.from_iterable(rows.over(in_words) if isinstance(rows, Stream) else [in_words(rows)]))
+
+
+def in_words(rows):
+    words = [[repr(value) for value in row] for row in rows.X.tolist()]
+    for i, texts in (rows.texts or {}).items():
+        for row, code in zip(words, rows.X[:, i]):
+            row[i] = texts[int(code)] if code >= 0 else repr(code)
+    return list(zip(map(tuple, words), [None] * rows.n if rows.y is None else rows.y.tolist()))
+
+
+ALL = dict(zip(range(8, N), CELLS))
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.filterwarnings("error", *(f"ignore::ppdp.exceptions.{kind}Warning" for kind in ("Composition", "Noise")))
+def test_all_cells_together_change_no_row_and_stop_no_fit(reader):
+    good = steps_of(reader)[2]
+    whole, among = (read(*fit_of(reader, spread(good, odd))) for odd in ({}, ALL))
+    assert among[:8] == whole[:8]
+    pipe, *given = fit_of(reader, spread(good, ALL))
+    assert pipe.fit(*given).certificate_
+    if "categories" in reader:  # of which none is an error
+        return
+    with pytest.raises(PpdpError) as caught:
+        pipe.set_params(invalid="error").fit(*given)
+    assert WORD not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ALL)
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.repeated("place", keep=3)
+def test_a_cell_is_alone_what_it_is_among_others(reader, place):
+    good = steps_of(reader)[2]
+    whole, among = (read(*fit_of(reader, spread(good, odd))) for odd in ({}, ALL))
+    pipe, *given = fit_of(reader, spread(good, {place: ALL[place]}))
+    alone = read(pipe, *given)
+    assert alone[:place] == whole[:place]
+    assert alone[place + 1 :] == whole[place + 1 :]
+    assert reader == "ids" or alone[place] == among[place]
+    assert pipe.fit(*given).certificate_
+
+
+@pytest.mark.parametrize("reader", ["dates", "numbers", "labels", "targets"])
+def test_no_cell_stops_a_search(reader):
+    pipe, X, y, _ = fit_of(reader, spread(steps_of(reader)[2], ALL))
+    grid = {"last__fit_intercept": [False, True]}
+    search = PrivateSearchCV(pipe.set_params(epsilon=None, random_state=None), grid, epsilon=20.0)
+    assert search.fit(X, y).certificate_
+
+
+@pytest.mark.parametrize("what", ["lists", "an array", "a frame"])
+def test_containers_of_objects_read_alike(what):
+    """A matrix of objects, whose second column has every odd cell."""
+    X = np.column_stack([spread([0.25], {}), spread([0.25, -0.5], ALL)])
+    held = {"lists": [list(row) for row in X], "an array": X, "a frame": pd.DataFrame(X)}[what]
+    pipe, plain, y, _ = fit_of("numbers", spread([0.25, -0.5], ALL))
+    rows = read(pipe, held, y)
+    assert [row[0][1] for row in rows] == [row[0][0] for row in read(pipe, plain, y)]
+    assert pipe.fit(held, y).certificate_
+
+
+TYPED = {
+    "numbers": [
+        pa.array([1, -(2**63), 2**53 + 1, None], pa.int64()),
+        pa.array([1, 2**64 - 1], pa.uint64()),
+        pa.array([0.5, np.nan, -np.inf, 5e-324, None]),
+        pa.array([0.5, np.inf], pa.float16()),
+        pa.array([decimal.Decimal(1), decimal.Decimal(10**75), None], pa.decimal256(76, 0)),
+        pa.array([True, None]),
+        pa.array(["0.5", "nan", "1_0", "٣", "1" * 5000, "", WORD, None]),
+    ],
+    "dates": [
+        pa.array([0, 2**31 - 1, -(2**31), None], pa.int32()).cast(pa.date32()),
+        pa.array([0, 2**62, None], pa.int64()).cast(pa.timestamp("s")),
+        pa.array([0, 2**62, -(2**62)], pa.int64()).cast(pa.timestamp("us", "Europe/Oslo")),
+        pa.array([0, 2**62, None], pa.int64()).cast(pa.timestamp("ns")),
+        pa.array([0, 86_400_000 * 10**9, None], pa.int64()).cast(pa.date64()),
+        pa.array(["2020-01-01", WORD, "0001-01-01T00:00:00+23:59", "1" * 5000, "", None]),
+    ],
+    "categories": [pa.array(["a", "A", "a\0", WORD, "", None]), pa.array(["a", None, "b", WORD]).dictionary_encode()],
+    "private categories": [pa.array(["a", "a\0b", "x" * 70_000, None]), pa.array([7, 2**63 - 1, None])],
+    "labels": [
+        pa.array([1, -(2**63), None]),
+        pa.array([1, 2**64 - 1], pa.uint64()),
+        pa.array([1.0, np.nan, None]),
+    ],
+    "labels of text": [pa.array(["a", "A", "", None]), pa.array(["a", None, WORD]).dictionary_encode()],
+    "targets": [
+        pa.array([1, 2**62, None]),
+        pa.array([0.5, np.nan, np.inf]),
+        pa.array(["0.5", WORD, "nan"]),
+    ],
+    "ids": [pa.array([1, -(2**63), None]), pa.array(["a", "", "1" * 5000, None]), pa.array([b"a", b"\xff", None])],
+}
+
+
+def in_engine(table, engine, folder):
+    """The same rows; those in blocks are to be read again and again."""
+    if engine == "Parquet":
+        pq.write_table(table, folder / "rows.parquet", row_group_size=9)
+        return folder
+    return {
+        "Arrow": lambda: table,
+        "polars": lambda: pl.from_arrow(table),
+        "pandas": lambda: table.to_pandas(),
+        "dataset": lambda: ds.dataset(table),
+        "batches": lambda: table.to_reader(max_chunksize=7),
+    }[engine]()
+
+
+@pytest.mark.parametrize("engine", ["Arrow", "polars", "pandas", "dataset", "batches", "Parquet"])
+@pytest.mark.parametrize(("reader", "column"), [(reader, one) for reader, columns in TYPED.items() for one in columns])
+@pytest.mark.repeated("engine", keep=2)
+def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, column, engine, tmp_path):
+    good = pa.concat_arrays([column.slice(0, 1)] * 20)
+    read_alike = []
+    for which, middle in enumerate((column, good.slice(0, len(column)))):
+        held = pa.concat_arrays([good, middle, good])
+        table = pa.table({"b": np.linspace(-1, 1, len(held)), "c": np.arange(len(held)) % 2, "a": held})
+        named = {"groups": "a"} if reader == "ids" else {"y": "a" if reader.startswith(("labels", "targets")) else "c"}
+        pipe, *_ = fit_of(reader, held)
+        folder = tmp_path / f"{which}"
+        folder.mkdir()
+        try:
+            assert pipe.fit(in_engine(table, engine, folder), **named).certificate_
+        except InvalidInput:  # by the type of its column, whatever stands there
+            read_alike.append([])
+        else:
+            with delivered(in_engine(table, engine, folder), named.get("y"), named.get("groups")) as given:
+                read_alike.append(read(pipe, *given))
+    odd, plain = read_alike
+    assert odd[:20] == plain[:20]
+    assert odd[-20:] == plain[-20:]
