@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from ppdp.core.private_files import is_of_a_full_disk, no_room
 from ppdp.exceptions import PpdpError, StageFailed
@@ -24,9 +25,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def discreet(method: F) -> F:
-    """A method that is given private rows: what it raises keeps its type, its words and its lines, and no variables.
+    """A method that is given private rows: what it raises keeps its lines, and no variables.
 
-    Floating point is silent inside: a warning, or an error state that raises, would be an answer about the rows.
+    Errors of ppdp's keep their type and their words. Those of anything else (a user's table, a library that reads it)
+    may quote a cell: :class:`StageFailed` takes their place. Floating point is silent inside: a warning, or an error
+    state that raises, would be an answer about the rows.
     """
 
     @wraps(method)
@@ -36,7 +39,7 @@ def discreet(method: F) -> F:
             with np.errstate(all="ignore"):
                 return method(*given, **named)
         except BaseException as error:  # interrupts as well
-            raised = error
+            raised = error if _is_told(error) else _untold(error)
         try:
             del given, named
             raise _bare(raised, handled)
@@ -44,6 +47,37 @@ def discreet(method: F) -> F:
             del raised, handled
 
     return guarded  # type: ignore[return-value]
+
+
+_BEFORE_ROWS = "raised_before_rows"
+
+
+@contextmanager
+def before_rows() -> Iterator[None]:
+    """In this context no row is looked at, so that the words of all errors are public."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(AttributeError):  # of a class without room for it
+            setattr(error, _BEFORE_ROWS, True)
+        raise
+
+
+def _is_told(error: BaseException) -> bool:
+    """Whether its words are public: ppdp's own, an interrupt, a warning that is raised, or one of no fit so far."""
+    told = isinstance(error, (PpdpError, Warning, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
+    return told or not isinstance(error, Exception)
+
+
+def _untold(error: BaseException) -> PpdpError:
+    """What takes the place of an error that may quote a cell, with its lines."""
+    if is_of_a_full_disk(error):
+        return no_room("entrance").with_traceback(error.__traceback__)
+    return StageFailed(
+        f"it stopped with {type(error).__name__}, whose words may quote the rows and are not shown.",
+        stage="entrance",
+        fix="arrays, frames, tables or files as their libraries make them; try made-up rows of the same form.",
+    ).with_traceback(error.__traceback__)
 
 
 def _bare(error: BaseException, handled: BaseException | None) -> BaseException:

@@ -118,8 +118,11 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
+_OF_TABLES = {"columns", "column_names", "__dataframe__", "__arrow_c_stream__"}
+
+
 def shown(value: Any) -> str:
-    """What the user gave, on one short line that anything can print.
+    """What the user gave, on one short line that anything can print; of a table or a column its type alone.
 
     Examples
     --------
@@ -127,7 +130,7 @@ def shown(value: Any) -> str:
     ("[1, 'a']", 'a value of type int')
     """
     try:
-        words = repr(value)
+        words = "" if hasattr(type(value), "__array__") or _OF_TABLES & set(dir(type(value))) else repr(value)
     except Exception:  # an integer of thousands of digits; a class of the user's own
         words = ""
     words = " ".join(words.split())

@@ -207,10 +207,11 @@ def check_domain(value: Any) -> None:
     if value is None or isinstance(value, Domain):
         return
     fix = "pass Domain(n_rows=..., n_features=...)."
-    named = next((name for name in ("column_names", "columns") if hasattr(value, name)), None)
+    known = set(dir(type(value)))  # of a table, which is not asked itself
+    named = next((name for name in ("column_names", "columns") if name in known), None)
     if named is not None:
         fix = f"pass Domain(n_rows=len(X), feature_names=tuple(X.{named}))."
-    elif hasattr(value, "shape"):
+    elif "shape" in known:
         fix = "pass Domain(n_rows=len(X), n_features=X.shape[1])."
     raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix)
 

@@ -130,11 +130,25 @@ def instead_of(name: str, known: Iterable[str]) -> str:
 
 @cache
 def _constructor(cls: Any) -> inspect.Signature:
-    return inspect.signature(cls.__init__)
+    return inspect.signature(_nothing if cls.__init__ is object.__init__ else cls.__init__)
+
+
+def _nothing(self: Any) -> None:
+    """A constructor without parameters."""
+
+
+class _OfConstructor:
+    """The signature of a class: that of its constructor, whoever makes its objects."""
+
+    def __get__(self, _: Any, owner: Any) -> inspect.Signature:
+        found = _constructor(owner)
+        return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 class Answering:
     """Mixin for estimators, before scikit-learn's base: wrong names of parameters are answered with the right ones."""
+
+    __signature__ = _OfConstructor()
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         constructor = _constructor(cls)  # type: ignore[arg-type]

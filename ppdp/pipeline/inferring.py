@@ -35,13 +35,15 @@ class Inferring:
         getattr(self._own()[-1][1], method)  # whose error says that it does not
         return True
 
+    @discreet
     def _answer(self, method: str, X: Any, *y: Any) -> Any:
+        check_is_fitted(self)
         if y and opened_source(X) is not None:
             raise InvalidInput(
                 "score takes rows in memory, and these are read in blocks.",
                 fix="predict, and a metric of scikit-learn with the column of labels.",
             )
-        check_is_fitted(self)
+        y = tuple(entrance.check_labels(X, labels, self) for labels in y)
         return self._inference(X, partial(_answered, getattr(self.twins_[-1][1], method), y))
 
     @discreet
@@ -67,6 +69,7 @@ class Inferring:
 
     @available_if(lambda self: self._answers("transform"))
     @answering
+    @discreet
     def transform(self, X: Any) -> Any:
         """Map rows with released statistics only.
 

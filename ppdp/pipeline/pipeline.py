@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate.record import Record, read_as
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, discreet, outside
+from ppdp.core.boundary import at_step, before_rows, discreet, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.keywords import answering
@@ -248,7 +248,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         noise = Noise(self.random_state)
         if plan.strained or plan.epsilon < self.epsilon:
             warnings.warn(" ".join(plan.warnings), NoiseWarning, stacklevel=outside())
-        rehearse(self, plan, seeded=noise.seeded)
+        with before_rows():
+            rehearse(self, plan, seeded=noise.seeded)
         charged = self._charge(plan)
         status = "failed"
         try:
@@ -281,7 +282,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         labels = entrance.check_labels(X, y, self, hides_number=hidden) if supervised else None
         if isinstance(X, Delivered) and not supervised:
             X = replace(X, label=None)
-        plan = self.plan_for(self.domain, shape=X.shape, names=names)
+        shape = X.shape
+        with before_rows():
+            plan = self.plan_for(self.domain, shape=shape, names=names)
         check_promised(self.marks.promised, plan.domain)
         if issparse(X):
             check_sparse_plan(plan)

@@ -18,7 +18,7 @@ from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room,
 from ppdp.data.engine.files import check_fragments, files_at, without_values
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE, workers
-from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
+from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 AHEAD = 2  # batches that are read before they are asked for
@@ -65,12 +65,12 @@ def _of_paths(paths: Sequence[str]) -> Source:
 @contextmanager
 def _unquoted(fragment: Any = None) -> Iterator[None]:
     """Errors of pyarrow and of the system about a fragment or any of them, without what they quote."""
-    import pyarrow as pa
-
     failed = full = False
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except PpdpError:
+        raise
+    except Exception as error:  # a reader's own may be anything
         failed, full = True, is_of_a_full_disk(error)
     if full:
         raise no_room("entrance")

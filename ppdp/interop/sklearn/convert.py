@@ -32,7 +32,7 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
 
     Only classes and parameters are looked at, never what was fitted.
     """
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+    if isinstance(estimator, type) or not hasattr(type(estimator), "get_params"):
         raise InvalidParameter(
             f"a pipeline of scikit-learn is needed, got {shown(estimator)}.",
             fix="pass an instance of sklearn.pipeline.Pipeline.",

@@ -15,7 +15,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
 from ppdp.data.rows import Array, encode_labels, encode_targets
-from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.plan import PlannedFit, Selection
@@ -114,6 +114,8 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
         if taken:
             raise InvalidParameter(f"{taken} cannot be searched for: a choice must cost what was planned.")
         found = [Candidate(params, clone(own).set_params(**params)) for params in grid]
+    except UnknownParameter as error:
+        raise UnknownParameter(f"param_grid does not fit this pipeline: {error.message}", fix=error.fix) from None
     except PpdpError:
         raise
     except (TypeError, ValueError, AttributeError) as error:

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 from ppdp.bounds.release import MOST_CATEGORIES
+from ppdp.core.boundary import discreet
 from ppdp.core.checks import integer, labels, pair, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
@@ -38,6 +39,7 @@ _FORMS = {
 """What may stand for a blank, by the kind of the column."""
 
 
+@discreet
 def declare(X: Any) -> Declaration:
     """What must be declared of a table, from the names and types of its columns; no cell is looked at.
 
