@@ -259,6 +259,8 @@ def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[st
 
 def _check_steps(made: PipelineFile) -> None:
     """Errors that are about all steps together."""
+    from ppdp.core.adjacency import Adjacency
+    from ppdp.data.facts import check_beside_names
     from ppdp.pipeline.composition import check_steps
     from ppdp.pipeline.pipeline import Pipeline
 
@@ -271,7 +273,9 @@ def _check_steps(made: PipelineFile) -> None:
                 fix=f'name = "{name}2".',
             )
     with made.located():
-        _, mechanism = check_steps(made.all_steps(), Pipeline)
+        stages, mechanism = check_steps(made.all_steps(), Pipeline)
+        if taken := [name for name in (made.rules.label, made.rules.groups, *made.rules.drop) if name is not None]:
+            check_beside_names(Adjacency.replace(), stages, repr(taken[0]))  # a file has no changes by position
     if made.hides_number and "n_rows" not in made.content["domain"]:
         refuse(
             "the number of rows is private, and no cap on it is declared.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.core.checks import columns_of, integer, length
@@ -93,7 +93,8 @@ class Adjacency:
         ----------
         coordinate : float or mapping of columns to float, optional
             In up to ``count`` columns, by at most so much each, in raw units; columns that a mapping does not name do
-            not change. Positions are those in the table that is passed; names mean the same in every table.
+            not change. Positions count the features, and become names where these have some; beside ``y`` or ``groups``
+            given by name they are refused. Names mean the same in every table.
         count : int, default=1
             In how many columns.
         l1, l2 : float, optional
@@ -150,6 +151,25 @@ class Adjacency:
             return Distance(moved=1, radius=self.limit * math.sqrt(count)).moving(moves)
         together = self.limit * (math.sqrt(columns) if self.kind == "l2" else 1.0)
         return Distance(moved=1, radius=self.limit).moving(Moves(self.limit, together, columns))
+
+    @property
+    def by_position(self) -> bool:
+        """Whether it tells columns by their position."""
+        return isinstance(self.limit, tuple) and not all(isinstance(column, str) for column, _ in self.limit)
+
+    def named(self, names: Sequence[Any] | None) -> Adjacency:
+        """The same with names for positions, where columns have names.
+
+        Examples
+        --------
+        >>> Adjacency.change(coordinate={1: 0.5}).named(["age", "income"]).limit
+        (('income', 0.5),)
+        """
+        if names is None or not self.by_position:
+            return self
+        known = {position: name for position, name in enumerate(names) if isinstance(name, str)}
+        pairs: Any = self.limit
+        return replace(self, limit=tuple((known.get(column, column), entry) for column, entry in pairs))
 
     @property
     def record_level(self) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any
 
-from sklearn.base import is_regressor
+from sklearn.base import OneToOneFeatureMixin, is_regressor
 
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.callables import calls_in, what_nobody_checked
@@ -74,6 +75,9 @@ def complete(
         settle("feature_names", _named_columns(stages, domain.n_features), "the columns that the first step names")
     elif names is not None or domain.feature_names is not None:
         settle("feature_names", names, "schema of X")
+    if domain.adjacency.by_position:
+        named = domain.adjacency.named(domain.feature_names)
+        domain = domain.but(adjacency=named, unit_declared=domain.unit_declared)
     if domain.adjacency.replaces:
         origin = "declared" if domain.unit_declared else "default"
         facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), origin))
@@ -144,11 +148,37 @@ def check_promised(promised: Domain | None, fitted: Domain) -> None:
     hidden = promised is not None and promised.adjacency.hides_number
     for name in (*_ON_A_WORD, *(["n_rows"] if hidden else [])) if promised is not None else ():
         planned, found = getattr(promised, name), getattr(fitted, name)
+        if name == "adjacency" and promised is not None:
+            names = fitted.feature_names or promised.feature_names
+            planned, found = planned.named(names), found.named(names)
         if planned != found and (planned, name) != (None, "classes"):
             raise DomainMismatch(
                 f"the last plan was made for {name} = {_shown(planned)}, this fit has {_shown(found)}.",
                 fix=f"declare it where the fit finds it, Pipeline(domain=Domain({name}=...)), or plan again without.",
             )
+
+
+def check_beside_names(adjacency: Adjacency, stages: Sequence[tuple[str, Any]], beside: str) -> None:
+    """Refuse columns that are told by position where others are taken out of the table by name: positions shift."""
+    shifted = f"columns are told by their position, and {beside} is a column of the table that is no feature."
+    if adjacency.by_position:
+        raise InvalidParameter(shifted, fix="Adjacency.change(coordinate={'age': 5.0, ...}), by names.")
+    for name, stage in stages:
+        if _takes_positions(stage):
+            raise InvalidParameter(shifted, stage=name, fix="names of columns in this step.")
+        if not isinstance(stage, OneToOneFeatureMixin):
+            return
+
+
+def _takes_positions(stage: Any) -> bool:
+    """Whether some of the columns at its input are told by their position."""
+    if any(block.ordered for block in getattr(stage, "blocks", ())):
+        return True
+    by_column = [getattr(stage, name, None) for name in ("ranges", "categories")]
+    chosen = [getattr(stage, name, None) for name in ("columns", "key")]
+    listed: list[Any] = [value for value in by_column if isinstance(value, Mapping)]
+    listed += [value for value in chosen if isinstance(value, (list, tuple))]
+    return any(isinstance(column, Integral) for columns in (*listed, chosen) for column in columns)
 
 
 def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:

@@ -26,7 +26,7 @@ from ppdp.core.ladder import Ladder
 from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
 from ppdp.data.delivered import Delivered, delivered
-from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
+from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, merged, of_neighbours
 from ppdp.data.persons import check_groups, persons_of
 from ppdp.data.placement import placed, standing
 from ppdp.data.rows import Rows
@@ -241,7 +241,15 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
         with delivered(X, y, groups) as given:
+            self._check_beside(y=y, groups=groups)
             return self._fit(*given)
+
+    def _check_beside(self, **beside: Any) -> None:
+        """Refuse positions of columns where labels or ids are taken out of the table by name."""
+        taken = [f"{which}={name!r}" for which, name in beside.items() if isinstance(name, str)]
+        if taken:
+            self._forget()
+            check_beside_names(self.neighbours, self.checked_steps()[0], taken[0])
 
     def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
         plan, X, labels = self._received(X, y, groups)

@@ -1,0 +1,83 @@
+"""Positions of columns become names where columns have names, and are refused where they would shift."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Adjacency, Domain, Pipeline, make_column_map
+from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import CategoryEncoder, Deduplicator, MeanImputer, MinMaxScaler
+
+N = 400
+CHANGE = Adjacency.change(coordinate={1: 0.5})
+PUBLIC = MinMaxScaler(ranges={"a": (0, 1), "b": (0, 1000)})
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"label": rng.integers(0, 2, N), "a": rng.uniform(0, 1, N), "b": rng.uniform(0, 1000, N)})
+
+
+def pipeline(*stages, adjacency=None, facts=None):
+    steps = [*((type(stage).__name__, stage) for stage in stages), ("sum", GaussianMechanism("sum"))]
+    return Pipeline(steps, delta=1e-4, adjacency=adjacency, domain=facts)
+
+
+class TestChanges:
+    def test_positions_become_names_on_certificate_and_pages(self, table):
+        by_position = pipeline(PUBLIC, adjacency=CHANGE).fit(table[["a", "b"]]).certificate_
+        by_name = pipeline(PUBLIC, adjacency=Adjacency.change(coordinate={"b": 0.5})).fit(table[["a", "b"]])
+        assert by_position.to_dict()["entrance"] == by_name.certificate_.to_dict()["entrance"]
+        assert by_position.to_dict()["entrance"]["domain"]["adjacency"]["coordinate"] == [["b", 0.5]]
+        for shown in (by_position.to_text(), by_position.to_html()):
+            assert "b: 0.5" in shown
+            assert "column 1" not in shown
+        assert by_position.verify()
+
+    def test_positions_stay_where_columns_have_no_names(self, table):
+        fitted = pipeline(MinMaxScaler(ranges=[(0, 1), (0, 1000)]), adjacency=CHANGE).fit(table[["a", "b"]].to_numpy())
+        assert fitted.certificate_.to_dict()["entrance"]["domain"]["adjacency"]["coordinate"] == [[1, 0.5]]
+
+    @pytest.mark.parametrize("which", ["y", "groups"])
+    @pytest.mark.parametrize("where", ["pipeline", "domain"])
+    def test_positions_beside_a_named_column_are_refused(self, table, which, where):
+        given = {"adjacency": CHANGE} if where == "pipeline" else {"facts": Domain(adjacency=CHANGE)}
+        for X in (table, table.convert_dtypes(dtype_backend="pyarrow")):
+            with pytest.raises(InvalidParameter, match="position"):
+                pipeline(PUBLIC, **given).fit(X, **{which: "label"})
+
+    def test_a_column_beyond_those_that_are_named_does_not_exist(self, table):
+        with pytest.raises(DomainMismatch, match="does not exist"):
+            pipeline(PUBLIC, adjacency=Adjacency.change(coordinate={2: 0.5})).fit(table[["a", "b"]])
+
+    def test_a_plan_is_kept_by_name(self, table):
+        names = Domain(n_rows=N, feature_names=("a", "b"))
+        pipe = pipeline(PUBLIC, adjacency=CHANGE)
+        pipe.plan(names)
+        pipe.fit(table[["a", "b"]])
+        pipe.plan(names)
+        with pytest.raises(DomainMismatch, match="adjacency"):
+            pipe.fit(table[["b", "a"]])
+        pipe.plan(Domain(n_rows=N, n_features=2, feature_names=("a", "b")))
+        assert pipe.fit(table[["a", "b"]]).certificate_.verify()
+
+
+POSITIONS = {
+    "ranges": [MinMaxScaler(ranges={0: (0, 1), 1: (0, 1000)})],
+    "a part": [make_column_map((MinMaxScaler(ranges=(0, 1)), [0]))],
+    "a slice": [make_column_map((MinMaxScaler(ranges=(0, 1)), ["a"]), (CategoryEncoder([0.0, 1.0]), [1]))],
+    "a key": [PUBLIC, Deduplicator(key=[1])],
+    "columns": [PUBLIC, MeanImputer(columns=[1])],
+}
+
+
+@pytest.mark.parametrize("stages", POSITIONS.values(), ids=POSITIONS)
+def test_positions_in_steps_are_refused_beside_a_named_column(table, stages):
+    with pytest.raises(InvalidParameter, match="position"):
+        pipeline(*stages).fit(table, "label")
+
+
+def test_names_in_steps_stand_beside_a_named_column(table):
+    assert pipeline(PUBLIC, Deduplicator(key=["b"])).fit(table, "label").certificate_.verify()
