@@ -21,6 +21,7 @@ FIRST = "ppdp-certificate/1"
 SINCE_SECOND = ("part_of", "search", "issued")
 OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody said them
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
+OF_A_CHAIN = ("head",)  # the link of an entry, which earlier versions did not write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +236,7 @@ class LedgerEntry:
     epsilon: float | None
     delta: float
     limit: Pair | None
+    head: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +335,7 @@ def written(part: Any) -> Any:
     kind: Any = type(part)
     if layout := _layout(kind):
         unknown = SINCE_SECOND if isinstance(part, Record) and part.schema == FIRST else ()
-        unsaid = [name for name in (*OF_THE_ISSUER, *OF_A_THRESHOLD) if getattr(part, name, None) is None]
+        unsaid = [name for name in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN) if getattr(part, name, None) is None]
         return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
     if isinstance(part, Mapping):
         return {key: written(value) for key, value in part.items()}

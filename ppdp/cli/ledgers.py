@@ -9,13 +9,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ppdp.cli.main import NO, YES
 from ppdp.cli.output import Misuse, refuse, say, table
-from ppdp.exceptions import PpdpError, escaped
+from ppdp.exceptions import LedgerError, PpdpError, escaped
 
 if TYPE_CHECKING:
     from ppdp.privacy.ledger.ledger import Ledger
 
 _DELTA = 1e-6  # where what was spent is told if neither a limit nor --delta says
+_HELD = "its entry is there, with all before it."
+_LACKED = (
+    "its entry, or one before it, is not there as it was: the ledger was put back to an older copy, or went on without"
+    " it. Enter it again; how is in docs/guides/command-line.md."
+)
 _FIX_LIMIT = "--limit EPSILON DELTA makes one, as in --limit 3 1e-5."
 
 
@@ -46,16 +52,31 @@ def ledger(options: Namespace) -> int:
         refuse("the limit has a delta.", place="--delta", fix="leave it out; it is for ledgers without a limit.")
     entries = account.entries()
     balances = [balance(account, name, options.delta) for name in sorted({entry.dataset for entry in entries})]
+    held = {str(path): _holds(account, path) for path in options.certificate}
+    status = NO if False in held.values() else YES
     if options.json:
         found: dict[str, Any] = {"limit": account.budget, "accounting": account.accounting}
         found |= {"entries": [asdict(entry) for entry in entries], "datasets": [asdict(one) for one in balances]}
+        found |= {"certificates": held} if held else {}
         say(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
-        return 0
+        return status
     limit = "no limit" if account.budget is None else "limit ({:g}, {:g}) for each dataset".format(*account.budget)
     lines = [[escaped(w) for w in (str(e.id), e.time, e.status, e.dataset, e.block, e.label)] for e in entries]
     shown = table(("", "time", "status", "dataset", "block", "what for"), lines) if lines else "  nothing was spent"
-    say("\n".join([f"{options.path}: {limit}", shown, *map(str, balances)]))
-    return 0
+    compared = [f"{escaped(path)}: {_HELD if there else _LACKED}" for path, there in held.items()]
+    say("\n".join([f"{options.path}: {limit}", shown, *map(str, balances), *compared]))
+    return status
+
+
+def _holds(account: Ledger, path: Path) -> bool:
+    """Whether an account holds the entry of the certificate in a file."""
+    from ppdp.cli.carriers import carried
+
+    certificate = carried(path)
+    try:
+        return account.holds(certificate)
+    except LedgerError as error:
+        raise Misuse(error.message, place=str(path), fix="a certificate that was charged to this ledger.") from None
 
 
 def balance(account: Ledger, dataset: str | None, delta: float | None = None) -> Balance:

@@ -153,6 +153,14 @@ def make_parser() -> Parser:
     ledger = command("ledger", "say what an account holds, and what is left of its limit")
     ledger.add_argument("path", type=Path, metavar="PATH", help="as given to `ppdp fit --ledger`")
     ledger.add_argument("--delta", type=float, metavar="DELTA", help="where epsilon is told, without a limit")
+    ledger.add_argument(
+        "--certificate",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="also say of each whether the account holds its entry; 1 if not: an older copy was put back",
+    )
     _json(ledger)
 
     lint = command("lint", "list what every stage of a scikit-learn pipeline tells about the rows")

@@ -11,9 +11,11 @@ from zoo import certificate, document, of_a_search, zoo
 
 from ppdp.certificate.canonical import parse, schema
 from ppdp.certificate.record import (
+    OF_A_CHAIN,
     OF_A_THRESHOLD,
     OF_THE_ISSUER,
     Issued,
+    LedgerEntry,
     PartOf,
     Record,
     Release,
@@ -58,7 +60,7 @@ def differences(kind, block, where="document"):
     """Where a record and its block of the schema do not say the same."""
     hints = get_type_hints(kind)
     names = {name.rstrip("_"): name for name in (field.name for field in dataclasses.fields(kind))}
-    unsaid = set({Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD}.get(kind, ()))
+    unsaid = set({Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD, LedgerEntry: OF_A_CHAIN}.get(kind, ()))
     if names.keys() != block["properties"].keys() or names.keys() - unsaid != set(block["required"]):
         yield f"{where}: {names.keys() ^ block['properties'].keys()}"
     for key, one in block["properties"].items():
@@ -68,7 +70,7 @@ def differences(kind, block, where="document"):
 def of_type(hint, one, where):
     if get_origin(hint) is UnionType:
         nullable = {"type": "null"} in one.get("oneOf", ()) or "null" in one.get("type", ())
-        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD)
+        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN)
         if not nullable and not said and hint != Issued | None:  # since the second form
             yield f"{where}: it is never null"
         yield from of_type(get_args(hint)[0], one, where)

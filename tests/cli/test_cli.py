@@ -392,3 +392,34 @@ def test_a_file_may_protect_a_change_of_values_without_delta(tmp_path, capsys):
     (tmp_path / "study.toml").write_text(f"{domain}[pipeline]\nepsilon = 1\ndelta = 0\n{steps}\n")
     assert main(["plan", str(tmp_path / "study.toml"), "--rows", "300"]) == 0
     assert "(1, 0), 300 rows x 1 columns, protects how far" in capsys.readouterr().out
+
+
+def test_a_ledger_is_compared_with_certificates(study, capsys, monkeypatch):
+    from ppdp.privacy.ledger import chain
+
+    fit = [
+        "fit",
+        "study.toml",
+        "--data",
+        "study.csv",
+        "--ledger",
+        "spent.db",
+        "--limit",
+        "9",
+        "1e-4",
+        "--quiet",
+        "--out",
+    ]
+    assert main([*fit, "first"]) == 0
+    before = (study / "spent.db").read_bytes()
+    assert main([*fit, "second"]) == 0
+    compare = ["ledger", "spent.db", "--certificate", "first/certificate.json", "second"]
+    assert main(compare) == 0
+    (study / "spent.db").write_bytes(before)
+    monkeypatch.setattr(chain, "_SEEN", {})
+    capsys.readouterr()
+    assert main([*compare, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["certificates"] == {"first/certificate.json": True, "second": False}
+    assert main(compare) == 1
+    assert "second: its entry, or one before it, is not there" in capsys.readouterr().out

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 MOST_BYTES = 2**32
 MOST_MEMBERS = 10_000
+_DRAFT = ".ppdp-"  # short, so that whatever name is possible can be written
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '<f8', 'fortran_order': False, 'shape': \(([\d, ]{0,80})\), \} *\n", re.S
 )
@@ -130,7 +131,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
     """Write a new folder in the same manner."""
     with written(path):
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_DRAFT))
         try:
             for name, data in members.items():
                 with open(temporary / name, "wb") as file:
@@ -222,7 +223,7 @@ def _replace(path: Path, data: bytes) -> None:
 @contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[Any]:
     """A file to be written, which is at the path when all of it is on the disk; after an error it is nowhere."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_DRAFT)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

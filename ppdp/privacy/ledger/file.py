@@ -8,8 +8,6 @@ whatever is done next.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import secrets
 import sqlite3
@@ -20,11 +18,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from ppdp.core.checks import choice, number
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.adaptive import ACCOUNTINGS, Entry, best_order
+from ppdp.privacy.ledger.chain import AGAIN, checksum, refuse_older, remember, written
 
 _FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
 _SCHEMA = (
@@ -52,7 +50,9 @@ _COLUMNS = [field.name for field in fields(Entry)]
 _written = attrgetter(*_COLUMNS)
 _TERMS = "epsilon, delta, accounting, renyi_order, account, entries, checksum"
 _NAME_BYTES = 8
+_LONGEST = 255 - len("-journal")  # bytes of a name, beside which SQLite writes another one
 _FIX_MEMORY = "give Ledger(path=...)."
+_FIX_LOST = f"bring the file back as it was last. A backup gives back what was spent since: with one, {AGAIN}"
 _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
 
 # One operation at a time per process, and none while the process forks: SQLite's own table of locks
@@ -116,6 +116,8 @@ class Store:
             _begin_file(path, given)
         with self.transaction() as database:
             self.terms = _open(database, given, accounting)
+            _, entries = self._sound(database)
+        self._remember(entries)
 
     def saved_path(self) -> str:
         """Where copies of it meet; an account in memory has no such place."""
@@ -149,12 +151,28 @@ class Store:
             yield database
 
     @contextmanager
-    def account(self) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-        """A transaction on the account that was opened, with its entries; every row was checked."""
+    def account(self) -> Iterator[tuple[sqlite3.Connection, list[Entry]]]:
+        """A transaction on the account that was opened, with its entries; every row was checked.
+
+        Whoever inserts an entry appends it, so that it is remembered once the transaction has ended.
+        """
         with self.transaction() as database:
-            terms, entries = _read(database)
+            terms, entries = self._sound(database)
             agreed(terms, self.terms.account)
             yield database, entries
+        self._remember(entries)
+
+    def _sound(self, database: sqlite3.Connection) -> tuple[Terms, list[Entry]]:
+        """Terms and entries of a file that did not go back to an older copy."""
+        terms, entries = _read(database)
+        if self.path is not None:
+            refuse_older(self.path, terms.account, entries)
+        return terms, list(entries)
+
+    def _remember(self, entries: Sequence[Entry]) -> None:
+        if self.path is not None:
+            with _ACCESS:
+                remember(self.path, self.terms.account, entries)
 
 
 @contextmanager
@@ -190,7 +208,9 @@ def _begin(database: sqlite3.Connection, terms: Terms) -> Terms:
 
 def _begin_file(path: Path, terms: Terms) -> None:
     """Make the file of a new account, whole or not at all; leave one alone that somebody else has made meanwhile."""
-    draft = path.parent / f".{path.name}.{secrets.token_hex(_NAME_BYTES)}"
+    if len(os.fsencode(path.name)) > _LONGEST:
+        raise LedgerError(f"the name of the file has more than {_LONGEST} bytes.", fix="a shorter one.")
+    draft = path.parent / f".ppdp-{secrets.token_hex(_NAME_BYTES)}"
     try:
         with closing(sqlite3.connect(draft, isolation_level=None)) as database, database:
             database.execute("BEGIN IMMEDIATE")
@@ -200,7 +220,8 @@ def _begin_file(path: Path, terms: Terms) -> None:
     except (OSError, sqlite3.Error) as error:
         raise _unusable(path, error) from None
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) -> Terms:
@@ -208,7 +229,7 @@ def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) ->
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         raise LedgerError(
             "the file is empty: what was spent may have stood in it, so no ledger is begun in its place.",
-            fix="restore it from a backup; if it never was a ledger, remove it or give another path.",
+            fix=f"{_FIX_LOST} If it never was a ledger, remove it or give another path.",
         )
     if database.execute("PRAGMA application_id").fetchone()[0] != _FILE_KIND:
         raise LedgerError("the file is a database, but not a ledger.", fix="give another path.")
@@ -231,15 +252,15 @@ def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) ->
 
 def _read(database: sqlite3.Connection) -> tuple[Terms, tuple[Entry, ...]]:
     """Terms and all entries in the order of recording, every row of them checked."""
-    epsilon, delta, accounting, order, account, count, checksum = database.execute(
+    epsilon, delta, accounting, order, account, count, stored = database.execute(
         f"SELECT {_TERMS} FROM budget"
     ).fetchone()
     rows = database.execute(f"SELECT {', '.join(_COLUMNS)}, checksum FROM entries ORDER BY id").fetchall()
     entries = tuple(Entry(*row[:-1]) for row in rows)
     limit = None if epsilon is None else (epsilon, delta)
-    sound = checksum == _checksum(account, (epsilon, delta, accounting, order, count)) and [
-        row[-1] for row in rows
-    ] == [_checksum_of(account, entry) for entry in entries]
+    sound = stored == checksum(account, (epsilon, delta, accounting, order, count)) and [row[-1] for row in rows] == [
+        _checksum_of(account, entry) for entry in entries
+    ]
     if not sound or [entry.id for entry in entries] != list(range(1, count + 1)):
         raise _damaged()
     return Terms(limit, accounting, order, account), entries
@@ -303,19 +324,13 @@ def _write_terms(database: sqlite3.Connection, terms: Terms, count: int) -> None
     body = (*(terms.limit or (None, None)), terms.accounting, terms.order)
     database.execute(
         f"UPDATE budget SET ({_TERMS}) = (?, ?, ?, ?, ?, ?, ?)",
-        (*body, terms.account, count, _checksum(terms.account, (*body, count))),
+        (*body, terms.account, count, checksum(terms.account, (*body, count))),
     )
 
 
-def _checksum(account: str, values: Sequence[Any]) -> str:
-    return hashlib.sha256(json.dumps([account, *values]).encode()).hexdigest()
-
-
 def _checksum_of(account: str, entry: Entry) -> str:
-    """Of what versions before the fourth wrote, where an entry has nothing more."""
-    written = _written(entry)
-    return _checksum(account, written[:-1] if entry.neighbours == "" else written)
+    return checksum(account, written(entry))
 
 
 def _damaged() -> LedgerError:
-    return LedgerError("the ledger file is damaged.", fix="restore it from a backup; do not start a new one.")
+    return LedgerError("the ledger file is damaged.", fix=f"{_FIX_LOST} Do not start a new one.")

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -28,6 +28,7 @@ from ppdp.privacy.ledger.adaptive import (
     refuse_overspend,
     total_epsilon,
 )
+from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
 from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
 from ppdp.privacy.ledger.file import settle as settle_entry
 from ppdp.privacy.ledger.fits import entered, left
@@ -213,13 +214,14 @@ class Ledger:
             refuse_other_units(earlier, spend)
             if behind is not None:
                 refuse_another_gate(earlier, spend, delta)
-            for entries in groups((*earlier, spend)):
-                if spend in entries:
-                    account = account_for(entries, self.accounting, self._store.terms.order)
-                    account.amount(entries)  # refuses a kind that has no place there
+            for group in groups((*earlier, spend)):
+                if spend in group:
+                    account = account_for(group, self.accounting, self._store.terms.order)
+                    account.amount(group)  # refuses a kind that has no place there
                     if self.budget is not None:
-                        refuse_overspend(entries, *self.budget, account)
-            return insert(database, self._store.terms, spend)
+                        refuse_overspend(group, *self.budget, account)
+            entries.append(replace(spend, id=insert(database, self._store.terms, spend)))
+        return entries[-1].id
 
     def reserve_all(self, plans: Sequence[Planned], *, dataset: str | None = None, label: str = "") -> int:
         """Record several plans as one spend, before any of them is run.
@@ -263,7 +265,7 @@ class Ledger:
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
         with self._store.account() as (_, entries):
-            return entries if dataset is None else _of(entries, dataset_name(dataset))
+            return tuple(entries) if dataset is None else _of(entries, dataset_name(dataset))
 
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
         """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
@@ -309,7 +311,20 @@ class Ledger:
             "epsilon": total if math.isfinite(total) else None,
             "delta": at,
             "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
+            "head": last_link(self.account, entries[:entry_id]),
         }
+
+    def holds(self, certificate: Any) -> bool:
+        """Whether the entry of a certificate is there, and all before it, as they were when it was issued.
+
+        :class:`LedgerError` if the certificate does not name an entry of this account.
+        """
+        entry = certificate.record.ledger
+        if entry is None or entry.head is None:
+            raise LedgerError("the certificate names no entry of a ledger, or is of a version that has no link to it.")
+        if entry.account != self.account:
+            raise LedgerError(f"the certificate is charged to the ledger {entry.account}, and this is {self.account}.")
+        return entry.head in links(self.account, self.entries())
 
     def __enter__(self) -> Ledger:
         """Charge every fit in the block to this ledger, whatever thread it is in, searches and folds included."""
@@ -334,7 +349,8 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._store.saved_path(), self.in_block, self.account)
+        path = self._store.saved_path()
+        return _reopen, (path, self.in_block, self.account, seen(Path(path), self.account))
 
     def __repr__(self) -> str:
         place = [] if self.path is None else [f"path={str(self.path)!r}"]
@@ -357,13 +373,15 @@ def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries if dataset_name(entry.dataset) == name)
 
 
-def _reopen(path: str, block: str, account: str | None = None) -> Ledger:
-    """The ledger of a pickle; those of the first version do not name the account."""
+def _reopen(path: str, block: str, account: str | None = None, known: Link = (0, "")) -> Ledger:
+    """The ledger of a pickle; those of the first version do not name the account, nor the last entry that was there."""
     if not (os.path.exists(path) and os.path.getsize(path)):
         raise LedgerError(
             f"the ledger {path!r} is gone; an empty one in its place would forget what was spent.",
             fix="bring the file back, or share its folder with the worker.",
         )
+    if account is not None:
+        expect(_resolved(path), account, known)
     ledger = Ledger(path)
     if account is not None:
         agreed(ledger._store.terms, account)

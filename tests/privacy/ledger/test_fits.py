@@ -327,7 +327,9 @@ class TestBlockOfALedger:
                 "epsilon": pytest.approx(ledger.epsilon(1e-5)),
                 "delta": 1e-5,
                 "limit": {"epsilon": 3.0, "delta": 1e-5},
+                "head": one.record.ledger.head,
             }
+            assert ledger.holds(one)
         assert f"entry 2 for 'study' in ledger {ledger.account}" in " ".join(str(one).split())
 
 
