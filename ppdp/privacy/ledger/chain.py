@@ -1,4 +1,4 @@
-"""The chain of an account: for every entry a link over it and the link before it, so that one link tells of all entries.
+"""The chain of an account: for every entry a link over it and the link before, so that one link tells of all entries.
 
 A link stands on the certificate of its entry, and a process remembers the last one that it has seen in a file. So a
 file that is put back to an older copy, which would give back what was spent, is noticed.
