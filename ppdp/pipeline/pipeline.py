@@ -259,7 +259,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         with before_rows():
             rehearse(self, plan, seeded=noise.seeded)
         charged = self._charge(plan)
-        status = "failed"
+        status, counts = "failed", True
         try:
             with ExitStack() as files:
                 with at_step("entrance"), unseen(plan.domain.adjacency.hides_number):
@@ -270,9 +270,10 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             status = "released"
         except PpdpError as error:
             status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
+            counts = not isinstance(error, InvalidInput)
             raise (error if charged.ledger is None else error.charged()) from None
         finally:
-            charged.settle(status)
+            charged.settle(status, counts=counts)
         self._keep(plan.on(outcome.rung), outcome, charged.issued(plan.delta), seeded=noise.seeded)
         self.mark(charged=charged)
         return self

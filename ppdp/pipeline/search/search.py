@@ -30,7 +30,7 @@ from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
-from ppdp.exceptions import InvalidParameter, NoiseWarning, PrivacyRefusal
+from ppdp.exceptions import InvalidInput, InvalidParameter, NoiseWarning, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
@@ -237,7 +237,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
             check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)
-        status = "failed"
+        status, counts = "failed", True
         try:
             with paid_for(), at_step("search"):
                 model = self._run(candidates, plan, setting, table, cells(labels), noise)
@@ -245,8 +245,11 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         except PrivacyRefusal:
             status = "refused"
             raise
+        except InvalidInput:
+            counts = False
+            raise
         finally:
-            charged.settle(status)
+            charged.settle(status, counts=counts)
         if model is not None:
             self._certify(model, charged)
         return self

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import count
 from types import FrameType
 from typing import Any, Protocol
 
@@ -140,19 +141,38 @@ class _Known:
 
     travels: int = 0  # pipelines that went to another process, or came from one, and may be fitted there unseen
     tallies: dict[tuple[str, Adjacency], _Tally] = field(default_factory=dict)
+    pending: dict[int, tuple[str, Cost]] = field(default_factory=dict)  # fits that have not ended, by ticket
+    warned: set[str] = field(default_factory=set)  # accounts of whose fits somebody was warned
+
+    @property
+    def every(self) -> dict[tuple[str, Adjacency], _Tally]:
+        """Fits that have ended, and those that have not."""
+        found = dict(self.tallies)
+        for account, cost in self.pending.values():
+            key = account, cost.adjacency
+            found[key] = found.get(key, _Tally()) + _Tally.of(cost)
+        return found
 
     @property
     def fits(self) -> int:
         """How many."""
-        return sum(tally.fits for tally in self.tallies.values())
+        return sum(tally.fits for tally in self.tallies.values()) + len(self.pending)
+
+    def end(self, ticket: int, *, counts: bool) -> None:
+        """Note that a fit has ended, and whether it counts."""
+        account, cost = self.pending.pop(ticket, ("", None))
+        if cost is not None and counts:
+            key = account, cost.adjacency
+            self.tallies[key] = self.tallies.get(key, _Tally()) + _Tally.of(cost)
 
     def together(self, adjacency: Adjacency) -> tuple[float, float]:
         """(epsilon, delta) of all of them for these neighbours."""
-        scaled = (tally.for_people_with(adjacency.steps_of(own)) for (_, own), tally in self.tallies.items())
+        scaled = (tally.for_people_with(adjacency.steps_of(own)) for (_, own), tally in self.every.items())
         return sum(scaled, _Tally()).together
 
 
 _TALLIES: dict[str, _Known] = {}
+_TICKETS = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +186,20 @@ class Charge:
     fit: int  # which fit of this process on these data it is
     inside: str | None  # somebody else's search or estimator around it
     date: str
+    ticket: int = 0
 
-    def settle(self, status: str) -> None:
-        """Note in the ledger how it ended."""
+    def settle(self, status: str, *, counts: bool = True) -> None:
+        """Note in the ledger how it ended; ``counts`` is False of a fit of which only an error about its input left."""
         if self.ledger is not None:
             self.ledger.settle(self.entry, status)
+        with _LOCK:
+            _known(self.dataset).end(self.ticket, counts=counts)
 
     def beside(self) -> dict[str, Any]:
         """What this process knows by now of other fits on these data, as far as the ledger has not paid for them."""
         with _LOCK:
             known = _TALLIES.get(self.dataset, _Known())
-            elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in known.tallies)
+            elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in known.every)
             together = known.together(self.adjacency) if elsewhere and known.fits > 1 else None
         worker = self.ledger is None and (bool(_FORKED) or multiprocessing.parent_process() is not None)
         return {
@@ -269,15 +292,21 @@ def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) 
             label=label,
         )
     with _LOCK:
-        known = _known(name)
-        if ledger is None or not _PAID.get():
-            key = "" if ledger is None else ledger.account, cost.adjacency
-            known.tallies[key] = known.tallies.get(key, _Tally()) + _Tally.of(cost)
-        place = known.fits
-    found = Charge(ledger, entry, name, cost.adjacency, place, _around(sys._getframe()), now)
-    if not _PAID.get():
-        _warn(found)
-    return found
+        ticket, known = next(_TICKETS), _known(name)
+    try:
+        with _LOCK:
+            if ledger is None or not _PAID.get():
+                known.pending[ticket] = "" if ledger is None else ledger.account, cost
+            place = known.fits
+        found = Charge(ledger, entry, name, cost.adjacency, place, _around(sys._getframe()), now, ticket)
+        if not _PAID.get():
+            _warn(found, known)
+        return found
+    except BaseException:  # of warnings that are errors, or an interrupt: nothing was looked at
+        known.end(ticket, counts=False)
+        if ledger is not None:
+            ledger.settle(entry, "failed")
+        raise
 
 
 def travelled(dataset: str | None) -> None:
@@ -291,23 +320,24 @@ def _known(name: str) -> _Known:
     return found
 
 
-def _warn(found: Charge) -> None:
-    together = found.beside()["together"]
-    if together is None:
+def _warn(charge: Charge, known: _Known) -> None:
+    """Warn of fits that no ledger adds up, once for every name of data and ledger: each certificate says it."""
+    account = "" if charge.ledger is None else charge.ledger.account
+    together = charge.beside()["together"]
+    if together is None or account in known.warned:
         return
-    which = "data without a name" if found.dataset == DEFAULT_DATASET else f"the data {found.dataset!r}"
-    apart = "no ledger adds them up" if found.ledger is None else "this ledger has not paid for all of them"
+    which = "data without a name" if charge.dataset == DEFAULT_DATASET else f"the data {charge.dataset!r}"
+    apart = "no ledger adds them up" if charge.ledger is None else "this ledger has not paid for all"
     come_to = f"they come to epsilon = {together['epsilon']:.4g} at delta = {together['delta']:.3g}"
     if together["delta"] >= 1:
-        come_to = "they have no known bound, as where each protects against another change"
+        come_to = "they have no known bound"
     warnings.warn(
-        f"this is fit {found.fit} of this process on {which}, and {apart}. Together {come_to}; the certificate of this"
-        " fit says so first."
-        " Fix: make all fits in one `with ppdp.Ledger(epsilon=..., delta=...):`, search with PrivateSearchCV, and give"
-        " data of other people another dataset= name.",
+        f"this is fit {charge.fit} of this process on {which}: {come_to}, and {apart}."
+        " Fix: fit in `with ppdp.Ledger(epsilon=..., delta=...):`, or name data of other people by dataset=.",
         CompositionWarning,
         stacklevel=outside(),
     )
+    known.warned.add(account)
 
 
 def _around(frame: FrameType | None) -> str | None:

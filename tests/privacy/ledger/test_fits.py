@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV
 from ppdp.cli.main import main
-from ppdp.exceptions import BudgetExceeded, CompositionWarning, DomainMismatch, LedgerError
+from ppdp.exceptions import BudgetExceeded, CompositionWarning, DomainMismatch, LedgerError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.ledger import fits
@@ -46,6 +46,13 @@ def in_a_worker():
 
 def mean(**parameters):
     return Pipeline([("clip", NormClipper()), ("mean", GaussianMechanism())], **parameters)
+
+
+def raising(kind):
+    def stopped(*_, **__):
+        raise kind
+
+    return stopped
 
 
 def issued(fitted):
@@ -93,11 +100,42 @@ class TestCounting:
         pipe = mean().fit(X)
         assert issued(copied(pipe).fit(X))["fit"] == 2
 
-    def test_a_fit_that_fails_on_values_counts_and_one_that_is_refused_before_does_not(self):
+    def test_a_fit_of_which_only_an_error_about_its_input_left_does_not_count(self):
+        """Nothing protects whether there is such an error, and no epsilon would say so."""
         with pytest.raises(Exception, match="NaN"):
             mean().fit(X * np.nan)
+        ids = np.array([None, *range(399)], dtype=object)
+        persons = mean(domain=Domain(n_rows=800, adjacency=Adjacency.person(2)))
+        with pytest.raises(Exception, match="no id"):
+            persons.fit(X, groups=ids)
         with pytest.raises(Exception, match="at most"):
             mean(epsilon=1e9).fit(X)
+        assert issued(mean().fit(X))["fit"] == 1
+
+    @pytest.mark.parametrize("stops", [ZeroDivisionError, KeyboardInterrupt])
+    def test_one_that_stops_for_any_other_reason_counts(self, stops, monkeypatch):
+        with monkeypatch.context() as broken:
+            broken.setattr("ppdp.pipeline.pipeline.standing", raising(stops))
+            with pytest.raises((StageFailed, KeyboardInterrupt)):
+                mean().fit(X)
+        assert issued(mean().fit(X))["fit"] == 2
+
+    def test_a_warning_comes_once_and_is_short(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", CompositionWarning)
+            for _ in range(5):
+                mean(dataset="folds").fit(X)
+        assert [len(str(one.message)) < 260 for one in told] == [True]
+
+    def test_where_it_is_an_error_nothing_is_left_open(self):
+        mean().fit(X)
+        ledger = Ledger(epsilon=9.0, delta=1e-4)
+        for _ in range(2):  # an error every time: whoever made it one wants to stop
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with pytest.raises(CompositionWarning):
+                    mean(ledger=ledger).fit(X)
+        assert [entry.status for entry in ledger.entries()] == ["failed", "failed"]
         assert issued(mean().fit(X))["fit"] == 2
 
 
