@@ -20,10 +20,11 @@ from ppdp.cli.output import refuse, words_of
 from ppdp.cli.pipeline_file import COLUMNS, DataRules, PipelineFile
 from ppdp.cli.tables import Source
 from ppdp.core.names import slips
+from ppdp.data.cells import codes, numbers, objects
 from ppdp.data.engine.source import Source as Blocks
 from ppdp.data.rows import Array
 
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # Python reads more: "1_0", "nan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task:
     import pyarrow as pa
 
     X, y = layout.converted(table, classes)
-    columns = [*(X[name].to_numpy() for name in X), *([] if y is None else [y])]
+    columns = [*(X[name].array for name in X), *([] if y is None else [y])]
     if layout.rules.groups is not None:
         columns.append(_ids(table[layout.rules.groups], layout.rules.missing))
     gaps = [not pa.types.is_floating(field.type) for field in schema]  # among text and dates; those of numbers are NaN
@@ -277,20 +278,20 @@ def _date_type(kind: Any) -> Any:
     """The type in which dates are handed on: text as it is."""
     import pyarrow as pa
 
-    return pa.large_string() if kind is None or _is_text(kind) else pa.timestamp("us")
+    return pa.large_string() if kind is None or _is_text(kind) else kind
 
 
 def _cells(column: Any, form: str, missing: Sequence[Any]) -> Any:
     """A column as it is declared, with NaN, None or NaT for gaps."""
-    import pyarrow as pa
+    import pandas as pd
     import pyarrow.compute as pc
 
     if form == "number":
         return _numbers(column, missing)
     if form == "date" and not _is_text(column.type):
-        return column.cast(pa.timestamp("us"), safe=False).to_numpy()
+        return pd.arrays.ArrowExtensionArray(column)
     text = _text(column)
-    return np.asarray(pc.if_else(_gaps(text, missing), None, text).to_numpy(zero_copy_only=False), dtype=object)
+    return objects(pd.arrays.ArrowExtensionArray(pc.if_else(_gaps(text, missing), None, text)))
 
 
 def _are_words(classes: Sequence[Any] | None) -> bool:
@@ -343,16 +344,15 @@ def _gaps(text: Any, missing: Sequence[Any]) -> Any:
 
 
 def _numbers(column: Any, missing: Sequence[Any]) -> Array:
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if _is_text(column.type):
         text = _text(column)
-        gaps = _gaps(text, missing)
         proper = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
-        readable = pc.if_else(proper, text, pc.if_else(gaps, "nan", "inf"))
-        values = np.asarray(readable.to_numpy(zero_copy_only=False), dtype=object).astype(np.float64)
-        values[np.asarray(gaps)] = np.nan
+        readable = pc.if_else(_gaps(text, missing), "nan", pc.if_else(proper, text, "inf"))
+        values = numbers(pd.arrays.ArrowExtensionArray(readable)).values
     elif _is_number(column.type):
         values = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     else:
@@ -379,11 +379,8 @@ def _ids(column: Any, missing: Sequence[Any]) -> Any:
 
 def _codes(column: Any, labels: Sequence[str], missing: Sequence[Any]) -> Array:
     """Position of each cell among public categories."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    import pandas as pd
 
     text = _text(column)
-    wanted = pa.array([label.strip() for label in labels], pa.large_string())
-    codes = np.array(pc.fill_null(pc.index_in(text, value_set=wanted), -1), dtype=np.float64)
-    gaps = np.asarray(_gaps(text, missing)) & (codes < 0)
-    return np.where(gaps, np.nan, np.where(codes < 0, np.inf, codes))
+    places = codes(pd.arrays.ArrowExtensionArray(text), [label.strip() for label in labels]).values
+    return np.where(np.isinf(places) & np.asarray(_gaps(text, missing)), np.nan, places)

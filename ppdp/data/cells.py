@@ -28,7 +28,7 @@ from ppdp.data.column_types import kind_of
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_PLAIN = {float, int, bool, type(None), np.bool_, np.float16, np.float32, np.float64}
+_PLAIN = {str, float, int, bool, type(None), np.bool_, np.float16, np.float32, np.float64}
 _PLAIN |= {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray)  # float() reads some of them
 _GAPS = ("NAType", "NaTType", "MaskedConstant")
@@ -73,11 +73,13 @@ def objects(values: Any) -> NDArray[np.object_]:
         held = objects(np.ma.getdata(values))
         held[np.ma.getmaskarray(values)] = None
         return held
-    kind = getattr(values, "dtype", None)
+    kind, held = getattr(values, "dtype", None), getattr(values, "array", values)
     with suppress(Exception):  # Arrow's text need not be UTF-8
+        if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype"):
+            return np.asarray(held.to_numpy(object, na_value=None))
         if getattr(kind, "kind", "O") not in "mM" and not str(kind).startswith("extension<"):
             return np.array(values, dtype=object)
-    held = getattr(values, "array", values)  # NumPy would make numbers of dates, and bytes of UUIDs
+    # NumPy would make numbers of dates, and bytes of UUIDs.
     return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))
 
 
@@ -104,7 +106,7 @@ def numbers(values: Any) -> Cells:
 
 def _numbers_of(cells: NDArray[np.object_]) -> Cells:
     with suppress(Exception):  # an integer beyond float64, a type that cannot be hashed
-        if set(map(type, cells.flat)) <= _PLAIN:
+        if set(map(type, cells.flat)) <= _PLAIN:  # which NumPy reads as Python does
             return Cells(cells.astype(np.float64), _none(cells.shape))
     return _each(_number, cells)
 

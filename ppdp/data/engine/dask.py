@@ -264,6 +264,11 @@ def _of_frame(frame: Any, client: Any) -> Spread:
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
+    if objects := [name for name, kind in frame.dtypes.items() if str(kind) == "object"]:
+        raise InvalidInput(
+            f"the columns {objects} hold objects, which would be text or numbers by what stands in their cells.",
+            fix=f"frame.astype({{{objects[0]!r}: 'string'}}).",
+        )
     form = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()})
     schema = pa.Schema.from_pandas(form, preserve_index=False)
     parts = frame.to_delayed()
@@ -299,7 +304,7 @@ def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequ
             if len(frame) != n:
                 raise RowsChanged("the rows changed between two passes.", fix="fit frame.persist().")
             try:
-                yield pa.Table.from_pandas(frame.iloc[first:last], wanted, preserve_index=False)
+                yield _table(frame.iloc[first:last], wanted)
                 continue
             except (pa.ArrowException, KeyError, TypeError, ValueError):
                 pass
@@ -309,6 +314,19 @@ def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequ
             )
 
     return aligned(tables())
+
+
+def _table(frame: Any, schema: Any) -> Any:
+    """A frame as a table of Arrow, whose text has no halves of characters."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, schema, preserve_index=False)
+    except UnicodeError:
+        whole = frame.copy(deep=False)
+        for name in frame.select_dtypes("string"):
+            whole[name] = frame[name].astype(object).str.encode("utf-8", "replace").str.decode("utf-8")
+        return pa.Table.from_pandas(whole, schema, preserve_index=False)
 
 
 def _picked(indices: bytes, blocks: Any) -> Any:

@@ -19,7 +19,7 @@ from effort import rounds
 from streamed import front, left, table_of
 
 import ppdp
-from ppdp import Ledger, make_pipeline
+from ppdp import Ledger, make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
 from ppdp.data.engine import cluster
 from ppdp.data.engine import dask as engine
@@ -36,11 +36,12 @@ from ppdp.exceptions import (
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, RegressionImputer, RowMap
+from ppdp.transformers import PCA, CategoryEncoder, MeanImputer, MinMaxScaler, RegressionImputer, RowMap
 
 distributed = pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
-delayed = pytest.importorskip("dask").delayed
+dask = pytest.importorskip("dask")
+delayed = dask.delayed
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 
 N, D = 2 * PIECE + 4321, 3
@@ -268,6 +269,22 @@ def test_frames_that_are_not_what_they_should_be(chosen, tmp_path):
         assert str(SECRET) not in str(raised.value)
     with pytest.raises(InvalidInput, match="must have names"):
         fitted(dd.from_pandas(whole.rename(columns={"x1": 1}), npartitions=1))
+
+
+def test_no_cell_of_a_frame_decides_over_its_type(chosen):
+    """Of objects Arrow takes the type from the cells, and of text it takes no half of a character."""
+    table = pd.DataFrame({"x0": np.linspace(-1, 1, 100), "word": pd.Series(["a", "b"] * 50, dtype=object)})
+    pipe = make_pipeline(make_column_map((CategoryEncoder(["a", "b"]), ["word"])), GaussianMechanism())
+    pipe.set_params(epsilon=9.0, delta=1e-4, random_state=0)
+    with dask.config.set({"dataframe.convert-string": False}), pytest.raises(InvalidInput, match="hold objects"):
+        pipe.fit(dd.from_pandas(table, npartitions=2))
+    releases = set()
+    for odd in ("\ud800", "?", "c"):
+        table.loc[7, "word"] = odd
+        with dask.config.set({"dataframe.convert-string": False}):
+            frame = dd.from_pandas(table.astype({"word": pd.StringDtype("python")}), npartitions=2)
+            releases.add(pipe.fit(frame).release_.sha256)
+    assert len(releases) == 1
 
 
 def test_rows_that_dask_holds_are_not_brought_here(chosen):
