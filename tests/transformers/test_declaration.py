@@ -129,6 +129,52 @@ def test_what_declares_nothing(value):
         facts.column_map()
 
 
+@pytest.mark.parametrize("column", ["age", "sex", "born"])
+@pytest.mark.parametrize(
+    "value",
+    [(0, 5, 10), (0,), (), (0, None), ("a", "b"), (False, True), {0, 5}, frozenset(["a"]), range(2), range(18, 81)],
+    ids=repr,
+)
+def test_a_tuple_is_a_range_and_a_list_holds_categories(column, value):
+    facts = ppdp.declare(X[[column]])
+    facts[column] = value
+    with pytest.raises(InvalidParameter, match=rf"{column} = \(low, high\) for a range, {column} = \[...\] for cat"):
+        facts.column_map()
+
+
+@pytest.mark.parametrize("value", [(0, 5), [0, 5], np.array([0, 5]), pd.Series([0, 5]), (0.0, np.float64(5))], ids=repr)
+def test_two_numbers_are_a_range_however_they_are_listed(value):
+    facts = ppdp.declare(X[["age"]])
+    facts["age"] = value
+    np.testing.assert_array_equal(
+        facts.column_map().fit_transform(pd.DataFrame({"age": [-1, 0, 5, 9]})).ravel(), [-1, -1, 1, 1]
+    )
+
+
+@pytest.mark.parametrize("value", [["0", "5"], ["a", "b"], ["1990-01-01", "2030-12-31"]])
+def test_text_is_no_declaration_of_numbers(value):
+    facts = ppdp.declare(X[["age"]])
+    facts["age"] = value
+    with pytest.raises(InvalidParameter, match=r"'age', which holds numbers. Fix: age = \(low, high\)"):
+        facts.column_map()
+
+
+@pytest.mark.parametrize("value", [(0, 5), [0, 5], [0, 5, 10]])
+def test_numbers_are_no_declaration_of_dates(value):
+    facts = ppdp.declare(X[["born"]])
+    facts["born"] = value
+    with pytest.raises(InvalidParameter, match="'born', which holds dates"):
+        facts.column_map()
+
+
+@pytest.mark.parametrize(
+    "ranges", [("0", "5"), ["0", "5"], (False, True), (0, 5, 10), {"age": ("0", "5")}, {"age": (0, 5, 10)}]
+)
+def test_ranges_of_a_scaler_are_pairs_of_numbers(ranges):
+    with pytest.raises(InvalidParameter, match=r"ranges=\(0, 10\) for all columns, or ranges=\{column: \(0, 10\)\}"):
+        Pipeline([("scale", ppdp.transformers.MinMaxScaler(ranges))]).plan(Domain(n_rows=9, feature_names=("age",)))
+
+
 def test_all_columns_may_not_be_dropped():
     facts = ppdp.declare(X[["age"]])
     facts["age"] = "drop"

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import UserDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from numbers import Real
 from typing import Any
 
@@ -76,10 +76,10 @@ def declare(X: Any) -> Declaration:
 class Declaration(UserDict[str, Any]):
     """What is declared of every column: a blank, or how it is read.
 
-    A pair of numbers or of dates is a public range; a list of text, or of three and more numbers, holds public
-    categories; "drop" leaves the column out. "private" is for numbers of which nobody knows a range, and for text of
-    which nobody knows the categories: these are released with noise, up to 20 categories. ``{"private": 50}`` are up to
-    50 categories, also of a column of which the type is not known.
+    A pair of numbers or of dates is a public range, and so is every tuple; a list of text, or of three and more
+    numbers, holds public categories; "drop" leaves the column out. "private" is for numbers of which nobody knows a
+    range, and for text of which nobody knows the categories: these are released with noise, up to 20 categories.
+    ``{"private": 50}`` are up to 50 categories, also of a column of which the type is not known.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
     if isinstance(value, Mapping) and value.keys() == {PRIVATE}:
         most = integer(f"the number of private categories of {column!r}", value[PRIVATE], most=MOST_CATEGORIES)
         return "text", CategoryEncoder(PRIVATE, max_categories=most)
-    given = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) else []
+    given = _listed(column, value, kind)
     if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})
     if len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
@@ -220,6 +220,33 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
         )
     text = any(isinstance(label, str) for label in known)
     return "text" if text else "number", CategoryEncoder({column: known})
+
+
+def _listed(column: str, value: Any, kind: str) -> list[Any]:
+    """The ends of a range or the categories of a column; empty for what is neither."""
+    if isinstance(value, (Set, range)) or (isinstance(value, tuple) and not _is_range(value)):
+        what = (
+            "a tuple is a range"
+            if isinstance(value, tuple)
+            else f"a {type(value).__name__} object is neither a pair nor a list"
+        )
+        fix = f"{column} = (low, high) for a range, {column} = [...] for categories."
+        raise InvalidParameter(f"{shown(value)} is declared for {column!r}, and {what}.", fix=fix)
+    given = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "tolist") else []
+    if kind == "number" and any(isinstance(one, str) for one in given):
+        fix = f"{column} = (low, high), or {column} = [0, 1, 2] for categories that are numbers."
+        raise InvalidParameter(f"{shown(value)} is declared for {column!r}, which holds numbers.", fix=fix)
+    if kind == "date" and any(isinstance(one, Real) for one in given):
+        fix = f"{column} = {_FORMS['date']}."
+        raise InvalidParameter(f"{shown(value)} is declared for {column!r}, which holds dates.", fix=fix)
+    return given
+
+
+def _is_range(value: tuple[Any, ...]) -> bool:
+    """Whether these are two numbers or two dates."""
+    return len(value) == 2 and all(
+        (isinstance(end, Real) and not isinstance(end, bool)) or is_date(end) or _is_day(end) for end in value
+    )
 
 
 def _is_day(value: Any) -> bool:

@@ -60,13 +60,17 @@ def resolve_ranges(
     if isinstance(ranges, Mapping):
         ranges = _by_column(ranges, n_features, names, stage, parameter)
     try:
-        table = np.asarray(ranges, dtype=np.float64)
+        table = np.asarray([] if _words(ranges) else ranges, dtype=np.float64)
     except Exception:  # an integer beyond float64; a class of the user's own
         table = np.empty(0)
     if table.shape == (2,) and not by_column:
         table = np.tile(table, (n_features, 1))
     if table.ndim != 2 or table.shape[1:] != (2,):
-        raise InvalidParameter(f"{parameter} must hold (low, high) pairs.", stage=stage)
+        raise InvalidParameter(
+            f"{parameter} must hold (low, high) pairs of numbers.",
+            stage=stage,
+            fix=f"{parameter}=(0, 10) for all columns, or {parameter}={{column: (0, 10)}}.",
+        )
     if table.shape[0] != n_features:
         raise DomainMismatch(
             f"{parameter} has {table.shape[0]} pairs for {n_features} columns.",
@@ -93,6 +97,13 @@ def check_reached(table: Array, domain: Domain, stage: str, parameter: str = "ra
         stage=stage,
         fix=f"{parameter} in the units of the rows at this step; put the stage in front of what scales them.",
     )
+
+
+def _words(ranges: Any) -> bool:
+    """Whether text or truth values stand where numbers should."""
+    if isinstance(ranges, (list, tuple)):
+        return any(map(_words, ranges))
+    return isinstance(ranges, (str, bytes, bool, np.bool_))
 
 
 def _by_column(
