@@ -210,9 +210,9 @@ def clusters() -> Iterator[Line]:
         yield Line("cluster deduplication", setting, switched, chain.distance.toggled, CLUSTERS(largest=most))
 
 
-def use(measure: Callable[[Rows, Domain, int], np.ndarray], bound: float, pair: Pair) -> float:
+def use(measure: Callable[[Rows, Domain, dict[str, object]], np.ndarray], bound: float, pair: Pair) -> float:
     """How much of a sensitivity a pair uses."""
-    return float(np.linalg.norm(measure(pair.left, BOX, 1) - measure(pair.right, BOX, 1))) / bound
+    return float(np.linalg.norm(measure(pair.left, BOX, {}) - measure(pair.right, BOX, {}))) / bound
 
 
 def climbing() -> Iterator[Line]:

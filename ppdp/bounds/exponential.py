@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ppdp.bounds.columns import release_of_columns
 from ppdp.bounds.queries import check_grid, counting_step, moving
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -66,6 +67,7 @@ GAUSSIAN_SHARE = math.sqrt(math.pi / 8) * (1 + 1e-12)
 
 
 @formula("release.quantile-choices", kind="release", page="released-quantiles", law=CHOICE, rounded=4)
+@release_of_columns
 def quantile_choices(domain: Domain, distance: Distance, *, quantiles: Sequence[float]) -> float:
     """Quantiles of every column, each a choice among public cells: ``√(π/8) √(d Σ_q (2 rank_shift(q))²)``.
 

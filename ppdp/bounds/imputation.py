@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from ppdp.bounds.columns import entries_of
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
@@ -25,16 +26,6 @@ def mean_norm(domain: Domain, min_observed: int) -> float:
         norm * min(math.sqrt(domain.d), math.sqrt(domain.n / min_observed)),
         (domain.entry_bound or norm) * math.sqrt(domain.d),
     )
-
-
-def entries_of(domain: Domain, columns: Sequence[int] | None) -> Domain:
-    """The domain of some entries of the rows: of the columns that are filled with means (None: all)."""
-    if columns is None:
-        return domain
-    sane(len(set(columns)) == len(columns) >= 1 and all(whole(c) and 0 <= c < domain.d for c in columns))
-    norm = float(domain.require("row_norm"))
-    norm = min(norm, (domain.entry_bound or norm) * math.sqrt(len(columns)))
-    return domain.but(n_features=len(columns), feature_names=None, row_norm=norm)
 
 
 def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> float:

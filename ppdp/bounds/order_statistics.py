@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from ppdp.bounds.columns import for_columns, release_of_columns
 from ppdp.bounds.imputation import few_gaps, filled, public_imputation
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
@@ -65,6 +66,7 @@ def median_imputation(domain: Domain, distance: Distance, *, gap: float, max_mis
 
 
 @_scaling("scaling.quantile", used_by=("MinMaxScaler",), releases=("quantile-pairs",), gaps=True)
+@for_columns
 def quantile_scaling(
     domain: Domain,
     distance: Distance,
@@ -92,6 +94,7 @@ def quantile_scaling(
 
 
 @_scaling("scaling.robust", used_by=("RobustScaler",), releases=("quantile-triples",), gaps=True)
+@for_columns
 def robust_scaling(
     domain: Domain, distance: Distance, *, gap: float, min_width: float, lower: float, upper: float, clip: float
 ) -> tuple[Domain, Distance]:
@@ -116,6 +119,7 @@ def robust_scaling(
 
 
 @_scaling("scaling.robust-by-ranks", used_by=("RobustScaler",), releases=("quantile-triples",))
+@for_columns
 def robust_scaling_by_ranks(
     domain: Domain, distance: Distance, *, gap: float, min_width: float, lower: float, upper: float, clip: float
 ) -> tuple[Domain, Distance]:
@@ -147,6 +151,7 @@ _released = partial(
 
 
 @_released("scaling.quantile-public", used_by=("MinMaxScaler",))
+@for_columns
 def released_quantile_scaling(
     domain: Domain, distance: Distance, *, quantiles: Sequence[float], min_width: float, low: float, high: float
 ) -> tuple[Domain, Distance]:
@@ -159,6 +164,7 @@ def released_quantile_scaling(
 
 
 @_released("scaling.robust-public", used_by=("RobustScaler",))
+@for_columns
 def released_robust_scaling(
     domain: Domain, distance: Distance, *, quantiles: Sequence[float], min_width: float, clip: float
 ) -> tuple[Domain, Distance]:
@@ -192,6 +198,7 @@ def medians(domain: Domain, distance: Distance, *, gap: float) -> float:
 
 
 @formula("release.quantile-pairs", kind="release", page="order-statistics")
+@release_of_columns
 def quantile_pairs(domain: Domain, distance: Distance, *, gap: float, lower: float, upper: float) -> float:
     """Two quantiles of every column: √2 times the shift of one."""
     sane(0 < lower < upper < 1)
@@ -199,6 +206,7 @@ def quantile_pairs(domain: Domain, distance: Distance, *, gap: float, lower: flo
 
 
 @formula("release.quantile-triples", kind="release", page="order-statistics")
+@release_of_columns
 def quantile_triples(domain: Domain, distance: Distance, *, gap: float, lower: float, upper: float) -> float:
     """Two quantiles of every column and its median: √3 times the shift of one."""
     sane(0 < lower < upper < 1)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from scipy.special import ndtr
 
-from ppdp.bounds.imputation import entries_of, mean_sensitivity
+from ppdp.bounds.columns import entries_of, release_of_columns
+from ppdp.bounds.imputation import mean_sensitivity
 from ppdp.bounds.queries import covariance_sensitivity, histograms_apart, moving
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -32,7 +33,17 @@ def mean_and_moment(domain: Domain, distance: Distance) -> float:
     return covariance_sensitivity(domain, distance, weighted=False)
 
 
+@formula("release.mean-and-diagonal", kind="release", page="releases")
+@release_of_columns
+def mean_and_diagonal(domain: Domain, distance: Distance) -> float:
+    """Mean and the diagonal of the second moment/(√2 R): a part of :func:`mean_and_moment`, summed by itself."""
+    n, norm = domain.n, float(domain.require("row_norm"))
+    error = 2 * column_sum_error(n, domain.d, norm, distance)
+    return inflate(mean_and_moment(domain, distance) + error / n)
+
+
 @formula("release.mean-and-squares", kind="release", page="releases")
+@release_of_columns
 def mean_and_squares(domain: Domain, distance: Distance) -> float:
     """Mean and c·(mean of squares)/b of entries of size at most b, jointly: 2b√d/n for one replaced row.
 

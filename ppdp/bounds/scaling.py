@@ -8,9 +8,11 @@ or one for all: the root of the sum of their variances.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ppdp.bounds.columns import for_columns
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.bounds.pca import spread_factor
 from ppdp.core.distance import Distance
@@ -96,7 +98,7 @@ _scaling = partial(
     kind="stability",
     page="standard-scaling",
     used_by=("StandardScaler",),
-    releases=("squares", "matrix"),
+    releases=("squares", "diagonal", "matrix"),
 )
 _exact = partial(
     _scaling,
@@ -106,6 +108,7 @@ _exact = partial(
 
 
 @_exact("scaling.standard")
+@for_columns
 def standard_scaling(
     domain: Domain,
     distance: Distance,
@@ -185,6 +188,7 @@ def _correlation_shift(domain: Domain, distance: Distance, s: float, conditional
 
 
 @_scaling("scaling.public", way="noisy", affine=lambda *, clip, **_: clip is None)
+@for_columns
 def public_scaling(
     domain: Domain, distance: Distance, *, min_std: float, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:
@@ -199,15 +203,32 @@ def public_scaling(
     return out, distance.stretched(1 / min_std, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
+def _named(words: str, columns: Sequence[int] | None) -> str:
+    """Which columns it is of, where it is not of all."""
+    return "" if columns is None else f"{words}{columns}"
+
+
+@formula(
+    "scaling.none",
+    kind="stability",
+    page="standard-scaling",
+    used_by=("StandardScaler", "RobustScaler", "MinMaxScaler"),
+    gaps=True,
+)
+def no_scaling(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+    """No column is scaled: rows stay as they are."""
+    return domain, distance
+
+
 @formula(
     "scaling.std",
     kind="margin",
     page="standard-scaling",
     name="deviation",
-    statement=lambda domain, *, min_std, per_column=True, **_: (
-        f"every column has standard deviation at least {min_std:.4g}"
+    statement=lambda domain, *, min_std, per_column=True, columns=None, **_: (
+        f"every column{_named(' of ', columns)} has standard deviation at least {min_std:.4g}"
         if per_column
-        else f"the variances of the columns add up to at least {min_std:.4g} squared"
+        else f"the variances of the columns{_named(' ', columns)} add up to at least {min_std:.4g} squared"
     ),
     largest=lambda domain, unit, **_: domain.n / unit,
 )

@@ -69,10 +69,14 @@ class Domain:
     rows_per_unit: int = None  # type: ignore[assignment]  # an int from __post_init__ on
     adjacency: Adjacency = None  # type: ignore[assignment]  # an Adjacency from __post_init__ on
     unit_declared: bool = field(init=False, repr=False, compare=False)
+    # Positions of columns of 0 and 1 that stand for categories. No bound rests on it: it decides what is scaled unless
+    # somebody says otherwise. Whatever changes a domain forgets it.
+    indicators: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = self.rows_per_unit is not None, self.adjacency is not None
         object.__setattr__(self, "unit_declared", any(given))
+        object.__setattr__(self, "indicators", ())
         self._settle("n_rows", partial(integer, most=MOST_ROWS))
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
@@ -158,6 +162,12 @@ class Domain:
             changes["rows_per_unit"] = None
         found = replace(self, **changes)
         object.__setattr__(found, "unit_declared", declared)
+        return found
+
+    def with_indicators(self, indicators: tuple[int, ...]) -> Domain:
+        """Return this domain with the positions of the columns of 0 and 1 that stand for categories."""
+        found = self.but()
+        object.__setattr__(found, "indicators", indicators)
         return found
 
     def describe(self) -> str:

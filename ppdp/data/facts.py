@@ -122,7 +122,8 @@ def merged(given: Domain | None, own: Domain | None) -> Domain | None:
     if given is None or own is None:
         return own if given is None else given
     default = Domain()
-    silent = [field.name for field in fields(Domain) if getattr(given, field.name) == getattr(default, field.name)]
+    names = [field.name for field in fields(Domain) if field.name != "indicators"]
+    silent = [name for name in names if getattr(given, name) == getattr(default, name)]
     said = (*_OF_THE_TABLE, *(_UNIT if given.unit_declared else ()))
     kept = {name: getattr(own, name) for name in silent if name not in said}
     return given.but(**kept)

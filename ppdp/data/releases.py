@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.columns import entries_of
 from ppdp.bounds.exponential import GAUSSIAN_SHARE
 from ppdp.bounds.label_means import label_parts
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
@@ -45,7 +46,9 @@ class Statistic:
     # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the
     # release it looks at parameters and noise scale.
     read: Callable[[Array, Domain, Any], Any]
-    error: Callable[[float, Domain], float]  # largest standard error of what is read, as a share of its public range
+    error: Callable[
+        [float, Domain, Parameters], float
+    ]  # largest standard error of what is read, as a share of its public range
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
     # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
     further: Callable[[Rows, Array, Any], Array] | None = None
@@ -94,6 +97,26 @@ def _cells(domain: Domain) -> Array:
     return quantile_edges(largest_entry(domain), domain.n)
 
 
+def of_columns(rows: Rows, columns: Sequence[int] | None) -> Rows:
+    """Rows of some of their columns; None are all."""
+    return rows if columns is None else rows.with_X(np.ascontiguousarray(rows.X[:, list(columns)]))
+
+
+def width(domain: Domain, parameters: Parameters) -> int:
+    """How many columns a statistic is of, where its parameters may name some."""
+    columns = parameters.get("columns")
+    return domain.d if columns is None else len(columns)
+
+
+def _among(values: Array, d: int, columns: Sequence[int] | None) -> Array:
+    """Values of some columns in their places among all, the others not a number."""
+    if columns is None:
+        return values
+    found = np.full(d, np.nan)
+    found[list(columns)] = values
+    return found
+
+
 def _norm(domain: Domain) -> float:
     return float(domain.require("row_norm"))
 
@@ -130,15 +153,27 @@ def _observed(X: Array) -> Any:
     return np.equal(X, X)
 
 
-def _measure_squares(rows: Rows, domain: Domain, _: Parameters) -> Array:
-    entry = largest_entry(domain)
-    sums, squares = joint_sums(rows, [(None, entry), (lambda X: X**2 / entry, entry)])
-    return np.concatenate([sums, BOX_WEIGHT * squares]) / rows.n
+def _squares_with(weight: Callable[[Domain, Parameters], float]) -> dict[str, Any]:
+    """Means and, times a weight, mean squares: of all columns, or of those that the parameters name."""
+
+    def measure(rows: Rows, domain: Domain, parameters: Parameters) -> Array:
+        entry, columns = largest_entry(domain), parameters.get("columns")
+        sums = joint_sums(rows, [(None, entry), (lambda X: X**2 / entry, entry)])
+        means, squares = sums if columns is None else sums[:, list(columns)]
+        return np.concatenate([means, weight(domain, parameters) * squares]) / rows.n
+
+    def read(answer: Array, domain: Domain, release: Any) -> Moments:
+        columns, size = release.parameters.get("columns"), width(domain, release.parameters)
+        squares = answer[size:] * largest_entry(domain) / weight(domain, release.parameters)
+        return Moments(_among(answer[:size], domain.d, columns), _among(squares, domain.d, columns))
+
+    sizes = {"sizes": lambda domain, parameters: (2 * width(domain, parameters),)}
+    return {**sizes, "measure": measure, "read": read, "moments": True}
 
 
-def _read_squares(answer: Array, domain: Domain, _: Any = None) -> Moments:
-    d, entry = domain.d, largest_entry(domain)
-    return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
+def _diagonal_weight(domain: Domain, parameters: Parameters) -> float:
+    """Of squares over the largest entry, with which they are the diagonal of what "matrix" releases."""
+    return largest_entry(domain) / (math.sqrt(2) * _norm(entries_of(domain, parameters.get("columns"))))
 
 
 def _measure_moment(rows: Rows, domain: Domain, _: Parameters) -> Array:
@@ -177,13 +212,18 @@ def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Param
         bound=largest_entry,
         measure=lambda rows, domain, parameters: measure(rows, domain, parameters).ravel(),
         read=lambda answer, domain, _: answer.reshape(count, domain.d),
-        error=lambda sigma, domain: sigma / (2 * largest_entry(domain)),
+        error=lambda sigma, domain, _: sigma / (2 * largest_entry(domain)),
     )
 
 
 def _sorted(formula: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
-    """The same of columns that are sorted."""
-    return replace(_columnwise(formula, count, measure), sorts=True)
+    """The same of columns that are sorted: all, or those that the parameters name."""
+    return replace(
+        _columnwise(formula, count, lambda rows, d, p: measure(of_columns(rows, p.get("columns")), d, p)),
+        sizes=lambda domain, parameters: (count * width(domain, parameters),),
+        read=lambda answer, _, __: answer.reshape(count, -1),
+        sorts=True,
+    )
 
 
 _MOMENT = Statistic(
@@ -192,7 +232,7 @@ _MOMENT = Statistic(
     bound=_norm,
     measure=_measure_moment,
     read=lambda answer, domain, _: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
-    error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+    error=lambda sigma, domain, _: math.sqrt(2) * sigma / _norm(domain),
     moments=True,
 )
 
@@ -207,12 +247,17 @@ STATISTICS = {
     ),
     "squares": Statistic(
         formula="release.mean-and-squares",
-        sizes=lambda domain, _: (2 * domain.d,),
         bound=lambda domain: BOX_WEIGHT * largest_entry(domain),
-        measure=_measure_squares,
-        read=_read_squares,
-        error=lambda sigma, domain: sigma / (BOX_WEIGHT * largest_entry(domain)),
-        moments=True,
+        error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
+        **_squares_with(lambda domain, _: BOX_WEIGHT),
+    ),
+    "diagonal": Statistic(
+        formula="release.mean-and-diagonal",
+        bound=_norm,
+        error=lambda sigma, domain, parameters: (
+            math.sqrt(2) * sigma / _norm(entries_of(domain, parameters.get("columns")))
+        ),
+        **_squares_with(_diagonal_weight),
     ),
     "matrix": replace(
         _MOMENT,
@@ -237,11 +282,13 @@ STATISTICS = {
     ),
     "quantile-choices": Statistic(
         formula="release.quantile-choices",
-        sizes=lambda domain, parameters: (len(parameters["quantiles"]) * domain.d,),
+        sizes=lambda domain, parameters: (len(parameters["quantiles"]) * width(domain, parameters),),
         bound=lambda domain: float(domain.n),
-        measure=lambda rows, domain, parameters: cell_scores(rows, parameters["quantiles"], _cells(domain)),
-        read=lambda answer, domain, _: answer.reshape(-1, domain.d),
-        error=lambda scale, domain: 2 * scale / domain.n,  # by how many ranks a choice misses
+        measure=lambda rows, domain, parameters: cell_scores(
+            of_columns(rows, parameters.get("columns")), parameters["quantiles"], _cells(domain)
+        ),
+        read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
+        error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
         chosen=True,
     ),
     "ranges": Statistic(
@@ -255,7 +302,7 @@ STATISTICS = {
         read=lambda answer, _, release: released_ranges(
             answer, len(release.parameters["columns"]), release.noise_scale
         ),
-        error=lambda sigma, domain: threshold(domain.d) * sigma / domain.n,  # rows that may be left out at an end
+        error=lambda sigma, domain, _: threshold(domain.d) * sigma / domain.n,  # rows that may be left out at an end
     ),
     "categories": Statistic(
         formula="release.categories",
@@ -265,7 +312,7 @@ STATISTICS = {
         read=lambda answer, _, release: released_categories(
             answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
         ),
-        error=lambda sigma, domain: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
+        error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
         listed=True,
     ),
     "label-means": Statistic(
@@ -280,6 +327,6 @@ STATISTICS = {
             release.noise_scale,
         ),
         # of a share among the rows of a category, were there as many of each
-        error=lambda sigma, domain: sigma * (largest_entry(domain) + 2) / domain.n,
+        error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
     ),
 }

@@ -31,13 +31,14 @@ class Moments:
         return cls(mean, np.diag(matrix).copy(), matrix)
 
     def affine(self, a: Array, b: Array) -> Moments:
-        """Moments of ``a x + b``; without the matrix ``a`` must be diagonal."""
-        mean = a @ self.mean
+        """Moments of ``a x + b``; without the matrix ``a`` must be diagonal, which a vector stands for."""
+        mean = a * self.mean if a.ndim == 1 else a @ self.mean
         if self.matrix is None:
-            slope = np.diag(a)
+            slope = a if a.ndim == 1 else np.diag(a)
             return Moments(mean + b, slope**2 * self.squares + 2 * mean * b + b**2)
         cross = np.outer(mean, b)
-        return Moments.of_matrix(mean + b, a @ self.matrix @ a.T + cross + cross.T + np.outer(b, b))
+        matrix = a[:, None] * self.matrix * a if a.ndim == 1 else a @ self.matrix @ a.T
+        return Moments.of_matrix(mean + b, matrix + cross + cross.T + np.outer(b, b))
 
 
 def multiplied(X: Array, *matrices: Array, out: Array | None = None) -> Array:

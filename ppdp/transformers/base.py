@@ -72,6 +72,7 @@ class Stage(Documented, Answering, BaseEstimator):
     takes_sparse = ""
     relief = "statistics='noisy'"
     keeps_units = False
+    elementwise = False
     needs_y = False
 
     @classmethod
@@ -92,6 +93,11 @@ class Stage(Documented, Answering, BaseEstimator):
             Public facts at the input, once :meth:`ways` has found the parameters right.
         """
         return tuple(constants(self, domain.feature_names))
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether every column that comes out is what became of the column in its place."""
+        return self.keeps_units or self.elementwise
 
     @property
     def chooses(self) -> bool:
@@ -258,7 +264,6 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     """
 
     statistic_names: tuple[str, ...] = ()
-    elementwise = False
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         """The map of rows, each by itself."""

@@ -36,7 +36,7 @@ def measured(statistic, domain):
         )
     found = STATISTICS[statistic]
     return (
-        lambda rows: Silent().release(found.measure(rows, domain, 1), 0.0, found.bound(domain)),
+        lambda rows: Silent().release(found.measure(rows, domain, {}), 0.0, found.bound(domain)),
         lambda distance: lookup(found.formula, "release")(domain, distance),
     )
 
@@ -47,7 +47,7 @@ def use(statistic, domain, distance):
     return lambda pair: float(np.linalg.norm(value(pair.left) - value(pair.right))) / bound
 
 
-@pytest.mark.parametrize("statistic", ["matrix", "moment", "squares", "count"])
+@pytest.mark.parametrize("statistic", ["matrix", "moment", "squares", "diagonal", "count"])
 @pytest.mark.parametrize("domain", domains(12, 1, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.repeated("domain")
@@ -84,6 +84,8 @@ TIGHT = {
     ("squares", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
     ("squares", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
     ("squares", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
+    ("diagonal", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
+    ("diagonal", "toggled"): (math.sqrt(2.5 / 3), Distance(toggled=1), [corner(2)], [None]),
     ("count", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
     ("count", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
     ("count", "moved"): (1.0, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),

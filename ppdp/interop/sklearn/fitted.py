@@ -6,9 +6,11 @@ Each is fitted to a made-up row, which leaves whatever else scikit-learn expects
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, KernelPCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -51,6 +53,15 @@ def box(low: Array, high: Array) -> Any:
         return clipper(low, high, (low[0], high[0]))
     width = high - low
     return make_pipeline(range_scaler(low, high, (0.0, 1.0)), scaler(-low / width, 1 / width))
+
+
+def on_columns(made: Any, columns: Sequence[int], d: int) -> Any:
+    """The object for some of the columns, which stay in their places; the others are as they were."""
+    rest = [column for column in range(d) if column not in set(columns)]
+    back = np.argsort([*columns, *rest]).tolist()
+    row = np.zeros((1, d))
+    apart = ColumnTransformer([("scaled", made, list(columns)), ("rest", "passthrough", rest)]).fit(row)
+    return make_pipeline(apart, ColumnTransformer([("columns", "passthrough", back)]).fit(row))
 
 
 def rotation(matrix: Array, centre: Array | None) -> Any:

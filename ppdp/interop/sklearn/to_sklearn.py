@@ -152,8 +152,25 @@ def _behind(name: str, twin: Any, flow: Flow) -> Flow:
 
 def _min_max(name: str, twin: Any, flow: Flow) -> Flow:
     start, end = twin.feature_range
-    low, high = np.full(flow.d, float(start)), np.full(flow.d, float(end))
-    return flow.within(low, high, fitted.range_scaler(twin.low_, twin.high_, (start, end)))
+
+    def scaled(flow: Flow, at: Any) -> Flow:
+        low, high = np.full(flow.d, float(start)), np.full(flow.d, float(end))
+        return flow.within(low, high, fitted.range_scaler(twin.low_[at], twin.high_[at], (start, end)))
+
+    return _of_columns(twin.columns_, flow, scaled)
+
+
+def _of_columns(columns: list[int] | None, flow: Flow, behind: Callable[[Flow, Any], Flow]) -> Flow:
+    """Behind a stage that maps some columns, or all, and leaves the others as they are."""
+    if columns is None:
+        return behind(flow, slice(None))
+    if not columns:
+        return flow
+    part = behind(Flow(flow.low[columns], flow.high[columns], flow.norm, flow.gaps), columns)
+    low, high = flow.low.copy(), flow.high.copy()
+    low[columns], high[columns] = part.low, part.high
+    made = fitted.on_columns(make_pipeline(*part.parts), columns, flow.d)
+    return flow.then(made, low=low, high=high, norm=math.inf)
 
 
 def _scaled(flow: Flow, centre: Array, scale: Array) -> Flow:
@@ -162,12 +179,18 @@ def _scaled(flow: Flow, centre: Array, scale: Array) -> Flow:
 
 
 def _standard(name: str, twin: Any, flow: Flow) -> Flow:
-    return _scaled(flow, twin.mean_, twin.scale_).in_ball(twin.clip_, name)
+    def scaled(flow: Flow, at: Any) -> Flow:
+        return _scaled(flow, twin.mean_[at], twin.scale_[at]).in_ball(twin.clip_, name)
+
+    return _of_columns(twin.columns_, flow, scaled)
 
 
 def _robust(name: str, twin: Any, flow: Flow) -> Flow:
-    flow, clip = _scaled(flow, twin.center_, twin.scale_), np.full(flow.d, twin.clip_)
-    return flow.within(-clip, clip, fitted.box(-clip, clip))
+    def scaled(flow: Flow, at: Any) -> Flow:
+        flow, clip = _scaled(flow, twin.center_[at], twin.scale_[at]), np.full(flow.d, twin.clip_)
+        return flow.within(-clip, clip, fitted.box(-clip, clip))
+
+    return _of_columns(twin.columns_, flow, scaled)
 
 
 def _imputed(name: str, twin: Any, flow: Flow) -> Flow:

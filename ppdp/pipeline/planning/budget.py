@@ -110,7 +110,7 @@ def least_share(
             if share == shares[-1]:
                 raise
             continue
-        error = statistic.error(scale, domain)
+        error = statistic.error(scale, domain, release.parameters)
         if error <= LARGEST_ERROR:
             break
     return share, scale, error

@@ -95,7 +95,7 @@ class Frontier:
                 vague = (float(chosen and error > LARGEST_ERROR) for _, _, error in found)
                 price = *(share for share, _, _ in found), size, *vague
             else:
-                price = 1.0, 1.0, size, statistic.error(release.sensitivity, domain) * chosen, size
+                price = 1.0, 1.0, size, statistic.error(release.sensitivity, domain, release.parameters) * chosen, size
             self._known[id(release)] = release, price
         return self._known[id(release)][1]
 

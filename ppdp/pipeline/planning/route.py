@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 from operator import le
 from typing import Any
 
 from ppdp.bounds import lookup
+from ppdp.bounds.columns import entries_of
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -130,6 +131,11 @@ class Paths:
                 self._known[key] = stage.ways(route.domain, route.distance)
             except PpdpError as error:
                 raise (error if name == type(stage).__name__.lower() else error.at(name)) from None
+            if route.domain.indicators and stage.keeps_columns:
+                kept = route.domain.indicators
+                self._known[key] = tuple(
+                    replace(way, domain=way.domain.with_indicators(kept)) for way in self._known[key]
+                )
         return self._known[key]
 
     def further(self, route: Route, name: str, stage: Any, way: Way) -> Route:
@@ -223,7 +229,7 @@ def _label(ways: Iterable[tuple[str, str]]) -> str:
 
 
 def _squares_pay(domain: Domain) -> bool:
-    """Whether squares released alone carry less noise than the diagonal of the whole matrix."""
+    """Whether squares that are weighed by the bound of entries carry less noise than the diagonal of the matrix."""
     if domain.entry_bound is None:
         return False
     norm = float(domain.require("row_norm"))
@@ -235,10 +241,12 @@ def _merged(run: tuple[tuple[int, Ask], ...], steps: tuple[PlannedStep, ...]) ->
     step = steps[at]
     # Moments of several stages are carried from one to the next, which takes the mean.
     statistic = first.statistic if len(run) == 1 or {ask.statistic for _, ask in run} == {"squares"} else "matrix"
-    if statistic == "squares" and not _squares_pay(step.domain):
-        statistic = "matrix"
-    formula = STATISTICS[statistic].formula
     parameters = dict(first.parameters)
+    if statistic == "matrix" or any(ask.parameters != first.parameters for _, ask in run):
+        parameters.pop("columns", None)
+    if statistic == "squares" and not _squares_pay(entries_of(step.domain, parameters.get("columns"))):
+        statistic = "diagonal"
+    formula = STATISTICS[statistic].formula
     sensitivity = float(lookup(formula, "release")(step.domain, step.distance, **parameters))
     purpose = "fit" if any(steps[i].way.name == "noisy" for i, _ in run) else "predict"
     return PlannedRelease(at, statistic, purpose, tuple(i for i, _ in run), parameters, sensitivity)

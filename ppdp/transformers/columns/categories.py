@@ -113,7 +113,7 @@ class OneHot(Categorical):
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         self._of(given)
         names = [f"{name}_{self.categories[j][i]}" for j, name in enumerate(given.names) for i in self._kept(j)]
-        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
+        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)), indicators=True)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
         kinds = [Codes.indicator(_word(self.categories[j][i])) for j in range(len(given.names)) for i in self._kept(j)]

@@ -125,13 +125,13 @@ class ColumnMap(RowWiseTransformer):
             facts["fills_gaps"] = True
         unlisted = _unlisted(_readings([(part.block, part.positions) for part in parts]))
         if not unlisted:
-            return (Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts),)
+            return (_marked(Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts), parts),)
         if sum(unlisted.values()) > MOST_CATEGORIES:
             too_many = f"at most {MOST_CATEGORIES} categories can be released."
             raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
         asked: dict[str, Any] = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
         ask = Ask("categories", asked)
-        return (Way.by("row-wise.released-categories", domain, distance, ask=ask, **asked, **facts),)
+        return (_marked(Way.by("row-wise.released-categories", domain, distance, ask=ask, **asked, **facts), parts),)
 
     def _bounds(self, parts: Sequence[_Part]) -> tuple[float, float, int]:
         """Norm of rows and bound of entries that come out, and their number of columns."""
@@ -346,6 +346,12 @@ class ColumnMap(RowWiseTransformer):
         functions = [step.step for step in maps if isinstance(step, Mapped)]
         words = [f"the function of {name!r} treats rows one by one (tested on made-up rows)" for name in functions]
         return (*words, *(step.declares for step in maps if step.declares is not None))
+
+
+def _marked(way: Way, parts: Sequence[_Part]) -> Way:
+    """The way, whose domain tells which columns stand for categories."""
+    hot = np.concatenate([np.full(len(part.end.names), part.end.indicators) for part in parts])
+    return replace(way, domain=way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist())))
 
 
 def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:

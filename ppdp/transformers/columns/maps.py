@@ -34,6 +34,7 @@ class ColumnFacts:
     names: tuple[str, ...]
     ranges: Array  # of shape (n_columns, 2): low and high, NaN where there are no bounds yet
     square: float  # largest squared norm of a row of them; NaN if there is none yet
+    indicators: bool = False  # whether they are of 0 and 1 and stand for categories
 
     @classmethod
     def within(cls, names: Sequence[str], ranges: Array) -> ColumnFacts:
@@ -292,7 +293,8 @@ class Binarized(PublicMap):
     bounds = True
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
-        return ColumnFacts.within(given.names, np.tile([0.0, 1.0], (len(given.names), 1)))
+        box = ColumnFacts.within(given.names, np.tile([0.0, 1.0], (len(given.names), 1)))
+        return replace(box, indicators=True)
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return np.where(np.isnan(X), np.nan, self.threshold < X)
@@ -328,7 +330,7 @@ class Binned(PublicMap):
         if not self.hot:
             return ColumnFacts.within(given.names, np.tile([0.0, self.n_bins - 1.0], (width, 1)))
         names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]
-        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width))
+        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width), indicators=True)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
         ends = np.linspace(given.ranges[:, 0], given.ranges[:, 1], self.n_bins + 1, axis=1)

@@ -62,7 +62,7 @@ class Unlisted(PublicMap):
             most = self.most + len(self._further) - 1.0
             return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, most))] * len(given.names)))
         names = [f"{name}_{label}" for i, name in enumerate(given.names) for label in self._labels(i)]
-        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
+        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)), indicators=True)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
         labels = [list(self._labels(i)) for i in range(len(given.names))]

@@ -46,7 +46,8 @@ class MeanImputer(InBatches, ColumnImputer):
         ``n_j >= n0``.
     columns : sequence of column names or positions, optional
         The columns that may have gaps, if that is known: the fewer, the less the exact way costs. Gaps elsewhere are
-        filled with 0, so nothing rests on it. Default: all.
+        filled with 0, so nothing rests on it. Default: all but the columns of 0 and 1 that a step in front of it made
+        of categories, where no value is missing.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released means. Alone, outside a pipeline, "auto" is exact.
 
@@ -107,7 +108,9 @@ class MeanImputer(InBatches, ColumnImputer):
 
     def _columns(self, domain: Domain) -> list[int] | None:
         if self.columns is None:
-            return None
+            kept = set(domain.indicators)
+            rest = [column for column in range(domain.d) if column not in kept]
+            return rest if 0 < len(rest) < domain.d else None
         return sorted(set(columns_of("columns", self.columns, domain.feature_names, domain.d, self)))
 
     def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:

@@ -52,6 +52,8 @@ class NormClipper(RowWiseTransformer):
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}
 
+    keeps_columns = True
+
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         return rng.standard_normal((n, domain.d)) * (0.7 * self.max_norm / math.sqrt(domain.d))
 

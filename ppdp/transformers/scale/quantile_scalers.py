@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
+from ppdp.bounds.columns import entries_of
 from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles
+from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
@@ -25,6 +27,14 @@ from ppdp.transformers.batches import InBatches
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
+from ppdp.transformers.scale.some_columns import (
+    among_all,
+    asked_for,
+    columns_of_way,
+    mapped_columns,
+    measured_on,
+    scaled_columns,
+)
 from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Ask, Way
@@ -59,6 +69,9 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     statistics : {"auto", "exact", "noisy"}, default="auto"
         With ``quantiles``: fitted without noise, under the condition, or from released quantiles, which assume nothing.
         Private ranges are always noisy. Alone, outside a pipeline, "auto" is exact.
+    columns : "all" or list of names or positions, optional
+        With ``quantiles``: columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that
+        a step in front of it made of categories. Alone, outside a pipeline, that is all.
 
     Attributes
     ----------
@@ -89,11 +102,13 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     min_width: float | None = None
     gap: float | None = None
     statistics: str = "auto"
+    columns: Any = None
 
     elementwise = True
     takes_sparse = "keeps"
     relief = "public ranges"
-    statistic_names = ("low", "high")
+    statistic_names = ("low", "high", "columns")
+    columns_: ClassVar[list[int] | None] = None
 
     @classmethod
     def example(cls) -> Any:
@@ -144,25 +159,29 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
             raise InvalidParameter(
                 "ranges and quantiles exclude each other.", stage="MinMaxScaler", fix="leave one of them out."
             )
-        gap = public_gap(self.gap, domain, self)
+        columns = scaled_columns(self.columns, domain, self)
+        if columns == []:
+            return (Way.by("scaling.none", domain, distance),)
+        part, some = entries_of(domain, columns), asked_for(columns)
+        gap = public_gap(self.gap, part, self)
         lower, upper = (
             number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="the ends of the data can never pass a test.")
             for q in pair("quantiles", self.quantiles, self)
         )
         refuse_weights(distance, self)
-        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper}
+        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper, **some}
         exact = Way.by(
             "scaling.quantile",
             domain,
             distance,
-            measures=gap_margin(domain, distance, (lower, upper), gap),
+            measures=measured_on(gap_margin(part, distance, (lower, upper), gap), columns),
             ask=Ask("quantile-pairs", asked),
             **asked,
-            min_width=public_width(self.min_width, 0.5, domain, self),
+            min_width=public_width(self.min_width, 0.5, part, self),
             low=low,
             high=high,
         )
-        choices: dict[str, Any] = {"quantiles": [lower, upper]}
+        choices: dict[str, Any] = {"quantiles": [lower, upper], **some}
         own = {"min_width": exact.parameters["min_width"], "low": low, "high": high}
         ask = Ask("quantile-choices", choices)
         noisy = Way.by("scaling.quantile-public", domain, distance, ask=ask, **choices, **own)
@@ -203,23 +222,41 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
             yield "public ranges", MinMaxScaler(ranges=(-1, 1), feature_range=self.feature_range)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        columns = columns_of_way(way)
         if way.name == "exact":
-            return _ranges(column_quantiles(rows, (way.parameters["lower"], way.parameters["upper"])), way)
+            quantiles = way.parameters["lower"], way.parameters["upper"]
+            return self._ranges(column_quantiles(of_columns(rows, columns), quantiles), way, domain)
+        if way.formula == "scaling.none":
+            return self._ranges(np.empty((2, 0)), way, domain)
         table, _ = self._table(domain)
-        return {"low": table[:, 0], "high": table[:, 1]}
+        return {"low": table[:, 0], "high": table[:, 1], "columns": None}
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
-        if "columns" in way.parameters:
+        if way.formula == "row-wise.released-ranges":
             table, private = self._table(domain)
             table[private] = values
-            return {"low": table[:, 0], "high": table[:, 1]}
+            return {"low": table[:, 0], "high": table[:, 1], "columns": None}
         bound = largest_entry(domain)
-        return _ranges(np.clip(values, -bound, bound), way)
+        return self._ranges(np.clip(values, -bound, bound), way, domain)
+
+    def _ranges(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+        """From the lower to the upper quantile, but at least as wide as the floor."""
+        columns = [] if way.formula == "scaling.none" else columns_of_way(way)
+        low, high = quantiles
+        end = low + np.maximum(high - low, way.parameters.get("min_width", 0.0))
+        known = {"low": among_all(low, domain.d, columns, 0.0), "high": among_all(end, domain.d, columns, 1.0)}
+        return {**known, "columns": columns}
 
     def units(self, columns: Columns) -> Columns:
         low, high = pair("feature_range", self.feature_range, self)
         slope = (self.high_ - self.low_) / (high - low)
-        return columns.clipped(self.low_, self.high_).scaled(slope, self.low_ - low * slope)
+        start, end, shift = self.low_, self.high_, self.low_ - low * slope
+        if self.columns_ is not None:
+            start, end = (among_all(of[self.columns_], len(of), self.columns_, np.nan) for of in (start, end))
+            slope, shift = (
+                among_all(of[self.columns_], len(of), self.columns_, rest) for of, rest in ((slope, 1.0), (shift, 0.0))
+            )
+        return columns.clipped(start, end).scaled(slope, shift)
 
     def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
         """None for quantiles; of columns whose ranges are private nothing is known yet."""
@@ -232,7 +269,11 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         low, high = pair("feature_range", self.feature_range, self)
-        start, end = statistics["low"], statistics["high"]
+        start, end, columns = statistics["low"], statistics["high"], statistics.get("columns")
+        if columns is not None:
+            return mapped_columns(
+                X, columns, lambda part: self.map_rows(part, {"low": start[columns], "high": end[columns]})
+            )
         if issparse(X):
             held = self.map_rows(X.data, {"low": start[X.indices], "high": end[X.indices]})
             return csr_array((held, X.indices, X.indptr), X.shape)
@@ -245,12 +286,6 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         out *= high - low
         out += low
         return out
-
-
-def _ranges(quantiles: Array, way: Way) -> Statistics:
-    """From the lower to the upper quantile, but at least as wide as the floor."""
-    low, high = quantiles
-    return {"low": low, "high": low + np.maximum(high - low, way.parameters["min_width"])}
 
 
 @dataclass(eq=False, repr=False)
@@ -274,6 +309,9 @@ class RobustScaler(Transformer):
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, under the condition, or from released quantiles, which assume nothing. Alone, outside a
         pipeline, "auto" is exact.
+    columns : "all" or list of names or positions, optional
+        Columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that a step
+        in front of it made of categories. Alone, outside a pipeline, that is all.
 
     Attributes
     ----------
@@ -304,33 +342,39 @@ class RobustScaler(Transformer):
     clip: float = 3.0
     gap: float | None = None
     statistics: str = "auto"
+    columns: Any = None
 
     allows_gaps = True
     in_memory = True
     elementwise = True
     relief = "StandardScaler"
-    statistic_names = ("center", "scale", "clip")
+    statistic_names = ("center", "scale", "clip", "columns")
+    columns_: ClassVar[list[int] | None] = None
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows), under a condition."""
-        gap = public_gap(self.gap, domain, self)
+        columns = scaled_columns(self.columns, domain, self)
+        if columns == []:
+            return (Way.by("scaling.none", domain, distance),)
+        part, some = entries_of(domain, columns), asked_for(columns)
+        gap = public_gap(self.gap, part, self)
         lower, upper = (
             number("quantile_range", q, self, least=0.1, most=99.9) / 100
             for q in pair("quantile_range", self.quantile_range, self)
         )
         refuse_weights(distance, self)
-        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper}
+        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper, **some}
         exact = Way.by(
             "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust",
             domain,
             distance,
-            measures=gap_margin(domain, distance, (lower, 0.5, upper), gap),
+            measures=measured_on(gap_margin(part, distance, (lower, 0.5, upper), gap), columns),
             ask=Ask("quantile-triples", asked),
             **asked,
-            min_width=public_width(self.min_width, 0.25, domain, self),
+            min_width=public_width(self.min_width, 0.25, part, self),
             clip=number("clip", self.clip, self, least=1e-3, most=1e6),
         )
-        choices: dict[str, Any] = {"quantiles": [lower, 0.5, upper]}
+        choices: dict[str, Any] = {"quantiles": [lower, 0.5, upper], **some}
         own = {name: exact.parameters[name] for name in ("min_width", "clip")}
         ask = Ask("quantile-choices", choices)
         noisy = Way.by("scaling.robust-public", domain, distance, ask=ask, **choices, **own)
@@ -340,22 +384,33 @@ class RobustScaler(Transformer):
         yield "StandardScaler", StandardScaler()
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.formula == "scaling.none":
+            zero, one = np.zeros(domain.d), np.ones(domain.d)
+            return {"center": zero, "scale": one, "clip": None, "columns": []}
         quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
-        return self._scaled_by(column_quantiles(rows, quantiles), way)
+        some = of_columns(rows, columns_of_way(way))
+        return self._scaled_by(column_quantiles(some, quantiles), way, domain)
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
-        return self._scaled_by(np.clip(values, -bound, bound), way)
+        return self._scaled_by(np.clip(values, -bound, bound), way, domain)
 
-    def _scaled_by(self, quantiles: Array, way: Way) -> Statistics:
-        low, median, high = quantiles
-        scale = np.maximum(high - low, way.parameters["min_width"])
-        return {"center": median, "scale": scale, "clip": way.parameters["clip"]}
+    def _scaled_by(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+        (low, median, high), columns = quantiles, columns_of_way(way)
+        scale = among_all(np.maximum(high - low, way.parameters["min_width"]), domain.d, columns, 1.0)
+        center = among_all(median, domain.d, columns, 0.0)
+        return {"center": center, "scale": scale, "clip": way.parameters["clip"], "columns": columns}
 
     def units(self, columns: Columns) -> Columns:
         scaled = columns.scaled(self.scale_, self.center_)
-        return scaled.clipped(-self.clip_, self.clip_)
+        if self.columns_ is None:
+            return scaled.clipped(-self.clip_, self.clip_)
+        ends = among_all(np.full(len(self.columns_), self.clip_), len(self.scale_), self.columns_, np.nan)
+        return scaled.clipped(-ends, ends)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        clip = statistics["clip"]
-        return np.clip((X - statistics["center"]) / statistics["scale"], -clip, clip)
+        clip, center, scale = statistics["clip"], statistics["center"], statistics["scale"]
+        columns = statistics["columns"]
+        if columns is None:
+            return np.clip((X - center) / scale, -clip, clip)
+        return mapped_columns(X, columns, lambda part: np.clip((part - center[columns]) / scale[columns], -clip, clip))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
+from ppdp.bounds.columns import entries_of
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import flag, number, positive
 from ppdp.core.distance import Distance
@@ -22,6 +23,14 @@ from ppdp.data.units import Columns
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, chosen
 from ppdp.transformers.batches import InBatches
+from ppdp.transformers.scale.some_columns import (
+    among_all,
+    asked_for,
+    columns_of_way,
+    mapped_columns,
+    measured_on,
+    scaled_columns,
+)
 from ppdp.transformers.way import Ask, Way
 
 
@@ -35,8 +44,8 @@ class StandardScaler(InBatches):
     Parameters
     ----------
     min_std : float, optional
-        The floor s, in units of ``row_norm``. Default: a quarter of the largest possible entry,
-        ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns.
+        The floor s, in units of ``row_norm``, of the columns that are scaled. Default: a quarter of the largest
+        possible entry, ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns.
     floor : bool, default=True
         Divide by ``max(std, s)``. If False the exact way divides by the standard deviation and assumes that it is at
         least s in every column.
@@ -49,11 +58,16 @@ class StandardScaler(InBatches):
     per_column : bool, default=True
         Whether every column has its own scale. If False all are divided by the same, the root of the sum of their
         variances, so that scaled rows have mean square norm 1 and columns keep their proportions.
+    columns : "all" or list of names or positions, optional
+        Columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that a step in front of
+        it made of categories. Alone, outside a pipeline, that is all.
 
     Attributes
     ----------
     mean_, scale_ : ndarray of shape (n_features,)
-        Private if fitted alone, released if taken from a fitted pipeline.
+        Private if fitted alone, released if taken from a fitted pipeline; 0 and 1 where a column is not scaled.
+    columns_ : list of int or None
+        Positions of the columns that are scaled; None are all.
     clip_ : float or None
         The public clip.
 
@@ -79,10 +93,12 @@ class StandardScaler(InBatches):
     with_mean: bool = True
     statistics: str = "auto"
     per_column: bool = True
+    columns: Any = None
 
     elementwise = True
     relief = "floor=True"
-    statistic_names = ("mean", "scale", "clip")
+    statistic_names = ("mean", "scale", "clip", "columns")
+    columns_: ClassVar[list[int] | None] = None
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
@@ -91,10 +107,15 @@ class StandardScaler(InBatches):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
-        norm = self._norm_of_complete_rows(domain)
+        self._norm_of_complete_rows(domain)
         per_column, floor = flag("per_column", self.per_column, self), flag("floor", self.floor, self)
         with_mean = flag("with_mean", self.with_mean, self)
-        root = math.sqrt(domain.d) if per_column else 1.0  # root mean square norm of a scaled row
+        columns = scaled_columns(self.columns, domain, self)
+        if columns == []:
+            return (Way.by("scaling.none", domain, distance),)
+        part = entries_of(domain, columns)
+        norm = float(part.require("row_norm"))
+        root = math.sqrt(part.d) if per_column else 1.0  # root mean square norm of a scaled row
         share = 0.25 / root if self.min_std is None else number("min_std", self.min_std, self, least=1e-6, most=1)
         s = share * norm
         clip: Any = 2 * root if isinstance(self.clip, str) and self.clip == "auto" else self.clip
@@ -107,15 +128,16 @@ class StandardScaler(InBatches):
                 stage="StandardScaler",
                 fix="use floor=True, or statistics='noisy'.",
             )
-        asked: dict[str, Any] = {"ask": Ask("squares"), "clip": clip, "with_mean": with_mean}
+        own = asked_for(columns)
+        asked: dict[str, Any] = {"ask": Ask("squares", own), "clip": clip, "with_mean": with_mean, **own}
         offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=s, **asked)}
         if whole:
-            centred = clip is None and with_mean and nobody_absent(domain, distance)
+            centred = clip is None and with_mean and columns is None and nobody_absent(domain, distance)
             offered["exact"] = Way.by(
                 "scaling.centred" if centred else "scaling.standard",
                 domain,
                 distance,
-                measures={"scaling.std": StdMargin(s, norm, distance, per_column)},
+                measures=measured_on({"scaling.std": StdMargin(s, norm, distance, per_column)}, columns),
                 min_std=s,
                 conditional=not floor,
                 **asked,
@@ -130,6 +152,8 @@ class StandardScaler(InBatches):
             yield from super().instead()
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.name == "public":
+            return {"mean": np.zeros(domain.d), "scale": np.ones(domain.d), "clip": None, "columns": []}
         return self._of_sums(self._sums(rows, domain), way, domain)
 
     def _sums(self, rows: Rows, domain: Domain) -> Array:
@@ -137,37 +161,55 @@ class StandardScaler(InBatches):
         return joint_sums(rows, [(None, entry), (np.square, entry**2)])
 
     def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
-        mean, squares = sums / domain.n
+        columns = columns_of_way(way)
+        mean, squares = sums / domain.n if columns is None else sums[:, columns] / domain.n
         variance = self._pooled(np.maximum(squares - mean**2, 0.0))
         if self.floor:
             scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))
         else:
             scale = np.where(variance > 0, np.sqrt(variance), 1.0)
-        return {"mean": mean * bool(self.with_mean), "scale": scale, "clip": way.parameters["clip"]}
+        return self._statistics(mean, scale, way, domain.d)
+
+    def _statistics(self, mean: Array, scale: Array, way: Way, d: int) -> Statistics:
+        """What rows are mapped by; these are means and scales of the columns that are scaled."""
+        columns = columns_of_way(way)
+        mean = among_all(mean * bool(self.with_mean), d, columns, 0.0)
+        known = {"mean": mean, "scale": among_all(scale, d, columns, 1.0), "columns": columns}
+        return {**known, "clip": way.parameters["clip"]}
 
     def _pooled(self, variance: Array) -> Array:
         """What every column is divided by the root of."""
         return variance if self.per_column else np.full_like(variance, variance.sum())
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
-        mean = values.mean
-        norm = float(domain.require("row_norm"))
+        columns = columns_of_way(way)
+        mean, squares = (of if columns is None else of[columns] for of in (values.mean, values.squares))
+        norm = float(entries_of(domain, columns).require("row_norm"))
         mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-        variance = np.maximum(self._pooled(values.squares - mean**2), way.parameters["min_std"] ** 2)
-        return {"mean": mean * bool(self.with_mean), "scale": np.sqrt(variance), "clip": way.parameters["clip"]}
+        variance = np.maximum(self._pooled(squares - mean**2), way.parameters["min_std"] ** 2)
+        return self._statistics(mean, np.sqrt(variance), way, domain.d)
 
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         scale = 1 / statistics["scale"]
-        return values.affine(np.diag(scale), -statistics["mean"] * scale)
+        return values.affine(scale, -statistics["mean"] * scale)
 
     def units(self, columns: Columns) -> Columns:
         scaled = columns.scaled(self.scale_, self.mean_)
-        return scaled if self.clip_ is None else scaled.noted(f"scaled rows clipped to norm {self.clip_:.6g}")
+        what = "scaled rows" if self.columns_ is None else "what is scaled of a row"
+        return scaled if self.clip_ is None else scaled.noted(f"{what} clipped to norm {self.clip_:.6g}")
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        scaled = X - statistics["mean"]
-        scaled /= statistics["scale"]
-        return clip_norms(scaled, statistics["clip"], out=scaled)
+        columns, mean, scale = statistics["columns"], statistics["mean"], statistics["scale"]
+        if columns is None:
+            scaled = X - mean
+            scaled /= scale
+            return clip_norms(scaled, statistics["clip"], out=scaled)
+
+        def scaled_part(part: Array) -> Array:
+            scaled = (part - mean[columns]) / scale[columns]
+            return clip_norms(scaled, statistics["clip"], out=scaled)
+
+        return mapped_columns(X, columns, scaled_part)
 
 
 @dataclass(frozen=True, slots=True)

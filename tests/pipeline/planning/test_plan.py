@@ -116,7 +116,12 @@ def test_every_total_is_within_its_budget(seed):
 def numbers_drawn(p: Plan) -> list[range]:
     """One range per noisy answer, as long as the answer."""
     d = [step.domain.d for step in p.steps]
-    sizes = {"means": lambda k: k, "squares": lambda k: 2 * k, "moment": lambda k: k * (k + 1) // 2}
+    sizes = {
+        "means": lambda k: k,
+        "squares": lambda k: 2 * k,
+        "diagonal": lambda k: 2 * k,
+        "moment": lambda k: k * (k + 1) // 2,
+    }
     sizes["matrix"] = lambda k: k + sizes["moment"](k)
     answers = [range(sizes[r.statistic](d[r.at])) for r in p.releases]
     if p.mechanism is not None:
