@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, KernelPCA, TruncatedSVD
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
@@ -59,8 +60,9 @@ def on_columns(made: Any, columns: Sequence[int], d: int) -> Any:
     """The object for some of the columns, which stay in their places; the others are as they were."""
     rest = [column for column in range(d) if column not in set(columns)]
     back = np.argsort([*columns, *rest]).tolist()
-    row = np.zeros((1, d))
-    apart = ColumnTransformer([("scaled", made, list(columns)), ("rest", "passthrough", rest)]).fit(row)
+    row, parts = np.zeros((1, d)), [("some", made, list(columns)), ("rest", "passthrough", rest)]
+    apart = ColumnTransformer([("some", FrozenEstimator(made), list(columns)), parts[1]]).fit(row)
+    apart.transformers, apart.transformers_ = parts, [parts[0], *apart.transformers_[1:]]
     return make_pipeline(apart, ColumnTransformer([("columns", "passthrough", back)]).fit(row))
 
 
