@@ -49,6 +49,7 @@ class Statistic:
     error: Callable[
         [float, Domain, Parameters], float
     ]  # largest standard error of what is read, as a share of its public range
+    said: str = "the statistics for {of} err by {share} of a column's range"  # what that error means, in words
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
     # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
     further: Callable[[Rows, Array, Any], Array] | None = None
@@ -233,6 +234,7 @@ _MOMENT = Statistic(
     measure=_measure_moment,
     read=lambda answer, domain, _: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
     error=lambda sigma, domain, _: math.sqrt(2) * sigma / _norm(domain),
+    said="the mean products for {of} err by {share} of the largest",
     moments=True,
 )
 
@@ -244,11 +246,13 @@ STATISTICS = {
             lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
         ),
         read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
+        said="the means for {of} err by {share} of a column's range",
     ),
     "squares": Statistic(
         formula="release.mean-and-squares",
         bound=lambda domain: BOX_WEIGHT * largest_entry(domain),
         error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
+        said="the mean squares for {of} err by {share} of the largest square",
         **_squares_with(lambda domain, _: BOX_WEIGHT),
     ),
     "diagonal": Statistic(
@@ -257,6 +261,7 @@ STATISTICS = {
         error=lambda sigma, domain, parameters: (
             math.sqrt(2) * sigma / _norm(entries_of(domain, parameters.get("columns")))
         ),
+        said="the mean squares for {of} err by {share} of the largest square",
         **_squares_with(_diagonal_weight),
     ),
     "matrix": replace(
@@ -289,6 +294,7 @@ STATISTICS = {
         ),
         read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
         error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
+        said="the quantiles for {of} miss their ranks by {share} of the rows",
         chosen=True,
     ),
     "ranges": Statistic(
@@ -303,6 +309,7 @@ STATISTICS = {
             answer, len(release.parameters["columns"]), release.noise_scale
         ),
         error=lambda sigma, domain, _: threshold(domain.d) * sigma / domain.n,  # rows that may be left out at an end
+        said="the ranges for {of} may leave out {share} of the rows at either end",
     ),
     "categories": Statistic(
         formula="release.categories",
@@ -313,6 +320,7 @@ STATISTICS = {
             answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
         ),
         error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
+        said="for {of} a category is only released if it holds some {share} of the rows",
         listed=True,
     ),
     "label-means": Statistic(
@@ -326,6 +334,7 @@ STATISTICS = {
             answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
             release.noise_scale,
         ),
+        said="the mean labels for {of} err by {share} of the range of labels",
         # of a share among the rows of a category, were there as many of each
         error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
     ),

@@ -259,6 +259,57 @@ def _simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
     return (table if domain.feature_names is not None else table.to_numpy()), y
 
 
+NARROW = 0.2
+"""Of the width of a range, where columns are narrow."""
+
+
+def scorable(plan: Plan) -> bool:
+    """Whether it ends in a model."""
+    return plan.mechanism is not None and bool(plan.mechanism.stage.predicts)
+
+
+def guessing(plan: Plan) -> float:
+    """What a model scores that has learned nothing."""
+    return 0.0 if plan.domain.classes is None else 1 / len(plan.domain.classes)
+
+
+def trial_scores(pipe: Any, entrance: Any, repeats: int = 5) -> Array | None:
+    """Scores of a model on simulated rows of wide columns, and of narrow ones; None if it has no plan, or is refused.
+
+    They are drawn as ``entrance``, a first step, declares them, so that pipelines can be compared on the same rows.
+    """
+    try:
+        plan = pipe.plan()
+        found = []
+        for share in (1.0, NARROW):
+            draw = partial(_shrunk, share, copy(pipe).set_params(steps=[("entrance", entrance)]), plan)
+            runs = [
+                _result(
+                    pipe, pipe.epsilon, plan, type(pipe)._rehearsed, draw, 0, Noise(np.random.default_rng(seed)), True
+                )
+                for seed in range(repeats)
+            ]
+            found.append([run[1] for run in runs if run is not None])
+    except PpdpError:
+        return None
+    return np.array(found) if all(len(scores) == repeats for scores in found) else None
+
+
+def _shrunk(share: float, pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
+    """Simulated rows whose numbers fill this share of their range, left of its middle."""
+    X, y = _simulated(pipe, plan, rng, n)
+    if share < 1:
+        columns = X.columns[[kind.kind == "f" for kind in X.dtypes]] if hasattr(X, "columns") else slice(None)
+        numbers = X[columns] if hasattr(X, "columns") else X
+        low, high = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
+        shrunk = low + (high - low) * (0.5 - share) + share * (numbers - low)
+        if hasattr(X, "columns"):
+            X[columns] = shrunk
+        else:
+            X = shrunk
+    return X, y
+
+
 def _spread(domain: Domain) -> float:
     """Of entries, so that rows are mostly inside their norm."""
     return 1.0 if domain.row_norm is None else 0.7 * domain.row_norm / math.sqrt(domain.d)

@@ -255,7 +255,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         plan, X, labels = self._received(X, y, groups)
         noise = Noise(self.random_state)
         if plan.strained or plan.epsilon < self.epsilon:
-            warnings.warn(" ".join(plan.warnings), NoiseWarning, stacklevel=outside())
+            told = " ".join(plan.warned())
+            warnings.warn(told, NoiseWarning, stacklevel=outside())
         with before_rows():
             rehearse(self, plan, seeded=noise.seeded)
         charged = self._charge(plan)

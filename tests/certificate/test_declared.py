@@ -12,7 +12,7 @@ from ppdp.certificate import verify
 from ppdp.certificate.pages.meaning import ON_TRUST
 from ppdp.certificate.pages.trust import MOST_FACTS
 from ppdp.core.declared import constants, ranges_by_column
-from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, RowMap
 
 RANGES = {"age": (18, 110), "chain": (0.1, 42.25)}
@@ -162,14 +162,19 @@ def test_statistics_that_predictions_need_are_not_said_to_fit():
     from ppdp.transformers import StandardScaler
 
     domain = Domain(n_rows=1000, n_features=2)
+    model = LogisticRegression((0, 1))
     exact, noisy = (
-        next(step for step in make_pipeline(
-            NormClipper(), StandardScaler(statistics=way), GaussianMechanism()
-        ).plan(domain).steps if step.name == "standardscaler")
-        for way in ("exact", "noisy")
-    )  # fmt: skip
-    assert _too_noisy([exact]) == "" == _too_noisy([noisy]), "a user who chose the way insists on it"
-    exact.stage.statistics = noisy.stage.statistics = "auto"
-    assert _too_noisy([noisy]) == "released statistics of standardscaler would be too noisy at this n"
-    words = "released statistics that predictions need in place of the exact ones of standardscaler would be too noisy"
-    assert _too_noisy([exact]).startswith(words)
+        make_pipeline(NormClipper(), StandardScaler(statistics=way), model).plan(domain) for way in ("exact", "noisy")
+    )
+    stage = {
+        id(plan): next(step for step in plan.steps if step.name == "standardscaler").stage for plan in (exact, noisy)
+    }
+    imprecise = {id(plan): [(plan.releases[0], 0.29)] for plan in (exact, noisy)}
+    told = [_too_noisy(plan, imprecise[id(plan)]) for plan in (exact, noisy)]
+    assert told == ["", ""], "a user who chose the way insists on it"
+    for plan in (exact, noisy):
+        stage[id(plan)].statistics = "auto"
+    assert _too_noisy(noisy, imprecise[id(noisy)]) == (
+        "too noisy: the mean squares for 'standardscaler' err by 29 % of the largest square"
+    )
+    assert "for predictions of 'standardscaler' err by 29 %" in _too_noisy(exact, imprecise[id(exact)])

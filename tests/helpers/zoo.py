@@ -101,6 +101,11 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         ],
         {"gate": None},
     ),
+    "scaled, many columns": (
+        [CLIP, ("project", RandomProjection(8)), ("again", NormClipper(0.5)), scaler(statistics="noisy"), MEAN],
+        {},
+    ),
+    "nothing to scale": ([("cats", CategoryEncoder([0, 1])), scaler(), MEAN], {}),
     "seeded": ([CLIP, MEAN], {"random_state": 0}),
     "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"invalid": "repair"}),
     "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),

@@ -52,7 +52,8 @@ FACTS = {
     "entry_bound": "largest entry",
     "min_present": "fewest rows that count",
 }
-SAID = {"squares": "means and squares", "matrix": "means and products"}  # statistics that are more than their names
+# statistics that are more than their names
+SAID = {"squares": "means and squares", "diagonal": "means and squares", "matrix": "means and products"}
 RULES = {
     "max": "It stands in front of everything that rests on a condition, so the larger of its δ and that of the releases"
     " counts, not the sum.",
@@ -67,6 +68,7 @@ TERMS = {
     "means": "of every column (of one that the step is not for: 0 with noise)",
     "label-means": "how many rows of each category have which label; mean labels follow from it",
     "squares": "means of every column and of its squares, from which its spread follows",
+    "diagonal": "means of every column and of its squares, from which its spread follows",
     "matrix": "means of every column and of all products of two columns",
     "moment": "means of all products of two columns",
     "complete-matrix": "means of all products of two columns, over the rows without gaps",

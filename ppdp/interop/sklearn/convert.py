@@ -208,7 +208,8 @@ class _Made:
                     f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
                 )
             split.scaler.changed.append(
-                "all columns are scaled, encoded ones too: for a linear model without a penalty that is the same"
+                "all columns are scaled but those of 0 and 1 that stand for categories: for a linear model without a"
+                " penalty that is the same"
             )
             self.uneven = split.scaler
         if split.imputer is not None and split.gappy:
@@ -306,6 +307,9 @@ class _Made:
     def _scaled(self, step: Step) -> None:
         """What a scaler of all columns makes of units and axes."""
         self.units, self.rescaled = "own", step is self.uneven
+        if step is not self.uneven and any(_made_of_categories(stage) for _, stage in self.steps):
+            step.changed.append("columns of 0 and 1 that stand for categories stay as they are")
+            self.rescaled = True
         self.shifted = self.shifted and not step.given().get("with_mean", True)
         if self.projected is not None:
             self.stretched = self.rescaled = True
@@ -349,3 +353,9 @@ class _Made:
                 fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
             )
         return ColumnMap((Block(None, public_map([step], None, self.facts)),))
+
+
+def _made_of_categories(stage: Any) -> bool:
+    """Whether some columns that come out are of 0 and 1 and stand for categories."""
+    last = [block.maps[-1] for block in getattr(stage, "blocks", ()) if block.maps]
+    return any(isinstance(step, (OneHot, Binarized)) or getattr(step, "hot", False) for step in last)

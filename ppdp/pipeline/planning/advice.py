@@ -1,25 +1,32 @@
 """What would help where no route exists, or where what exists is of little use: made from plans, so it needs no data.
 
-It is worked out when somebody reads it, for at most some seconds, so that failing stays fast.
+A larger epsilon and more rows are looked for among plans. A step changes in which units the noise is, so a step is only
+advised to be left out or replaced where that was tried: on simulated rows, the same for both, of wide and of narrow
+columns. It is worked out when somebody reads it, for at most some seconds, so that failing stays fast.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
 from ppdp.exceptions import PpdpError
+from ppdp.pipeline.forecast import guessing, scorable, trial_scores
 from ppdp.pipeline.planning.plan import Plan
 
 PATIENCE = 2.0  # seconds, unless somebody has more
 MOST = 20.0  # larger epsilons promise next to nothing
 SHOWN = 4
+_GAIN = 0.05  # of a score, at least, over what guesses and, with twice the error of the trial, over what there is
+_LARGEST = 2_000_000  # cells of simulated rows that are tried
 _STRIDE = 8  # of usual epsilons: somewhat more than a factor of two
 # What people write: 24 steps of a tenth in every power of ten (the E24 series).
 _STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
@@ -27,23 +34,32 @@ _STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One step left out or replaced, at the same epsilon."""
+    """One step left out or replaced, at the same epsilon.
+
+    Attributes
+    ----------
+    words : str
+        Which one.
+    plan : Plan
+        That then follows; it warns of nothing.
+    scores : tuple of (float, float) or None
+        Of a model on simulated rows, with the change and without it, where it gains least. Without a route it is
+        compared with guessing. None of what is no model, where there is no route without the change.
+    """
 
     words: str
     plan: Plan
+    scores: tuple[float, float] | None
 
     @property
-    def strained(self) -> bool:
-        """Whether its plan warns of noise or of its gate."""
-        return self.plan.strained
-
-    @property
-    def noise_scale(self) -> float:
-        """Noise of the last step; NaN without one."""
-        return math.nan if self.plan.mechanism is None else self.plan.mechanism.noise_scale
+    def gain(self) -> float:
+        """By how much the score is higher."""
+        return 0.0 if self.scores is None else self.scores[0] - self.scores[1]
 
     def __str__(self) -> str:
-        return f"{self.words}{_noise(self.plan)}{', with the same warning' if self.strained else ''}"
+        if self.scores is None:
+            return self.words
+        return f"{self.words} (score {self.scores[0]:.2g} instead of {self.scores[1]:.2g} on simulated rows)"
 
 
 @dataclass(eq=False, repr=False)
@@ -68,9 +84,12 @@ class Advice:
     least_epsilon : float or None
         The smallest of usual epsilons above its own at which there is a route; None if none was found up to 20.
     clear_epsilon : float or None
-        The smallest at which the plan does not warn that noise drowns the signal, or of its gate.
+        The smallest at which the plan warns neither of noise nor of its gate.
+    clear_rows : int or None
+        The smallest of usual numbers of rows at which it does not, at its own epsilon; None if none was found up to a
+        thousand times its own.
     changes : tuple of Change
-        Single steps to leave out or to replace, those that warn of nothing and have the least noise first.
+        Single steps to leave out or to replace that were tried and help, those that gain most first.
     """
 
     pipe: Any
@@ -78,7 +97,7 @@ class Advice:
     route: bool
     pace: float
     seconds: float = PATIENCE
-    _plans: dict[float, Plan | None] = field(default_factory=dict, init=False)
+    _plans: dict[tuple[str, float], Plan | None] = field(default_factory=dict, init=False)
     _end: float = field(default=math.inf, init=False)
 
     def within(self, seconds: float) -> Advice:
@@ -87,11 +106,17 @@ class Advice:
 
     @cached_property
     def least_epsilon(self) -> float | None:
-        return self._least(lambda plan: not plan.hopeless)
+        return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.hopeless)
 
     @cached_property
     def clear_epsilon(self) -> float | None:
-        return self._least(lambda plan: not plan.strained)
+        return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.strained)
+
+    @cached_property
+    def clear_rows(self) -> int | None:
+        n = None if self.domain is None else self.domain.n_rows
+        rows = self._least("n_rows", [] if n is None else _more(n), lambda plan: not plan.strained)
+        return None if rows is None else int(rows)
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -101,9 +126,30 @@ class Advice:
             if not self._time_is_left:
                 break
             plan = self._planned(steps=steps)
-            if plan is not None and not plan.hopeless:
-                found.append(Change(words, plan))
-        return tuple(sorted(found, key=lambda change: (change.strained, change.noise_scale)))
+            if plan is not None and not plan.strained and (change := self._tried(words, steps, plan)) is not None:
+                found.append(change)
+        return tuple(sorted(found, key=lambda change: -change.gain))
+
+    def _tried(self, words: str, steps: list[tuple[str, Any]], plan: Plan) -> Change | None:
+        """The change, if it helps on simulated rows; where nothing can be scored, if only it gives a route."""
+        if not scorable(plan):
+            return None if self.route else Change(words, plan, None)
+        if plan.domain.n * plan.domain.d > _LARGEST:
+            return None
+        pipes = [
+            type(self.pipe)(**{**self.pipe.get_params(deep=False), "steps": given})
+            for given in (self.pipe.steps, steps)
+        ]
+        before, after = (trial_scores(pipe.set_params(domain=self.domain), self.pipe.steps[0][1]) for pipe in pipes)
+        if after is None:
+            return None
+        before = np.full_like(after, guessing(plan)) if before is None else before
+        gains = (after - before).mean(axis=1)
+        noise = (after - before).std(axis=1) / math.sqrt(after.shape[1])
+        at = int(gains.argmin())
+        learns = bool((after.mean(axis=1) > guessing(plan) + _GAIN).all())
+        helps = learns and bool((gains > _GAIN + 2 * noise).all())
+        return Change(words, plan, (float(after[at].mean()), float(before[at].mean()))) if helps else None
 
     def _variants(self) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
         """The steps with one of them replaced or left out."""
@@ -116,24 +162,24 @@ class Advice:
             if len(steps) > 1:
                 yield f"no {name!r}", [*steps[:i], *steps[i + 1 :]]
 
-    def _least(self, good: Callable[[Plan], bool]) -> float | None:
-        """The first of usual epsilons whose plan is good: in strides, then by bisection."""
-        usual = _usual(float(self.pipe.epsilon))
+    def _least(self, name: str, usual: Sequence[float], good: Callable[[Plan], bool]) -> float | None:
+        """The first of these values whose plan is good: in strides, then by bisection."""
         self._begin()
         places = [*range(0, len(usual), _STRIDE), *range(len(usual))[-1:]]
-        high = next((at for at in places if self._time_is_left and self._good(usual[at], good)), None)
+        high = next((at for at in places if self._time_is_left and self._good(name, usual[at], good)), None)
         if high is None:
             return None
         low = max(high - _STRIDE + 1, 0)
         while low < high and self._time_is_left:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._good(usual[middle], good) else (middle + 1, high)
+            low, high = (low, middle) if self._good(name, usual[middle], good) else (middle + 1, high)
         return usual[high]
 
-    def _good(self, epsilon: float, good: Callable[[Plan], bool]) -> bool:
-        if epsilon not in self._plans:
-            self._plans[epsilon] = self._planned(epsilon=epsilon)
-        plan = self._plans[epsilon]
+    def _good(self, name: str, value: float, good: Callable[[Plan], bool]) -> bool:
+        key = name, value
+        if key not in self._plans:
+            self._plans[key] = self._planned(**{name: value})
+        plan = self._plans[key]
         return plan is not None and good(plan)
 
     def _begin(self) -> None:
@@ -143,11 +189,12 @@ class Advice:
     def _time_is_left(self) -> bool:
         return time.monotonic() + self.pace < self._end
 
-    def _planned(self, **changes: Any) -> Plan | None:
+    def _planned(self, n_rows: float | None = None, **changes: Any) -> Plan | None:
         """The plan of the pipeline with changes; None if it has none."""
         pipe = type(self.pipe)(**{**self.pipe.get_params(deep=False), **changes})
+        domain = self.domain if n_rows is None or self.domain is None else self.domain.but(n_rows=int(n_rows))
         try:
-            plan: Plan = pipe.plan_for(self.domain)
+            plan: Plan = pipe.plan_for(domain)
         except PpdpError:
             return None
         return plan
@@ -156,20 +203,27 @@ class Advice:
         if self.pace > self.seconds:
             return f"One plan takes {self.pace:.0f} s here: .advice.within(seconds=...) looks for what would help."
         own, helpful = float(self.pipe.epsilon), "; ".join(map(str, self.changes[:SHOWN]))
-        return f"{self._larger()} At epsilon = {own:g}: {helpful or 'no change of a single step helps'}.".strip()
+        gives = "it helps to take" if self.route else "there is a route with"
+        return f"{self._larger()}{f' At epsilon = {own:g} {gives} {helpful}.' if helpful else ''}".strip()
 
     def _larger(self) -> str:
-        """What a larger epsilon gives; nothing is said where it is beyond the usual ones."""
-        if not _usual(float(self.pipe.epsilon)):
-            return ""
+        """What a larger epsilon gives, or more rows; nothing is said of an epsilon beyond the usual ones."""
+        usual, rows = _usual(float(self.pipe.epsilon)), self.clear_rows
         clear, least = self.clear_epsilon, None if self.route else self.least_epsilon
-        first = f"The smallest epsilon with a route is {least:g}{_noise(self._plans[least])}" if least else ""
+        more = f"{rows:,} rows" if rows else ""
+        if clear is None and least is None:
+            none = f"No epsilon up to {MOST:g} was found to help." if usual else ""
+            return f"{none} {f'{more} would do.' if rows else ''}".strip()
+        first = "" if least is None else f"The smallest epsilon with a route is {least:g}{self._noise_at(least)}"
         if clear is None:
-            return f"{first or f'No epsilon up to {MOST:g} was found to help'}."
-        told = f"epsilon = {clear:g}{_noise(self._plans[clear])}"
+            return f"{first}; {more} would do." if rows else f"{first}."
+        told = f"epsilon = {clear:g}{self._noise_at(clear)}{f', or {more},' if rows else ''} on"
         if least is None:
-            return f"From {told} on there is no such warning."
-        return f"{first}." if least == clear else f"{first}; from {told} on it is a good one."
+            return f"From {told} there is no such warning."
+        return f"{first}." if least == clear and not rows else f"{first}; from {told} it is a good one."
+
+    def _noise_at(self, epsilon: float) -> str:
+        return _noise(self._plans[("epsilon", epsilon)])
 
     __repr__ = __str__
 
@@ -185,6 +239,13 @@ def _usual(epsilon: float) -> list[float]:
     powers = range(math.floor(math.log10(epsilon)) - 1, 1)
     found = [float(f"{step}e{power}") for power in powers for step in _STEPS]
     return [*(one for one in found if epsilon < one < MOST), MOST]
+
+
+def _more(n: int) -> list[float]:
+    """Numbers of rows that people write, above this one and up to a thousand times as many."""
+    powers = range(len(str(n)) - 2, len(str(n)) + 3)
+    found = [round(float(f"{step}e{power}")) for power in powers for step in _STEPS]
+    return [rows for rows in found if n < rows <= 1000 * n]
 
 
 def _noise(plan: Plan | None) -> str:

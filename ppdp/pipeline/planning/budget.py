@@ -35,13 +35,13 @@ LARGEST_ERROR = 0.05  # standard error of a released statistic, as a share of it
 class Split:
     """Shares of ``mu²``, solved: ``mu`` of gate and mechanism (0 without one), and releases with theirs.
 
-    ``imprecise`` are positions of the steps whose released statistics are too noisy to be offered by "auto".
+    ``imprecise`` are releases that are too noisy to be offered by "auto", with their errors.
     """
 
     gate: float
     releases: tuple[PlannedRelease, ...]
     mechanism: float
-    imprecise: tuple[int, ...]
+    imprecise: tuple[tuple[PlannedRelease, float], ...]
 
 
 def _split(
@@ -56,7 +56,7 @@ def _split(
     gate = gate_share(budget) if gated else 0.0
     shares = release_shares(budget) if mechanism else ((1 - gate) / max(1, len(route.releases)),)
     solved: list[PlannedRelease] = []
-    imprecise: list[int] = []
+    imprecise: list[tuple[PlannedRelease, float]] = []
     for release in route.releases:
         step = route.steps[release.at]
         share, scale, error = least_share(release, step.domain, step.distance, mu, shares)
@@ -64,7 +64,7 @@ def _split(
         if failure:
             solved[-1] = _above(solved[-1], step, failure)
         if error > LARGEST_ERROR:
-            imprecise.extend(release.serves)
+            imprecise.append((release, error))
     rest = 1 - gate - (sum(r.mu**2 for r in solved) / mu**2 if solved else 0.0)
     if mechanism and rest <= 0:
         raise ImpossibleBudget(

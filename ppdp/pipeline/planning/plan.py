@@ -22,7 +22,6 @@ from ppdp.transformers.way import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
-NOTHING_BETTER = "nothing better can be had"
 
 
 def _all_at_once(step: PlannedStep) -> bool:
@@ -50,12 +49,15 @@ class PlannedMechanism:
         return self.noise_scale if self.sensitivity is None else self.sensitivity / self.loss.mu
 
     @property
+    def share_of_noise(self) -> float:
+        """Length of the noise of all answers averaged, over the largest that an answer can be."""
+        return self.noise_scale * math.sqrt(self.question.size / self.question.steps) / self.question.bound
+
+    @property
     def drowns(self) -> bool:
         """Whether the noise is larger than half of what is asked for; rows are released to be averaged or compared."""
         q = self.question
-        if not q.gaussian or lookup(q.formula, "mechanism").rows:
-            return False
-        return self.noise_scale * math.sqrt(q.size / q.steps) > q.bound / 2
+        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Plan:
         Of a ladder, the tightest first; the plan itself shows the last one. () without.
     rung : int
         Which of them the plan shows.
+    vague : bool
+        Whether some stage is fitted from statistics with much noise, since no plan does better.
     advice : Advice or None
         What would help where it is strained: a larger epsilon, another step.
     """
@@ -119,6 +123,7 @@ class Plan:
     warnings: tuple[str, ...]
     rungs: tuple[Rung, ...] = ()
     rung: int = -1
+    vague: bool = False
     advice: Any = field(default=None, compare=False)
 
     def on(self, rung: int) -> Plan:
@@ -169,8 +174,8 @@ class Plan:
 
     @property
     def strained(self) -> bool:
-        """Whether it warns that the noise drowns the signal, that no data could pass, or that nothing is better."""
-        return self.drowned or bool(self.hopeless) or any(NOTHING_BETTER in warning for warning in self.warnings)
+        """Whether it warns that noise drowns the signal or statistics, or that no data could pass."""
+        return self.drowned or bool(self.hopeless) or self.vague
 
     @property
     def ungated(self) -> bool:
@@ -198,7 +203,7 @@ class Plan:
     def __repr__(self) -> str:
         """The plan for a terminal."""
         steps = [f"{s.name:<12} {s.way.name:<7} -> {s.way.distance.describe()}" for s in self.steps]
-        warnings = [f"warning: {warning}" for warning in self._warned()]
+        warnings = [f"warning: {warning}" for warning in self.warned()]
         return "\n  ".join([TITLE, self._promise(), *steps, *self._noise(), *self._trusted(), *self._held(), *warnings])
 
     def _repr_html_(self) -> str:
@@ -218,7 +223,7 @@ class Plan:
         )
         below = *self._noise(), *self._trusted(), *self._held()
         lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in below)
-        warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in self._warned())
+        warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in self.warned())
         best = self.ranked()[:MOST]
         routes = html_table(
             "routes" if len(self.alternatives) <= MOST else f"the best {MOST} of {len(self.alternatives)} routes",
@@ -236,7 +241,7 @@ class Plan:
 
         return sorted(self.alternatives, key=order)
 
-    def _warned(self) -> list[str]:
+    def warned(self) -> list[str]:
         """Warnings, with what would help."""
         return [*self.warnings, *([str(self.advice)] if self.advice is not None else [])]
 

@@ -15,9 +15,9 @@ from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
-from ppdp.pipeline.planning.plan import NOTHING_BETTER, Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
 from ppdp.pipeline.planning.public_units import asked
-from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, PlannedStep, Route
+from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, Route
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -42,8 +42,9 @@ def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
         plans = _eligible(tried, mechanism is not None)
     table = (*(_line(t, chosen, offered=t in plans) for t in tried), *others)
     plan = chosen.kept_plan
-    warnings = (*plan.warnings, *([f"{chosen.reason}: {NOTHING_BETTER}."] if chosen.reason else []))
-    return replace(plan, alternatives=table, warnings=warnings).with_declared()
+    told = f"with {solver.domain.n:,} rows at epsilon = {plan.epsilon:g} what is released is {chosen.reason}."
+    warnings = (*plan.warnings, *([told] if chosen.reason else []))
+    return replace(plan, alternatives=table, warnings=warnings, vague=bool(chosen.reason)).with_declared()
 
 
 def _line(tried: _Tried, chosen: _Tried, *, offered: bool) -> Alternative:
@@ -192,7 +193,7 @@ class Solver:
             hopeless = [step.name for step in route.steps if step.stage.chooses and out_of_reach(step, plan.gate)]
             if hopeless:
                 return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
-        return _Tried(route, plan, _too_noisy([route.steps[i] for i in split_.imprecise]))
+        return _Tried(route, plan, _too_noisy(route, split_.imprecise))
 
     def plan(self, route: Route) -> tuple[Plan, Split]:
         """Of all kinds of gate that may be used the one that leaves the mechanism the least noise."""
@@ -252,7 +253,7 @@ class Solver:
             (),
             (
                 *([lowered(self.epsilon, self.delta, epsilon)] if epsilon < self.epsilon else []),
-                *_warnings(gate, planned, route, self.domain.n),
+                *_warnings(gate, planned, route, self.domain.n, epsilon),
                 *_undeclared(self.facts),
             ),
         )
@@ -293,18 +294,23 @@ def _draws(route: Route, release: PlannedRelease) -> int:
     return lookup(statistic.formula, "release").draws(step.distance, size, release.parameters)
 
 
-def _too_noisy(imprecise: Sequence[PlannedStep]) -> str:
+def _too_noisy(route: Route, imprecise: Sequence[tuple[PlannedRelease, float]]) -> str:
     """Why statistics that are released are no use, by what they are for; empty if a user insists on them."""
-    vague = [step for step in imprecise if step.stage.chooses]
-    fitted = sorted({step.name for step in vague if step.way.name == "noisy"})
-    predicting = sorted({step.name for step in vague if step.way.name != "noisy"})
-    whose = [f"of {', '.join(fitted)}"] if fitted else []
-    if predicting:  # what the rows are fitted with is exact; new rows get what was released
-        whose.append(f"that predictions need in place of the exact ones of {', '.join(predicting)}")
-    return f"released statistics {' and those '.join(whose)} would be too noisy at this n" if vague else ""
+    reasons = []
+    for release, error in imprecise:
+        served = [route.steps[i] for i in release.serves if route.steps[i].stage.chooses]
+        names = ", ".join(repr(step.name) for step in served)
+        if served and all(step.way.name != "noisy" for step in served):  # rows are fitted exactly, new rows are not
+            names = f"predictions of {names}"
+        if served:
+            share = f"{100 * error:.2g} %" if error < 1 else "100 % and more"
+            reasons.append(STATISTICS[release.statistic].said.format(of=names, share=share))
+    return f"too noisy: {'; '.join(reasons)}" if reasons else ""
 
 
-def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int) -> tuple[str, ...]:
+def _warnings(
+    gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int, epsilon: float
+) -> tuple[str, ...]:
     found = []
     hopeless = [step.name for step in route.steps if gate is not None and out_of_reach(step, gate)]
     if hopeless:
@@ -313,7 +319,8 @@ def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Rout
         found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None and mechanism.drowns:
         found.append(
-            "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
+            f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"
+            f" {mechanism.share_of_noise:.2g} times the largest answer that {mechanism.name!r} can give."
         )
     return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
 

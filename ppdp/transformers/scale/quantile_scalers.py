@@ -220,6 +220,7 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     def instead(self) -> Iterator[tuple[str, Any]]:
         if self.quantiles is not None:
             yield "public ranges", MinMaxScaler(ranges=(-1, 1), feature_range=self.feature_range)
+            yield "StandardScaler", StandardScaler()
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         columns = columns_of_way(way)
