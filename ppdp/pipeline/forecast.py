@@ -273,7 +273,7 @@ def guessing(plan: Plan) -> float:
     return 0.0 if plan.domain.classes is None else 1 / len(plan.domain.classes)
 
 
-def trial_scores(pipe: Any, entrance: Any, repeats: int = 5) -> Array | None:
+def trial_scores(pipe: Any, run: Run, entrance: Any, repeats: int = 5) -> Array | None:
     """Scores of a model on simulated rows of wide columns, and of narrow ones; None if it has no plan, or is refused.
 
     They are drawn as ``entrance``, a first step, declares them, so that pipelines can be compared on the same rows.
@@ -284,9 +284,7 @@ def trial_scores(pipe: Any, entrance: Any, repeats: int = 5) -> Array | None:
         for share in (1.0, NARROW):
             draw = partial(_shrunk, share, copy(pipe).set_params(steps=[("entrance", entrance)]), plan)
             runs = [
-                _result(
-                    pipe, pipe.epsilon, plan, type(pipe)._rehearsed, draw, 0, Noise(np.random.default_rng(seed)), True
-                )
+                _result(pipe, pipe.epsilon, plan, run, draw, 0, Noise(np.random.default_rng(seed)), True)
                 for seed in range(repeats)
             ]
             found.append([run[1] for run in runs if run is not None])

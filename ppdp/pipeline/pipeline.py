@@ -191,7 +191,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         table = {name: getattr(full, name) for name in ("n_rows", "n_features", "feature_names")}
         steps = [(name, clone(step)) for name, step in self.steps]
         twin = type(self)(**{**super().get_params(deep=False), "steps": steps})
-        return Advice(twin, (declared or Domain()).but(**table), route, time.monotonic() - begun)
+        return Advice(
+            twin, (declared or Domain()).but(**table), route, time.monotonic() - begun, run=type(self)._rehearsed
+        )
 
     def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
         """The whole domain of such a plan, and from where its facts are."""

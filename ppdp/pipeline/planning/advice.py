@@ -19,7 +19,7 @@ import numpy as np
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
 from ppdp.exceptions import PpdpError
-from ppdp.pipeline.forecast import guessing, scorable, trial_scores
+from ppdp.pipeline.forecast import Run, guessing, scorable, trial_scores
 from ppdp.pipeline.planning.plan import Plan
 
 PATIENCE = 2.0  # seconds, unless somebody has more
@@ -78,6 +78,8 @@ class Advice:
         Seconds that its own plan took: where time is short, nothing is begun that would take longer.
     seconds : float, default=2.0
         How long it may look for an answer.
+    run : callable, optional
+        How a pipeline is fitted to simulated rows; without it no step is advised.
 
     Attributes
     ----------
@@ -97,12 +99,13 @@ class Advice:
     route: bool
     pace: float
     seconds: float = PATIENCE
+    run: Run | None = None
     _plans: dict[tuple[str, float], Plan | None] = field(default_factory=dict, init=False)
     _end: float = field(default=math.inf, init=False)
 
     def within(self, seconds: float) -> Advice:
         """The same, with so much time for each answer."""
-        return Advice(self.pipe, self.domain, self.route, self.pace, seconds)
+        return Advice(self.pipe, self.domain, self.route, self.pace, seconds, self.run)
 
     @cached_property
     def least_epsilon(self) -> float | None:
@@ -134,13 +137,15 @@ class Advice:
         """The change, if it helps on simulated rows; where nothing can be scored, if only it gives a route."""
         if not scorable(plan):
             return None if self.route else Change(words, plan, None)
-        if plan.domain.n * plan.domain.d > _LARGEST:
+        if self.run is None or plan.domain.n * plan.domain.d > _LARGEST:
             return None
         pipes = [
             type(self.pipe)(**{**self.pipe.get_params(deep=False), "steps": given})
             for given in (self.pipe.steps, steps)
         ]
-        before, after = (trial_scores(pipe.set_params(domain=self.domain), self.pipe.steps[0][1]) for pipe in pipes)
+        before, after = (
+            trial_scores(pipe.set_params(domain=self.domain), self.run, self.pipe.steps[0][1]) for pipe in pipes
+        )
         if after is None:
             return None
         before = np.full_like(after, guessing(plan)) if before is None else before
