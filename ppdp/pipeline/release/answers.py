@@ -114,15 +114,22 @@ def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
     shown = [
         (
             line.statistic,
-            line.column,
-            *((_figure(line.raw_low), _figure(line.raw_high)) if cells else ()),
-            *map(_figure, (line.raw_value, line.raw_standard_error, line.value, line.standard_error)),
+            f"{line.column} = {line.category}" if getattr(line, "category", "") else line.column,
+            *((_text(line, "low"), _text(line, "high")) if cells else ()),
+            _text(line),
+            *map(_figure, (line.raw_standard_error, line.value, line.standard_error)),
             line.note,
         )
         for line in frame.head(MOST).itertuples()
     ]
     more = f", the first {MOST} of {len(frame)} numbers" if len(frame) > MOST else ""
     return html_table(f"Released{more}; errors are standard errors of the noise", head, shown)
+
+
+def _text(line: Any, end: str = "") -> str:
+    """A raw value, or the raw end of a cell, as a date if it is one."""
+    date = getattr(line, f"date_{end}" if end else "date", "")
+    return date or _figure(getattr(line, f"raw_{end or 'value'}"))
 
 
 def _figure(value: float) -> str:

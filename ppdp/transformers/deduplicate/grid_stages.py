@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -101,7 +102,15 @@ class GridDeduplicator(Resampler):
                 stage="GridDeduplicator",
                 fix="keep='first' with keys='raw', or put it before the first stage that is fitted.",
             )
-        parameters: dict[str, Any] = {"cell": self._sides(domain.d, raw=raw), "seed": seed, "labels": labels}
+        sides = self._sides(domain.d, raw=raw)
+        widest = math.inf if raw or domain.row_norm is None else 2 * largest_entry(domain)
+        if min(sides) > widest:
+            raise InvalidParameter(
+                f"cell = {min(sides):g} is wider than all rows together, {widest:.6g}.",
+                stage="GridDeduplicator",
+                fix="cell in the units of the rows at this step, far below that.",
+            )
+        parameters: dict[str, Any] = {"cell": sides, "seed": seed, "labels": labels}
         if keep != "centre":
             parameters["raw"] = raw
         return (Way.by(f"deduplication.{FORMULAS[keep]}", domain, distance, **parameters),)

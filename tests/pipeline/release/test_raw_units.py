@@ -14,6 +14,7 @@ from ppdp.transformers import (
     CategoryEncoder,
     DateEncoder,
     Deduplicator,
+    GridDeduplicator,
     GridQuantizer,
     MeanImputer,
     MinMaxScaler,
@@ -144,7 +145,12 @@ class TestWhatIsWritten:
 
     @pytest.mark.parametrize(
         "stage",
-        [MinMaxScaler({"age": (18, 80)}), RowMap(out_ranges={"age": (18, 80)}), GridQuantizer(cell=5.0)],
+        [
+            MinMaxScaler({"age": (18, 80)}),
+            RowMap(out_ranges={"age": (18, 80)}),
+            GridQuantizer(cell=5.0),
+            GridDeduplicator(cell=5.0),
+        ],
         ids=lambda stage: type(stage).__name__,
     )
     def test_stages_behind_a_scale_refuse_units_of_the_table(self, stage):
@@ -231,6 +237,13 @@ class TestWhatIsRead:
         y = np.where(PEOPLE.age > 50, "old", "young")
         for last in (GaussianMechanism("covariance"), ExponentialMechanism(), LogisticRegression(("old", "young"))):
             assert table(declared(), last, y=y).raw_value.notna().all()
+
+    def test_a_notebook_has_categories_and_dates(self):
+        codes = CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal")
+        page = released([("code", codes)], GaussianMechanism("histogram"), PEOPLE[["town"]]).release_._repr_html_()
+        assert "town = A" in page
+        page = released(declared(), GaussianMechanism("histogram", bins={"born": [FIRST, "1980-01-01", LAST]}))
+        assert "1980-01-01" in page.release_._repr_html_()
 
     def test_encoders_alone_have_units(self):
         frame = table([("date", DateEncoder({"born": (FIRST, LAST)}))], GaussianMechanism(), PEOPLE[["born"]])
