@@ -162,7 +162,7 @@ class TestDistance:
         _, out = GridDeduplicator([0.03, 0.04], keep="first").stability_map(DOMAIN, ONE)
         assert (out.replaced, out.toggled, out.moved, out.mass) == (1, 0, 1, 2)
         assert out.radius == pytest.approx(0.05)
-        assert GridDeduplicator(9.0, keep="first").stability_map(DOMAIN, ONE)[1].radius == 2.0
+        assert GridDeduplicator(1.7, keep="first").stability_map(DOMAIN, ONE)[1].radius == 2.0
         for labels, domain in (("first", DOMAIN), ("unanimous", DOMAIN), ("record", DOMAIN.but(row_norm=None))):
             _, out = GridDeduplicator(0.1, keep="first", labels=labels).stability_map(domain, ONE)
             assert (out.toggled, out.moved, out.mass) == (2, 0, 4)
