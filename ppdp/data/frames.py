@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ppdp.core.names import slips
 from ppdp.data.cells import numbers, objects
+from ppdp.exceptions import DomainMismatch
 
 Array = NDArray[np.float64]
 
@@ -54,6 +56,23 @@ def named(X: Any) -> list[str] | None:
     """Names of the columns of an opened table; None if they have none."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def in_order(X: Any, names: Sequence[str], needed: Set[str]) -> Any:
+    """The columns of these names in this order, of an opened table that has all that are needed, in any order.
+
+    A column that is not needed may lack: 0 stands for it. What has no names, or has them already, comes back as it is.
+    """
+    given = named(X)
+    if given is None or given == list(names) or len(set(given)) < len(given):
+        return X
+    absent = [name for name in names if name in needed and name not in given]
+    if absent:
+        raise DomainMismatch(
+            f"X lacks the column(s) {', '.join(map(repr, absent))}, taken by name.",
+            fix=slips(absent, sorted(set(given) - set(names))) or "the columns of the fit; others are left out.",
+        )
+    return X.reindex(columns=list(names), fill_value=0)
 
 
 def opened_block(table: Any) -> Any:

@@ -137,7 +137,9 @@ def _publicly(check: Callable[[], Any]) -> None:
         return
     except Exception as error:
         message = str(error)
-    if not message.startswith("The feature names"):
+    if message.startswith("The feature names"):
+        message = " ".join(message.split())
+    else:
         message = message.splitlines()[0].rstrip(":")
         if message.startswith("Expected 2D array"):
             message = f"{message}. Reshape your data."

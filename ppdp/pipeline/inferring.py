@@ -21,7 +21,7 @@ from ppdp.data.engine.source import Source
 from ppdp.data.frames import opened
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, InvalidInput
-from ppdp.pipeline.release.inference import Inference, as_it_is, columns_of
+from ppdp.pipeline.release.inference import Inference, as_it_is, by_names, columns_of
 
 
 class Inferring:
@@ -55,7 +55,7 @@ class Inferring:
         if source is not None:
             with source:
                 return self._in_blocks(source, inference, then)
-        X = entrance.table_of(X)
+        X = by_names(self, entrance.table_of(X))
         entrance.check_form(self, X, self.coded, reset=False)
         return (then or as_it_is)(inference(X))
 

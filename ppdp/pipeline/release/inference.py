@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,12 @@ from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
 from ppdp.data.delivered import Delivered
 from ppdp.data.engine.source import Source
+from ppdp.data.frames import in_order
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch
 from ppdp.pipeline.release.twins import mapped
 from ppdp.pipeline.sparse import check_sparse_twins
+from ppdp.transformers.columns.column_map import ColumnMap
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -56,6 +58,20 @@ def columns_of(pipeline: Any, source: Source, other: Sequence[str] = ()) -> tupl
         raise DomainMismatch(f"no column, or more than one, is called {', '.join(map(repr, absent))}.")
     entrance.check_form(pipeline, Delivered(source, wanted, None), pipeline.coded, reset=False)
     return wanted
+
+
+def by_names(pipeline: Any, X: Any) -> Any:
+    """An opened table with the columns of the fit in their order, where the first step takes them by name."""
+    known, first = getattr(pipeline, "feature_names_in_", None), pipeline.twins_[0][1]
+    if known is None:
+        return X
+    names = list(known)
+    declared = [getattr(first, parameter, None) for parameter in ("ranges", "categories")]
+    if any(isinstance(one, Mapping) and one.keys() == set(names) for one in declared):
+        return in_order(X, names, set(names))
+    if isinstance(first, ColumnMap) and first.named_columns() is not None:
+        return in_order(X, names, {names[i] for _, positions, _ in first.located() for i in positions})
+    return X
 
 
 def as_it_is(X: Any) -> Any:
