@@ -227,11 +227,12 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
         absent = [name for name in rules.declared if name not in source.types]
         shown = slips(absent, unknown) or f'add {unknown[0]} = "drop", or what it holds.'
         refuse(f"the columns {words_of(unknown)} are not declared.", place=place_of(file.path, [COLUMNS]), fix=shown)
+    private = frozenset(rules.declared.private)
     for name, form in rules.declared.forms.items():
         place = place_of(file.path, [COLUMNS, name])
         source.require(name, place)
         kind = source.types[name]
-        if form == "number" and name in rules.declared.private and kind is not None and _is_text(kind):
+        if form == "number" and name in private and kind is not None and _is_text(kind):
             what = f'the column {name!r} holds text, and "private" is a range of numbers.'
             refuse(what, place=place, fix=f'{name} = {{private = 20}}, or its categories, or "drop".')
         labels = rules.declared[name]

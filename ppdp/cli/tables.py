@@ -6,13 +6,14 @@ Messages of pyarrow may quote a cell, so none is passed on.
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ppdp.cli.csv_file import BLOCK, LONGEST_NAME, check_quotes, header, readable
 from ppdp.cli.output import refuse, suggestion, words_of
+from ppdp.core.names import repeated
 
 CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 LARGE = 2**28  # bytes of a file that a fit reads in blocks if nothing else is asked for
@@ -79,31 +80,30 @@ def open_source(path: Path) -> Source:
         refuse("is not there, or is no file.", place=str(path), fix="the path of a data file.")
     with _unquoted(path):
         source: Source = opened(path)
-    names = list(source.types)
-    if "" in names:
-        refuse("a column has no name.", place=str(path), fix="name every column in the header.")
+    if "" in source.types:
+        refuse("a column has no name.", place=str(path), fix="name every column.")
+    if max(map(len, source.types), default=0) > LONGEST_NAME:
+        refuse(f"a name of a column has more than {LONGEST_NAME} characters.", place=str(path), fix="shorter names.")
     return source
 
 
 @contextlib.contextmanager
 def _unquoted(path: Path) -> Iterator[None]:
-    """Errors of pyarrow and of the system, without what they quote."""
+    """Errors of readers and of the system, without what they quote."""
     import pyarrow as pa
 
+    if path.name.lower().endswith(CSV):
+        with readable(path):
+            yield
+        return
     try:
         yield
-    except (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError, zlib.error):
-        fix = "rows as long as the header, UTF-8, quotes closed." if _is_csv(path) else "write the file again."
-        refuse("cannot be read as what its name says.", place=str(path), fix=fix)
-
-
-def _is_csv(path: Path) -> bool:
-    return path.name.lower().endswith(CSV)
+    except (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError):
+        refuse("cannot be read as what its name says.", place=str(path), fix="write the file again.")
 
 
 def _unique(names: Sequence[str], path: Path) -> list[str]:
-    again = sorted({name for name in names if list(names).count(name) > 1})
-    if again:
+    if again := repeated(names):
         refuse(f"has several columns of the name {words_of(again)}.", place=str(path), fix="rename them.")
     return list(names)
 
@@ -113,7 +113,8 @@ def _open_csv(path: Path) -> Source:
     from pyarrow import csv
 
     delimiter = "\t" if path.name.lower().endswith(".tsv") else ","
-    names = _unique(_header(path, delimiter), path)
+    names = _unique(header(path, delimiter), path)
+    check_quotes(path)
     # in a file of one column an empty line is a row, whose cell is a gap
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
 
@@ -122,7 +123,7 @@ def _open_csv(path: Path) -> Source:
         convert = csv.ConvertOptions(
             include_columns=columns, column_types=dict.fromkeys(columns or (), pa.string()), strings_can_be_null=False
         )
-        read = csv.ReadOptions(block_size=1 << 24)
+        read = csv.ReadOptions(block_size=BLOCK)
         return csv.open_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
     sizes = [batch.num_rows for batch in stream(names)]
@@ -131,20 +132,6 @@ def _open_csv(path: Path) -> Source:
         return (pa.Table.from_batches([batch]) for batch in stream(list(columns)))
 
     return Source(path, sum(sizes), dict.fromkeys(names), len(sizes), pieces)
-
-
-def _header(path: Path, delimiter: str) -> list[str]:
-    """The first line of a CSV file."""
-    import csv
-    import gzip
-
-    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    first: list[str] = []
-    with contextlib.suppress(csv.Error, OSError), opener(path, "rt", encoding="utf-8-sig", newline="") as text:
-        first = next(csv.reader(text, delimiter=delimiter, strict=True), [])
-    if not first:
-        refuse("has no header.", place=str(path), fix="the names of the columns in the first line.")
-    return first
 
 
 def _open_parquet(path: Path) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -154,10 +155,10 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
         raise InvalidParameter(
             f"{name} must be a non-empty list of columns.", stage=_named(stage), fix=f"{name}=['column', ...]."
         )
-    known = {column: position for position, column in enumerate(names or ())}
+    positions = _positions(tuple(names or ()))
     found = []
     for column in value:
-        position = known.get(column, -1) if isinstance(column, str) else integer(name, column, stage, least=0)
+        position = positions.get(column, -1) if isinstance(column, str) else integer(name, column, stage, least=0)
         if not 0 <= position < count:
             raise DomainMismatch(
                 f"the column {shown(column)} of {name} does not exist.",
@@ -166,6 +167,11 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
             )
         found.append(position)
     return found
+
+
+@lru_cache(maxsize=4)  # every block of a wide table asks for some of the same columns
+def _positions(names: tuple[Any, ...]) -> dict[Any, int]:
+    return {column: position for position, column in enumerate(names)}
 
 
 def classes_of(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:

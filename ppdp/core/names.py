@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from unicodedata import category, normalize
@@ -38,6 +39,17 @@ def public_name(parameter: str, value: Any) -> str:
     if not name:
         raise InvalidParameter(f"{parameter} must be a name that can be seen.", fix="a word, such as 'study-2024'.")
     return name
+
+
+def repeated(names: Iterable[Any]) -> list[str]:
+    """Names that stand more than once, in order.
+
+    Examples
+    --------
+    >>> repeated(["b", "a", "b"])
+    ['b']
+    """
+    return sorted(str(name) for name, times in Counter(names).items() if times > 1)
 
 
 def slips(written: Iterable[Any], known: Iterable[Any]) -> str:

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.core.domain import Domain
+from ppdp.core.names import repeated
 from ppdp.data.cells import numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
@@ -118,12 +119,11 @@ def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
 def _check_names(names: list[Any]) -> None:
     """Names of columns are public, and all columns have one or none has."""
     try:
-        repeated = len(set(names)) < len(names)
+        several = repeated(names)
     except Exception:  # of a class of the user's own
         raise InvalidInput("names of columns must be strings.", fix="X.columns = [...].") from None
-    if repeated:
-        again = sorted({str(name) for name in names if names.count(name) > 1})
-        raise InvalidInput(f"several columns have the same name: {', '.join(again)}.", fix="rename them.")
+    if several:
+        raise InvalidInput(f"several columns have the same name: {', '.join(several)}.", fix="rename them.")
     if len({isinstance(name, str) for name in names}) > 1:
         raise InvalidInput(
             "some columns are named by strings and some are not.", fix="X.columns = X.columns.astype(str)."

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ppdp.core.names import public_name
+from ppdp.core.checks import columns_of
+from ppdp.core.names import public_name, repeated
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.ledger.ledger import Ledger
 
@@ -43,3 +44,21 @@ def test_look_alike_blocks_are_one_block():
 def test_what_cannot_be_seen_or_written_is_no_name(nothing):
     with pytest.raises(InvalidParameter):
         public_name("dataset", nothing)
+
+
+class Compared(str):
+    """A name that counts how often it is compared."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def test_names_of_many_columns_are_not_compared_with_each_other():
+    names = [Compared(f"c{i}") for i in range(3000)]
+    assert repeated(names) == []
+    assert columns_of("columns", names[::-1], tuple(names), len(names))[0] == 2999
+    assert Compared.times < 10 * len(names)

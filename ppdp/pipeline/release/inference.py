@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +54,8 @@ def columns_of(pipeline: Any, source: Source, other: Sequence[str] = ()) -> tupl
     names = source.schema.names
     known = getattr(pipeline, "feature_names_in_", None)
     wanted = tuple(known) if known is not None else tuple(name for name in names if name not in other)
-    absent = [name for name in (*wanted, *other) if names.count(name) != 1]
+    times = Counter(names)
+    absent = [name for name in (*wanted, *other) if times[name] != 1]
     if absent:
         raise DomainMismatch(f"no column, or more than one, is called {', '.join(map(repr, absent))}.")
     entrance.check_form(pipeline, Delivered(source, wanted, None), pipeline.coded, reset=False)
