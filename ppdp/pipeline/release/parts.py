@@ -6,11 +6,14 @@ which rows the parts are.
 
 from __future__ import annotations
 
-import contextlib
+import glob
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ import numpy as np
 
 from ppdp.certificate.share.files import hashed, read_file, replacing, write_bytes, written
 from ppdp.core.checks import choice
+from ppdp.core.private_files import is_ours, locked
 from ppdp.core.progress import progress
 from ppdp.data.engine.source import Source
 from ppdp.data.frames import opened
@@ -30,6 +34,7 @@ from ppdp.pipeline.release.inference import Inference, columns_of
 FORM, MANIFEST, KEY = "ppdp-rows/1", "_ppdp.json", b"ppdp.rows"
 PART = 32 * PIECE  # rows of a file
 WORDS = {"transform": "", "predict": "prediction", "predict_proba": "probability", "decision_function": "decision"}
+_SHOWN, _END = 40, ".unfinished"  # letters of the target's name in that of the hidden folder, and how that ends
 NOTE = "of every row, by what a release holds; no certificate covers it"
 
 
@@ -45,21 +50,18 @@ def write_parts(pipeline: Any, source: Source, target: Path, method: str | None,
         raise InvalidParameter("a column to keep has the name of a new one, or is named twice.", fix="rename it.")
     about = _about(pipeline, source, method, [*keep, *columns])
     if os.path.lexists(target):
-        if _manifest(target) == about:
+        if _is_folder_of_ours(target) and _manifest(target) == about:
             return
         raise ExportError(f"{str(target)!r} is already there, of other rows or another release.", fix="another name.")
     task = partial(_block, *_map(pipeline, method), names, keep, columns, {KEY: f"{method} {NOTE}".encode()})
-    hidden = target.with_name(f".{target.name}.unfinished")
     pieces = source.pieces(PART)
-    with written(target):
-        _begin(hidden, about)
+    with written(target), _unfinished(target, about) as hidden:
         files = [hidden / f"part-{number:06}.parquet" for number in range(-(-source.n // PART))]
         for file, rows in zip(progress(files, "files"), pieces):
-            if not file.exists():
+            if not _is_part_of_ours(file):
                 _write(file, rows.over(task, [*names, *keep], len(names)))
         for file in set(hidden.iterdir()) - {*files, hidden / MANIFEST}:  # of a run that was killed
             file.unlink()
-        os.rename(hidden, target)
 
 
 def _columns(pipeline: Any, method: str) -> list[str]:
@@ -94,18 +96,56 @@ def _about(pipeline: Any, source: Source, method: str, columns: Sequence[str]) -
 
 
 def _manifest(folder: Path) -> Any:
-    with contextlib.suppress(OSError, ValueError, RecursionError, ExportError):
+    with suppress(OSError, ValueError, RecursionError, ExportError):
         return json.loads(read_file(folder / MANIFEST, 2**24))
     return None
 
 
-def _begin(hidden: Path, about: dict[str, Any]) -> None:
-    """The hidden folder with this manifest; parts with another one are of no use."""
-    if os.path.lexists(hidden) and _manifest(hidden) != about:
-        shutil.rmtree(hidden)
-    if not hidden.exists():
-        hidden.mkdir(0o700)
+@contextmanager
+def _unfinished(target: Path, about: dict[str, Any]) -> Iterator[Path]:
+    """A hidden folder, which becomes the target if all goes well: that of a run that was killed, or a new one.
+
+    Where others may write beside it, none of theirs is taken: its name cannot be foreseen, and owner and mode are
+    looked at, once it is open.
+    """
+    begin = f".{target.name[:_SHOWN]}.{hashed(target.name.encode(errors='surrogateescape'))[:8]}."
+    hidden, lock = None, None
+    for place in sorted(target.parent.glob(f"{glob.escape(begin)}*{_END}")):
+        with suppress(OSError):
+            if not _is_folder_of_ours(place) or (held := locked(place)) is None:
+                continue  # somebody else's, or of a process that writes it
+            if hidden is None and _manifest(place) == about and os.path.samestat(os.fstat(held), os.lstat(place)):
+                hidden, lock = place, held
+                continue
+            shutil.rmtree(place)  # parts with another manifest are of no use
+            os.close(held)
+    if hidden is None:
+        hidden = Path(tempfile.mkdtemp(dir=target.parent, prefix=begin, suffix=_END))
+        with suppress(OSError):
+            lock = locked(hidden)
         write_bytes(hidden / MANIFEST, json.dumps(about, indent=2).encode())
+    made = os.lstat(hidden)
+    try:
+        yield hidden
+        if not os.path.samestat(made, os.lstat(hidden)):
+            raise ExportError(f"somebody has moved {str(hidden)!r}.", fix="a folder where nobody else may write.")
+        os.rename(hidden, target)
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _is_folder_of_ours(place: Path) -> bool:
+    about = os.lstat(place)
+    return stat.S_ISDIR(about.st_mode) and is_ours(about)
+
+
+def _is_part_of_ours(file: Path) -> bool:
+    """Whether a part is there that this process's owner has written, for nobody else."""
+    if not os.path.lexists(file):
+        return False
+    about = os.lstat(file)
+    return stat.S_ISREG(about.st_mode) and is_ours(about)
 
 
 def _block(

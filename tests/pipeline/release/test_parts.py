@@ -124,7 +124,7 @@ def test_a_run_that_broke_off_writes_only_what_is_missing(rows, tmp_path, fitted
     with pytest.raises(KeyboardInterrupt):
         fitted.write_parquet(rows, tmp_path / "out", keep=["number"])
     assert not (tmp_path / "out").exists()
-    hidden = tmp_path / ".out.unfinished"
+    (hidden,) = tmp_path.glob(".out.*.unfinished")
     (hidden / ".part-000002.parquet.half").write_bytes(b"PAR1")
     again = []
     monkeypatch.setattr(parts, "_write", lambda path, blocks: (again.append(path.name), write(path, blocks)))
@@ -167,6 +167,76 @@ def test_nobody_else_reads_what_is_written(rows, tmp_path, fitted):
     assert {file.stat().st_mode & 0o077 for file in (tmp_path / "out").glob("part-*")} == {0}
     about = json.loads((tmp_path / "out" / parts.MANIFEST).read_text())
     assert str(rows) not in json.dumps(about)
+
+
+def broken_off(pipe, rows, out, monkeypatch):
+    """The hidden folder of a run that was stopped behind its first part."""
+    write = parts._write
+    with monkeypatch.context() as stopping:
+        stopping.setattr(parts, "_write", lambda path, blocks: (write(path, blocks), stop()))
+        with pytest.raises(KeyboardInterrupt):
+            pipe.write_parquet(rows, out)
+    return next(out.parent.glob(".out.*.unfinished"))
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def false_part(path):
+    pq.write_table(pa.table({"prediction": np.full(2 * PIECE, 7)}), path)
+
+
+@pytest.mark.parametrize("what", ["its owner", "its mode", "a link", "a part's mode", "a linked part", "in use"])
+def test_nothing_of_a_stranger_is_taken(what, rows, tmp_path, fitted, monkeypatch):
+    """Of who may write beside it, and has made what an earlier run would have left."""
+    out = tmp_path / "shared" / "out"
+    out.parent.mkdir(mode=0o777)
+    hidden = broken_off(fitted, rows, out, monkeypatch)
+    assert hidden.stat().st_mode & 0o777 == 0o700
+    first = hidden / "part-000000.parquet"
+    first.unlink()
+    false_part(first)
+    first.chmod(0o600)
+    if what == "its owner":
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    elif what == "its mode":
+        hidden.chmod(0o777)
+    elif what == "a link":
+        hidden.rename(tmp_path / "elsewhere")
+        hidden.symlink_to(tmp_path / "elsewhere")
+    elif what == "a part's mode":
+        first.chmod(0o644)
+    elif what == "a linked part":
+        first.rename(tmp_path / "false.parquet")
+        first.symlink_to(tmp_path / "false.parquet")
+    else:
+        lock = parts.locked(hidden)
+    if what == "its owner":
+        with monkeypatch.context() as blind:  # who cannot be another user here looks at the name alone
+            blind.setattr(parts, "_is_part_of_ours", lambda file: False)
+            fitted.write_parquet(rows, out)
+    else:
+        fitted.write_parquet(rows, out)
+    found = read(out)["prediction"].to_numpy()
+    assert np.array_equal(found, fitted.predict(rows))
+    assert not (out / first.name).is_symlink()
+    if what == "in use":
+        os.close(lock)
+
+
+def test_a_finished_folder_of_a_stranger_is_not_taken_for_ours(rows, tmp_path, fitted):
+    out = tmp_path / "out"
+    fitted.write_parquet(rows, out)
+    out.chmod(0o755)
+    with pytest.raises(ExportError, match="already there"):
+        fitted.write_parquet(rows, out)
+
+
+def test_names_of_any_length_are_written(rows, tmp_path, fitted):
+    for name in ("a" * 255, "é" * 127):
+        fitted.write_parquet(rows, tmp_path / name)
+        assert read(tmp_path / name).num_rows == N
 
 
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(rows, tmp_path, fitted):
