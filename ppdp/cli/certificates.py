@@ -181,6 +181,8 @@ def sign(options: Namespace) -> int:
     from ppdp.certificate import Certificate
 
     import_modules(options.imports)
+    if not options.certificate.name:
+        refuse("is no file.", place=repr(str(options.certificate)), fix="a certificate.json as it was issued.")
     target = options.out or options.certificate.with_name(f"{options.certificate.name}.sig")
     refuse_taken(target)
     try:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import os
 import pickle
+import stat
 import sys
 import traceback
 from pathlib import Path
@@ -22,7 +24,7 @@ from ppdp.certificate import Signature
 from ppdp.certificate.canonical import seal
 from ppdp.certificate.share.signature import CONTEXT, fingerprint
 from ppdp.cli.main import main
-from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
 
 folder = keys.folder  # pytest finds a fixture by its name in the test's own module
 
@@ -196,9 +198,26 @@ class TestFile:
 
         monkeypatch.setattr("ppdp.certificate.document.os.fsync", broken)
         before = sorted(folder.iterdir())
-        with pytest.raises(OSError, match="full"):
+        with pytest.raises(ExportError, match=r"cannot write 'new\.sig'"):
             Signature.load("signed.sig").save("new.sig")
+        with pytest.raises(ExportError, match="cannot write"):
+            certificate("gated, sum").save("signed.sig")
         assert sorted(folder.iterdir()) == before
+        assert Signature.load("signed.sig")
+
+    @pytest.mark.parametrize("path", ["", ".", "a pipe", "missing/x", "signed.sig/x", "a" * 256])
+    def test_what_is_no_place_for_a_file_is_a_typed_error(self, folder, path):
+        os.mkfifo("a pipe")
+        signature = Signature.load("signed.sig")
+        for write in (signature.save, certificate("gated, sum").save):
+            with pytest.raises(ExportError):
+                write(path)
+        assert stat.S_ISFIFO(os.stat("a pipe").st_mode)
+
+    @pytest.mark.parametrize("path", ["/", "", "."])
+    def test_nor_is_there_a_certificate(self, folder, path, capsys):
+        assert main(["sign", path, "--key", "key.pem"]) == 2
+        assert "is no file" in capsys.readouterr().err
 
     @pytest.mark.parametrize("length", [0, 1, 100, 300, -3])
     def test_cut_short(self, folder, length):

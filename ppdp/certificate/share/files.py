@@ -124,8 +124,8 @@ def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that it is there whole or not at all, whenever the process or the machine dies."""
-    with written(path):
-        _replace(path, data)
+    with written(path), replacing(path, 0o644) as file:
+        file.write(data)
 
 
 def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
@@ -151,7 +151,7 @@ def written(path: Path) -> Iterator[None]:
         yield
         _settle(path.parent)
     except OSError as error:
-        raise ExportError(f"cannot write {str(path)!r}: {error.strerror}.") from None
+        raise ExportError(f"cannot write {str(path)!r}: {error.strerror or 'the system refuses'}.") from None
 
 
 def _to_disk(file: Any, data: bytes = b"") -> None:
@@ -185,6 +185,8 @@ class Saved:
 
         Raises
         ------
+        ExportError
+            If it cannot be written there.
         InvalidParameter
             If the path is none.
         """
@@ -212,17 +214,17 @@ class Saved:
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all."""
-    _replace(Path(path), content.encode() if isinstance(content, str) else content)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    with replacing(path, 0o644) as file:
-        file.write(data)
+    write_bytes(Path(path), content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[Any]:
-    """A file to be written, which is at the path when all of it is on the disk; after an error it is nowhere."""
+    """A file to be written, which is at the path when all of it is on the disk; after an error it is nowhere.
+
+    Only a file is replaced: for root, a device would be as well.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ExportError(f"{str(path)!r} is there, and is no file that could be replaced.", fix="another name.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_DRAFT)
     try:
         with os.fdopen(handle, "wb") as file:
