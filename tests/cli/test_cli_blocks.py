@@ -14,7 +14,9 @@ from ppdp.cli.cells import Layout
 from ppdp.cli.main import main
 from ppdp.cli.pipeline_file import read_pipeline_file
 from ppdp.cli.tables import open_rows
+from ppdp.data.cells import dates
 from ppdp.data.engine.opening import engine
+from ppdp.data.frames import opened
 
 
 @pytest.fixture
@@ -132,3 +134,44 @@ def test_a_cell_that_is_not_declared_is_not_told(study, capsys):
     assert "a cell holds what the pipeline file does not declare" in error
     assert "777123" not in error
     assert not (study / "out").exists()
+
+
+DATED = """\
+[data]
+label = "y"
+[columns]
+born = ["1920-01-01", "2010-12-31"]
+[pipeline]
+epsilon = 5.0
+delta = 1e-5
+[[steps]]
+use = "MeanImputer"
+statistics = "noisy"
+[[steps]]
+use = "LogisticRegression"
+classes = [0, 1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "far"),
+    [
+        (pa.date32(), np.inf),
+        (pa.timestamp("ms"), np.inf),
+        (pa.timestamp("us", "Europe/Oslo"), 2.0**62 / 1e6),
+        (pa.timestamp("ns"), 2.0**62 // 1000 / 1e6),
+    ],
+    ids=str,
+)
+def test_no_date_that_is_far_away_becomes_another_one(kind, far, tmp_path):
+    """In microseconds of 64 bits it would."""
+    days = kind == pa.date32()
+    cells = pa.array([0, 2**31 - 1 if days else 2**62, None], pa.int32() if days else pa.int64()).cast(kind)
+    (tmp_path / "rows").mkdir()
+    pq.write_table(pa.table({"born": cells, "y": [0, 1, 1]}), tmp_path / "rows" / "0.parquet")
+    (tmp_path / "study.toml").write_text(DATED)
+    file = read_pipeline_file(tmp_path / "study.toml")
+    whole, _ = Layout.of(open_rows([tmp_path / "rows" / "0.parquet"]), file).read((0, 1))
+    blocks, _ = Layout.of(open_rows([tmp_path / "rows"]), file).rows((0, 1))
+    for table in (whole, opened(pa.concat_tables(blocks.tables(["born"])))):
+        assert np.array_equal(dates(table["born"]).values, [0.0, far, np.nan], equal_nan=True)
