@@ -231,9 +231,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         y : array-like of shape (n_samples,) or str, optional
             Private labels, if the last step needs them, or the name of their column in X, which is then no feature.
         groups : array-like of shape (n_samples,) or str, optional
-            Whose each row is, for ``Adjacency.person``: private ids, whole numbers or text, or the name of their
-            column in X as for ``y``. Rows of equal ids are one person's. A row without an id is an invalid value: an
-            error, or left out where ``invalid="repair"``.
+            Whose each row is, for ``Adjacency.person``: private ids, or the name of their column in X as for ``y``.
+            Whole numbers, text, UUIDs, dates or addresses are ids, equal to their texts; rows of equal ids are one
+            person's. A row without an id is an invalid value: an error, or left out where ``invalid="repair"``.
 
         Raises
         ------
