@@ -91,6 +91,11 @@ class Columns:
         """Columns from which no map leads back."""
         return replace(cls.raw(names, why), slope=np.full(len(names), np.nan), offset=np.full(len(names), np.nan))
 
+    def lost_at(self, positions: Sequence[int], why: str) -> Columns:
+        """The same, where no map leads back from some of them."""
+        lost = Columns.lost(self.names, why)
+        return Columns.beside([(lost if i in positions else self).at([i]) for i in range(len(self.names))])
+
     @classmethod
     def beside(cls, parts: Sequence[Columns]) -> Columns:
         """Columns of several parts, one behind the other."""

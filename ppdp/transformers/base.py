@@ -201,7 +201,9 @@ class Stage(Documented, Answering, BaseEstimator):
             Public facts at the input.
         """
         if way.name != "public":
-            return columns if self.keeps_units else None
+            scaled = way.scaled_columns
+            changed = None if scaled is None else columns.lost_at(scaled, "its scale is not public")
+            return columns if self.keeps_units else changed
         none = Rows.of(np.empty((0, domain.d)))
         twin: Stage = hold(clone(self), self.prepare(none, way, domain), domain)
         return twin.units(columns)

@@ -140,6 +140,11 @@ class Way:
         return self.record.affine(**self.parameters)
 
     @property
+    def scaled_columns(self) -> list[int] | None:
+        """Positions of the columns that a scaler of some columns changes; None of all other stages."""
+        return self.parameters.get("columns") if self.formula.startswith("scaling.") else None
+
+    @property
     def private(self) -> bool:
         """Whether the map of a new row depends on private rows, without any noise."""
         return self.name == "exact" and self.record.fitted

@@ -154,7 +154,9 @@ def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
     names = _names(step.domain)
     found = FORMULAS[step.formula]
     if getattr(found, "fitted", True) and step.way == "exact" and not twin.keeps_units:
-        return Columns.lost(names, f"{step.name!r} was fitted without noise and stays private")
+        why = f"{step.name!r} was fitted without noise and stays private"
+        scaled = step.parameters.get("columns") if step.formula.startswith("scaling.") else None
+        return Columns.lost(names, why) if scaled is None else columns.lost_at(scaled, why)
     made = twin.units(columns)
     if made is None:
         lost = [note for note, slope in zip(columns.notes, columns.slope) if math.isnan(slope)]
@@ -173,10 +175,9 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
     sigma, found = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "quantile-choices":
         note = f"its rank misses by some {2 * sigma:.3g} rows"
-        return [
-            Answers.of(f"quantile {q:g}", columns, row, math.nan, note)
-            for q, row in zip(release.parameters["quantiles"], found)
-        ]
+        own = columns if release.parameters.get("columns") is None else columns.at(release.parameters["columns"])
+        quantiles = zip(release.parameters["quantiles"], found)
+        return [Answers.of(f"quantile {q:g}", own, row, math.nan, note) for q, row in quantiles]
     if release.statistic == "ranges":
         own = columns.at(release.parameters["columns"])
         ends = ("low end of the range", "high end of the range")
@@ -192,23 +193,27 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
         where = list(range(domain.d)) if served is None else list(served)
         least = release.parameters.get("min_observed")
         note = "" if least is None else f"over at least {least} values"
+        if rows.shape[1] == domain.d:
+            rows = rows[:, where]
         words = zip(_QUANTILES[release.statistic], rows)
-        return [Answers.of(word, columns.at(where), row[where], sigma, note) for word, row in words]
-    if not isinstance(found, Moments) or np.isnan(found.mean).any():
+        return [Answers.of(word, columns.at(where), row, sigma, note) for word, row in words]
+    served = np.flatnonzero(~np.isnan(found.mean)).tolist() if isinstance(found, Moments) else []
+    if not served:
         return [_bare(f".{release.statistic}", answer, sigma)]
+    columns, mean, squares = columns.at(served), found.mean[served], found.squares[served]
     unsure = _squares_error(release, domain)
     if domain.min_present < domain.n:
         columns = Columns.lost(columns.names, "over all places, absent rows as zeros")
-    variance = found.squares - found.mean**2
+    variance = squares - mean**2
     with np.errstate(all="ignore"):
         spread = np.where(variance > 0, np.sqrt(variance), np.nan)
-        error = np.hypot(unsure, 2 * found.mean * sigma) / (2 * spread)
+        error = np.hypot(unsure, 2 * mean * sigma) / (2 * spread)
     deviation = Answers.linear("standard deviation", columns, spread, error, np.abs(columns.slope))
-    return [Answers.of("mean", columns, found.mean, sigma), deviation]
+    return [Answers.of("mean", columns, mean, sigma), deviation]
 
 
 def _squares_error(release: Statistic, domain: Domain) -> float:
     """Standard deviation of the noise on a mean square: the same as read from an answer with that of one number."""
     statistic = STATISTICS[release.statistic]
     one = np.full(release.size, release.noise_scale)
-    return float(statistic.read(one, domain, release).squares[0])
+    return float(np.nanmax(statistic.read(one, domain, release).squares))

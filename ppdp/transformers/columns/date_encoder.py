@@ -62,7 +62,9 @@ class Dated(PublicMap):
 
 
 def _day(seconds: float) -> str:
-    """An instant in words, of which midnight is left out."""
+    """An instant in words, of which midnight is left out; none where noise leads beyond all dates."""
+    if not abs(seconds) < 1e17:
+        return ""
     return str(np.datetime64(round(seconds), "s")).removesuffix("T00:00:00")
 
 

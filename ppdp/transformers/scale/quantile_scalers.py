@@ -260,9 +260,9 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         return columns.clipped(start, end).scaled(slope, shift)
 
     def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
-        """None for quantiles; of columns whose ranges are private nothing is known yet."""
+        """Of columns whose ranges are private nothing is known before they are released."""
         if self.quantiles is not None:
-            return None
+            return super().public_units(columns, way, domain)
         table, private = self._table(domain)
         table[private] = math.nan
         made: Columns = hold(clone(self), {"low": table[:, 0], "high": table[:, 1]}, domain).units(columns)

@@ -19,6 +19,7 @@ from ppdp.transformers import (
     MeanImputer,
     MinMaxScaler,
     NormClipper,
+    RobustScaler,
     RowMap,
     StandardScaler,
     TargetMeanEncoder,
@@ -237,6 +238,25 @@ class TestWhatIsRead:
         y = np.where(PEOPLE.age > 50, "old", "young")
         for last in (GaussianMechanism("covariance"), ExponentialMechanism(), LogisticRegression(("old", "young"))):
             assert table(declared(), last, y=y).raw_value.notna().all()
+
+    @pytest.mark.parametrize(
+        ("stage", "statistic"),
+        [
+            (StandardScaler(statistics="noisy"), "standard deviation"),
+            (RobustScaler(statistics="noisy"), "quantile 0.5"),
+            (RobustScaler(statistics="exact"), "median"),
+            (MinMaxScaler(quantiles=(0.05, 0.95), statistics="noisy"), "quantile 0.05"),
+        ],
+    )
+    def test_scalers_that_leave_categories_as_they_are(self, stage, statistic):
+        steps, y = [*declared(), ("more", stage)], (PEOPLE.age > 50).astype(int)
+        frame = released(steps, LogisticRegression((0, 1)), y=y, epsilon=20.0).release_.to_pandas()
+        assert list(frame.column[frame.statistic == statistic]) == ["age", "born"]
+        coefficients = frame[frame.statistic == "coefficient"].set_index("column").raw_value
+        assert coefficients[["sex_F", "sex_M", "sex_other"]].notna().all()
+        assert coefficients[["age", "born"]].isna().all() == (stage.statistics == "exact")
+        frame = table(steps, GaussianMechanism("histogram", bins={"sex_F": 2}), epsilon=20.0)
+        assert list(frame.category) == ["not F", "F"]
 
     def test_a_notebook_has_categories_and_dates(self):
         codes = CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal")
