@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.data.column_types import kind_of
+from ppdp.data.instants import microseconds, seconds_of_instants
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -43,8 +44,6 @@ _LOGICAL = {"true": "True", "false": "False"}
 
 _START = datetime(1970, 1, 1)
 _FARTHEST = 1e12  # units from the epoch: further than any public range
-_SECONDS = {"Y": 366 * 86_400, "M": 31 * 86_400, "W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 1e-3}
-_LAST = 9.2e12  # seconds between 1970 and what 64 bits of microseconds can hold, a little less
 _SHORT = 2_000  # bits of a whole number that Python writes at any setting
 _LONGEST_ID = 10_000  # digits of a whole Decimal, which may have any number of them
 
@@ -124,7 +123,7 @@ def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | Non
         Of text, as for ``datetime.strptime``; ISO 8601 without.
     """
     if kind_of(column.dtype) == "date":
-        return _seconds_of_instants(column)
+        return Cells(*seconds_of_instants(column))
 
     def seconds(cell: Any) -> float:
         cell = plain(cell)
@@ -270,10 +269,19 @@ def _read(read: Callable[[Any], Any], missing: Any, improper: Any, cell: Any) ->
 def _each(
     read: Callable[[Any], Any], cells: NDArray[np.object_], missing: Any = math.nan, improper: Any = math.inf
 ) -> Cells:
-    """Objects, each read by itself in the guard."""
+    """Objects, each read by itself in the guard; every different text once."""
+    texts: dict[str, tuple[Any, bool]] = {}
+
+    def guarded(cell: Any) -> tuple[Any, bool]:
+        if type(cell) is not str:
+            return _read(read, missing, improper, cell)
+        if cell not in texts:
+            texts[cell] = _read(read, missing, improper, cell)
+        return texts[cell]
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a cell's own conversion may warn, and quote it
-        values, wrong = np.frompyfunc(lambda cell: _read(read, missing, improper, cell), 1, 2)(cells)
+        values, wrong = np.frompyfunc(guarded, 1, 2)(cells)
     return Cells(np.asarray(values, dtype=object if missing is None else np.float64), np.asarray(wrong, dtype=bool))
 
 
@@ -352,7 +360,7 @@ def _id(cell: Any) -> str | None:
     if isinstance(cell, (IPv4Address, IPv6Address)):
         return str(cell)
     if isinstance(cell, np.datetime64):
-        cell = _microseconds(np.array([cell]))[0][0].item()
+        cell = microseconds(np.array([cell]))[0][0].item()
     if isinstance(cell, date):
         midnight = isinstance(cell, datetime) and cell.tzinfo is None and cell.time() == time()
         return date.isoformat(cell) if midnight or not isinstance(cell, datetime) else datetime.isoformat(cell, " ")
@@ -372,7 +380,7 @@ def _whole(number: int) -> str:
 
 def _seconds(cell: Any, form: str | None) -> float:
     if isinstance(cell, np.datetime64):
-        (seconds,), (far,) = _seconds_of_instants(np.array([cell]))
+        (seconds,), (far,) = seconds_of_instants(np.array([cell]))
         if far:
             raise _Improper
         return float(seconds)
@@ -386,28 +394,3 @@ def _seconds(cell: Any, form: str | None) -> float:
         raise _Improper
     naive = cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
     return float((naive - _START).total_seconds())
-
-
-def _seconds_of_instants(column: Any) -> Cells:
-    """Instants of a column of dates, in seconds since 1970; those with a zone in UTC."""
-    kind = column.dtype
-    if hasattr(kind, "pyarrow_dtype"):
-        import pyarrow as pa
-
-        held = pa.chunked_array(pa.array(column))
-        instants = (held.cast(pa.timestamp(held.type.unit)) if pa.types.is_timestamp(held.type) else held).to_numpy()
-    elif hasattr(column, "dt"):
-        instants = (column if isinstance(kind, np.dtype) else column.dt.tz_convert(None)).to_numpy()
-    else:
-        instants = np.where(np.ma.getmaskarray(column), np.datetime64("NaT"), np.ma.getdata(column))
-    held, improper = _microseconds(instants)
-    seconds = np.where(np.isnat(held), np.nan, held.astype(np.int64) / 1e6)
-    return Cells(np.where(improper, np.inf, seconds), improper)
-
-
-def _microseconds(instants: NDArray[np.datetime64]) -> tuple[NDArray[np.datetime64], Mask]:
-    """Instants in microseconds, and which of them are too far away, where NumPy and Arrow would go round."""
-    unit, step = np.datetime_data(instants.dtype)
-    farthest = _LAST / (_SECONDS.get(unit, 0.0) * step) if unit in _SECONDS else math.inf
-    far = ~np.isnat(instants) & (np.abs(instants.astype(np.int64).astype(np.float64)) > farthest)
-    return np.where(far, np.datetime64("NaT"), instants).astype("datetime64[us]"), far
