@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ _PLAIN = {str, float, int, bool, type(None), np.bool_, np.float16, np.float32, n
 _PLAIN |= {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray)  # float() reads some of them
 _GAPS = ("NAType", "NaTType", "MaskedConstant")
+_QUIET = threading.RLock()  # two threads that silence warnings by turns would leave them silent for ever
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
 _WIDEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
 
@@ -279,7 +281,7 @@ def _each(
             texts[cell] = _read(read, missing, improper, cell)
         return texts[cell]
 
-    with warnings.catch_warnings():
+    with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a cell's own conversion may warn, and quote it
         values, wrong = np.frompyfunc(guarded, 1, 2)(cells)
     return Cells(np.asarray(values, dtype=object if missing is None else np.float64), np.asarray(wrong, dtype=bool))

@@ -3,7 +3,10 @@
 import datetime
 import decimal
 import ipaddress
+import threading
 import uuid
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -133,6 +136,34 @@ def test_masks_tell_improper_cells_from_missing_ones():
     values, improper = cells.identifiers(np.array(["a", None, 0.5], dtype=object))
     assert values.tolist() == ["a", None, None]
     assert improper.tolist() == [False, False, True]
+
+
+def test_threads_that_read_leave_warnings_as_they_were():
+    """Of two that silence them by turns the last one would bring back what the first had silenced."""
+    second_reads, first_has_read = threading.Event(), threading.Event()
+
+    class First:
+        def __float__(self):
+            second_reads.wait(0.2)
+            return 1.0
+
+    class Second:
+        def __float__(self):
+            second_reads.set()
+            first_has_read.wait(0.2)
+            return 2.0
+
+    def first():
+        read = cells.numbers(np.array([First()], dtype=object))
+        first_has_read.set()
+        return read
+
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(2) as threads:
+        one = threads.submit(first)
+        other = threads.submit(cells.numbers, np.array([Second()], dtype=object))
+        assert (one.result().values[0], other.result().values[0]) == (1.0, 2.0)
+    assert warnings.filters == before
 
 
 @pytest.mark.parametrize(
