@@ -322,6 +322,8 @@ def _warnings(
             f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"
             f" {mechanism.share_of_noise:.2g} times the largest answer that {mechanism.name!r} can give."
         )
+    stages = [step.stage for step in route.steps]
+    found += [f"{step.name}: {said}" for i, step in enumerate(route.steps) for said in step.stage.cautions(stages[:i])]
     return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
 
 

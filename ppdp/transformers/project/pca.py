@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied
-from ppdp.transformers.base import Statistics, chosen
+from ppdp.transformers.base import Stage, Statistics, chosen
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
@@ -48,8 +49,9 @@ class PCA(InBatches):
     min_gap : float, optional
         The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``.
         Default: ``0.1 / k``.
-    center : bool, default=False
-        Whether to use the covariance and to subtract the mean.
+    center : bool, optional
+        Whether to use the covariance and to subtract the mean, as scikit-learn's PCA always does. Default: no; unless
+        something in front centres rows, the first direction is then nearly that of their mean, and a plan says so.
     output : {"rank", "projected", "aligned"}, default="rank"
         "rank" keeps the columns. The others map to public columns, "projected" at the price of "rank"; "aligned" keeps
         the lengths of "rank", at the price of the worst alignment.
@@ -99,7 +101,7 @@ class PCA(InBatches):
 
     n_components: int | None = None
     min_gap: float | None = None
-    center: bool = False
+    center: bool | None = None
     output: str = "rank"
     n_columns: int | None = None
     basis: int | ArrayLike = 0
@@ -155,7 +157,16 @@ class PCA(InBatches):
 
     @property
     def _center(self) -> bool:
-        return flag("center", self.center, self)
+        return self.center is not None and flag("center", self.center, self)
+
+    def cautions(self, ahead: Sequence[Stage]) -> tuple[str, ...]:
+        """That rows are not centred where nobody said so, and nothing in front does it."""
+        if self.center is not None or any(getattr(stage, "with_mean", False) for stage in ahead):
+            return ()
+        return (
+            "PCA takes rows as they are, and its first direction is nearly that of their mean: scikit-learn's PCA is"
+            " PCA(center=True), or stands behind a StandardScaler; center=False says that this is meant.",
+        )
 
     def _rank(self, d: int) -> int:
         # A number of components that is read off the data (a share of variance) would be private.
