@@ -23,6 +23,7 @@ __all__ = [
     "DiskFull",
     "DomainMismatch",
     "ExportError",
+    "HeaderWarning",
     "ImpossibleBudget",
     "InvalidInput",
     "InvalidParameter",
@@ -213,6 +214,10 @@ class SignatureError(CertificateError, code="signature"):
 
 class CompositionWarning(UserWarning):
     """Several fits of this process looked at the same data, and no ledger adds them up."""
+
+
+class HeaderWarning(UserWarning):
+    """Names of columns read as the cells of a row: a certificate would publish the values of the first person."""
 
 
 class NoiseWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Cells become numbers, each by itself and by public rules.
+"""What of a data file goes into a pipeline: cells become numbers, each by itself and by public rules.
 
 A gap is NaN. A cell that is none of the things that its column may hold is infinity: the pipeline then treats it as an
 invalid value, after the ledger was charged, so that not even an error comes for free.
@@ -6,7 +6,6 @@ invalid value, after the ledger was charged, so that not even an error comes for
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,16 +14,29 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.cli.column_parsing import (
+    are_words,
+    codes_of,
+    date_type,
+    fits,
+    ids_of,
+    is_boolean,
+    is_number,
+    is_text,
+    is_whole,
+    labels_of,
+    may_be,
+    numbers_of,
+    parsed,
+    short,
+)
 from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse, words_of
 from ppdp.cli.pipeline_file import COLUMNS, DataRules, PipelineFile
 from ppdp.cli.tables import Source
 from ppdp.core.names import slips
-from ppdp.data.cells import codes, numbers, objects
 from ppdp.data.engine.source import Source as Blocks
 from ppdp.data.rows import Array
-
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # Python reads more: "1_0", "nan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +63,12 @@ class Layout:
             source.require(name, place("drop", i))
         for name in rules.categories:
             source.require(name, place("categories", name))
-        kind = None if rules.label is None else source.types[rules.label]
-        if kind is not None and not _is_number(kind) and not _is_text(kind):
-            fix = "a column of numbers or text."
-            refuse(f"the column {rules.label!r} holds {kind}, no labels.", place=str(source.path), fix=fix)
+        if rules.label is not None:
+            _check_classes(source, file, rules.label)
         if rules.groups is not None:
             source.require(rules.groups, place("groups"))
             kind = source.types[rules.groups]
-            if kind is not None and not _is_whole(kind) and not _is_text(kind):
+            if kind is not None and not is_whole(kind) and not is_text(kind):
                 fix = "a column of whole numbers or text."
                 refuse(f"the column {rules.groups!r} holds {kind}, no ids.", place=str(source.path), fix=fix)
         columns = tuple(name for name in source.types if name not in (rules.label, rules.groups, *rules.drop))
@@ -70,18 +80,18 @@ class Layout:
             kind = source.types[name]
             if kind is None:
                 continue
-            if name in rules.categories and not _is_text(kind):
+            if name in rules.categories and not is_text(kind):
                 refuse(
                     f"the column {name!r} holds {kind}, not text.",
                     place=place("categories", name),
                     fix="leave its categories out.",
                 )
-            if name not in rules.categories and not _is_number(kind):
+            if name not in rules.categories and not is_number(kind):
                 fix = f'drop = ["{name}"] in [data]'
                 refuse(
                     f"the column {name!r} holds {kind}, which is no number.",
                     place=str(source.path),
-                    fix=f"{name} = [...] in [data.categories], or {fix}." if _is_text(kind) else f"{fix}.",
+                    fix=f"{name} = [...] in [data.categories], or {fix}." if is_text(kind) else f"{fix}.",
                 )
         return cls(source, rules, columns)
 
@@ -115,7 +125,13 @@ class Layout:
         name = self.rules.groups
         if name is None or self.source.blocks is not None:
             return name
-        return _ids(self.source.read([name])[name], self.rules.missing)
+        return ids_of(self.source.read([name])[name], self.rules.missing)
+
+    def row_ids(self) -> list[Any]:
+        """The ids of all rows, wherever these are."""
+        name, source = self.rules.groups, self.source
+        tables = [source.read([name])] if source.blocks is None else source.blocks.tables([name])
+        return [one for table in tables for one in ids_of(table[name], self.rules.missing).to_pylist()]
 
     def read(self, classes: Sequence[Any] | None) -> tuple[Any, Any]:
         """Features as a frame and labels; the private rows. Labels are text if one of the public classes is."""
@@ -127,29 +143,25 @@ class Layout:
 
         label = self.rules.label
         if self.rules.declared is not None:
-            return self._as_declared(table), None if label is None else self._labels(table[label], classes)
+            return self._as_declared(table), None if label is None else labels_of(table[label], classes)
         found: list[Array] = []
         for name in self.columns:
             if name not in self.rules.categories:
-                found.append(_numbers(table[name], self.rules.missing))
+                found.append(numbers_of(table[name], self.rules.missing))
                 continue
             labels = self.rules.categories[name]
-            codes = _codes(table[name], labels, self.rules.missing)
+            codes = codes_of(table[name], labels, self.rules.missing)
             hot = name in self.rules.one_hot
             found += [np.where(np.isfinite(codes), codes == k, codes) for k in range(len(labels))] if hot else [codes]
         X = pd.DataFrame(dict(zip(self.names, found)))
-        return X, None if label is None else self._labels(table[label], classes)
-
-    @staticmethod
-    def _labels(column: Any, classes: Sequence[Any] | None) -> Any:
-        return _text(column).to_numpy(zero_copy_only=False) if _are_words(classes) else _numbers(column, ())
+        return X, None if label is None else labels_of(table[label], classes)
 
     def _as_declared(self, table: Any) -> Any:
         """The features as the step reads them that is made of their declaration: numbers, text, dates."""
         import pandas as pd
 
         forms, missing = self.rules.declared.forms, self.rules.missing
-        return pd.DataFrame({name: _cells(table[name], forms[name], missing) for name in self.columns})
+        return pd.DataFrame({name: parsed(table[name], forms[name], missing) for name in self.columns})
 
     def arrow_types(self) -> list[Any]:
         """Types in which blocks of the features are handed on."""
@@ -157,7 +169,7 @@ class Layout:
 
         forms = {} if self.rules.declared is None else self.rules.declared.forms
         kinds = {"number": pa.float64(), "text": pa.large_string()}
-        return [kinds.get(forms.get(name, "number")) or _date_type(self.source.types[name]) for name in self.names]
+        return [kinds.get(forms.get(name, "number")) or date_type(self.source.types[name]) for name in self.names]
 
 
 class Converted(Blocks):
@@ -169,11 +181,11 @@ class Converted(Blocks):
         self.layout, self.classes, self.blocks = layout, classes, blocks or layout.source.blocks
         fields = list(zip(layout.names, layout.arrow_types()))
         if layout.rules.label is not None:
-            fields.append((layout.rules.label, pa.large_string() if _are_words(classes) else pa.float64()))
+            fields.append((layout.rules.label, pa.large_string() if are_words(classes) else pa.float64()))
         self.wanted = layout.wanted
         if (groups := layout.rules.groups) is not None:
             kind = layout.source.types[groups]
-            fields.append((groups, pa.large_string() if _is_text(kind) else kind))
+            fields.append((groups, pa.large_string() if is_text(kind) else kind))
             self.wanted = (*self.wanted, groups)
         self.schema, self.n, self.local = pa.schema(fields), self.blocks.n, self.blocks.local
 
@@ -209,7 +221,7 @@ def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task:
     X, y = layout.converted(table, classes)
     columns = [*(X[name].array for name in X), *([] if y is None else [y])]
     if layout.rules.groups is not None:
-        columns.append(_ids(table[layout.rules.groups], layout.rules.missing))
+        columns.append(ids_of(table[layout.rules.groups], layout.rules.missing))
     gaps = [not pa.types.is_floating(field.type) for field in schema]  # among text and dates; those of numbers are NaN
     arrays = [pa.array(one, field.type, from_pandas=gap) for one, field, gap in zip(columns, schema, gaps)]
     return task(first, pa.Table.from_arrays(arrays, schema=schema))
@@ -232,156 +244,37 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
         place = place_of(file.path, [COLUMNS, name])
         source.require(name, place)
         kind = source.types[name]
-        if form == "number" and name in private and kind is not None and _is_text(kind):
+        if form == "number" and name in private and kind is not None and is_text(kind):
             what = f'the column {name!r} holds text, and "private" is a range of numbers.'
             refuse(what, place=place, fix=f'{name} = {{private = 20}}, or its categories, or "drop".')
         labels = rules.declared[name]
         if kind is None and isinstance(labels, list) and any(isinstance(label, bool) for label in labels):
             what = f"{name!r} is declared as true and false, and the file has no types, only text."
             refuse(what, place=place, fix=f'{name} = ["True", "False"] or [0, 1], as the file has them.')
-        if form == "text" and isinstance(labels, list) and kind is not None and not _may_be(kind, labels):
-            what = f"the column {name!r} holds {_short(kind)}, and none of its declared categories is one."
+        if form == "text" and isinstance(labels, list) and kind is not None and not may_be(kind, labels):
+            what = f"the column {name!r} holds {short(kind)}, and none of its declared categories is one."
             refuse(what, place=place, fix="the categories as the column has them.")
-        if kind is not None and not _fits(kind, form):
+        if kind is not None and not fits(kind, form):
             what = {"number": "numbers are", "text": "text is", "date": "dates are"}[form]
-            fix = f'{name} = ["a", "b"] with its categories, or "drop".' if _is_text(kind) else '"drop".'
-            held = "text" if _is_text(kind) else _short(kind)
+            fix = f'{name} = ["a", "b"] with its categories, or "drop".' if is_text(kind) else '"drop".'
+            held = "text" if is_text(kind) else short(kind)
             refuse(f"the column {name!r} holds {held}, and {what} declared.", place=place, fix=fix)
     return tuple(rules.declared.forms)
 
 
-def _fits(kind: Any, form: str) -> bool:
-    """Whether a column of this type can hold what is declared."""
-    from pyarrow import types
-
-    if form == "date":
-        return bool(_is_text(kind) or types.is_timestamp(kind) or types.is_date(kind))
-    if form == "text":
-        return bool(_is_text(kind) or types.is_integer(kind) or types.is_boolean(kind))
-    return _is_number(kind)
-
-
-def _may_be(kind: Any, labels: Sequence[Any]) -> bool:
-    """Whether a column of this type can hold one of these categories, as it is read as text."""
-    from pyarrow import types
-
-    if types.is_boolean(kind):
-        return not {"true", "false"}.isdisjoint(labels)
-    return not types.is_integer(kind) or any(re.fullmatch(r"-?[0-9]+", str(label).strip()) for label in labels)
-
-
-def _short(kind: Any) -> str:
-    """A type without what is in it."""
-    return str(kind).partition("<")[0]
-
-
-def _date_type(kind: Any) -> Any:
-    """The type in which dates are handed on: text as it is."""
-    import pyarrow as pa
-
-    return pa.large_string() if kind is None or _is_text(kind) else kind
-
-
-def _cells(column: Any, form: str, missing: Sequence[Any]) -> Any:
-    """A column as it is declared, with NaN, None or NaT for gaps."""
-    import pandas as pd
-    import pyarrow.compute as pc
-
-    if form == "number":
-        return _numbers(column, missing)
-    if form == "date" and not _is_text(column.type):
-        return pd.arrays.ArrowExtensionArray(column)
-    text = _text(column)
-    return objects(pd.arrays.ArrowExtensionArray(pc.if_else(_gaps(text, missing), None, text)))
-
-
-def _are_words(classes: Sequence[Any] | None) -> bool:
-    return any(isinstance(one, str) for one in classes or ())
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _is_whole(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_integer(kind))
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    return any(check(kind) for check in checks)
-
-
-def _text(column: Any) -> Any:
-    """Cells without spaces around them, as one array of strings; what is not UTF-8 becomes U+FFFD, cell by cell."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    text = column.cast(pa.large_string()).combine_chunks()
-    try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:
-        cells = text.cast(pa.large_binary()).to_pylist()
-        text = pa.array([cell and cell.decode(errors="replace") for cell in cells], pa.large_string())
-    return pc.utf8_trim_whitespace(text)
-
-
-def _gaps(text: Any, missing: Sequence[Any]) -> Any:
-    """Where text is empty, absent, or says that it is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    words = ["", *(word.strip() for word in missing if isinstance(word, str))]
-    return pc.or_(pc.is_null(text), pc.fill_null(pc.is_in(text, value_set=pa.array(words, pa.large_string())), False))
-
-
-def _numbers(column: Any, missing: Sequence[Any]) -> Array:
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if _is_text(column.type):
-        text = _text(column)
-        proper = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
-        readable = pc.if_else(_gaps(text, missing), "nan", pc.if_else(proper, text, "inf"))
-        values = numbers(pd.arrays.ArrowExtensionArray(readable)).values
-    elif _is_number(column.type):
-        values = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    else:
-        values = np.full(len(column), np.inf)
-    markers = [float(marker) for marker in missing if not isinstance(marker, str)]
-    values[np.isin(values, markers)] = np.nan
-    return values
-
-
-def _ids(column: Any, missing: Sequence[Any]) -> Any:
-    """Ids as they are written, without spaces around them; gaps are none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if _is_text(column.type):
-        text = _text(column)
-        return pc.if_else(_gaps(text, [one if isinstance(one, str) else f"{one:g}" for one in missing]), None, text)
-    room = np.iinfo(column.type.to_pandas_dtype())
-    markers = [
-        int(one) for one in missing if not isinstance(one, str) and room.min <= one <= room.max and one == int(one)
-    ]
-    return pc.if_else(pc.is_in(column, value_set=pa.array(markers, column.type)), None, column).combine_chunks()
-
-
-def _codes(column: Any, labels: Sequence[str], missing: Sequence[Any]) -> Array:
-    """Position of each cell among public categories."""
-    import pandas as pd
-
-    text = _text(column)
-    places = codes(pd.arrays.ArrowExtensionArray(text), [label.strip() for label in labels]).values
-    return np.where(np.isinf(places) & np.asarray(_gaps(text, missing)), np.nan, places)
+def _check_classes(source: Source, file: PipelineFile, label: str) -> None:
+    """Refuse labels of a type that can hold none of the declared classes: repaired, all would be of the first."""
+    kind = source.types[label]
+    if kind is not None and not is_number(kind) and not is_text(kind):
+        fix = "a column of numbers or text."
+        refuse(f"the column {label!r} holds {kind}, no labels.", place=str(source.path), fix=fix)
+    classes, place = file.classes
+    if not isinstance(classes, list):
+        return
+    if (kind is None or is_text(kind)) and any(isinstance(one, bool) for one in classes):
+        what = f"the classes are true and false, and the column {label!r} holds text."
+        refuse(what, place=place, fix='classes = ["False", "True"] or [0, 1], as the file has them.')
+    if kind is not None and not is_text(kind) and are_words(classes) and not may_be(kind, classes):
+        what = f"the column {label!r} holds {short(kind)}, and none of the declared classes is one."
+        fix = "classes = [0, 1]." if is_boolean(kind) else "the classes as the column has them."
+        refuse(what, place=place, fix=fix)

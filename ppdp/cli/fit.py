@@ -23,7 +23,7 @@ from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_f
 from ppdp.cli.planning import planned
 from ppdp.cli.tables import Source, is_large, open_rows
 from ppdp.core.progress import unseen
-from ppdp.exceptions import ExportError, InvalidValue, NoiseWarning
+from ppdp.exceptions import ExportError, HeaderWarning, InvalidValue, NoiseWarning
 
 if TYPE_CHECKING:
     from ppdp.pipeline.release.load import ReleasedPipeline
@@ -46,7 +46,8 @@ def fit(options: Namespace) -> int:
     with _engine(options):
         paths = options.rows or [options.data]
         engine = options.engine or ("arrow" if is_large(paths) else None)
-        return _fit(options, file, Layout.of(open_rows(paths, engine), file))
+        source = open_rows(paths, engine, header_is_names=options.header_is_names)
+        return _fit(options, file, Layout.of(source, file))
 
 
 def _engine(options: Namespace) -> AbstractContextManager[None]:
@@ -70,6 +71,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
         try:
             with file.located(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoiseWarning)  # the certificate says it, which is printed
+                warnings.simplefilter("ignore", HeaderWarning)  # somebody said that they are names
                 pipe.fit(X, y, layout.ids())
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
@@ -193,8 +195,15 @@ def predict(options: Namespace) -> int:
     model, method = _loaded(options), "predict_proba" if options.proba else "predict"
     if not hasattr(model, method):
         refuse("has no probabilities.", place=str(options.model), fix="leave --proba out; LogisticRegression has some.")
-    layout = _unlabelled(open_rows([options.data], options.engine), file)
+    source = open_rows([options.data], options.engine, header_is_names=options.header_is_names)
     wanted = tuple(model.feature_names_in_)
+    if options.id is not None:
+        source.require(options.id, "--id")
+        if options.id in (*wanted, *file.rules.categories):
+            refuse(
+                f"the column {options.id!r} is a feature.", place="--id", fix="a column that says whose each row is."
+            )
+    layout = _unlabelled(source, file, options.id)
     absent = [name for name in wanted if name not in layout.names]
     if absent:
         fix = f"data like those of the fit, and the file of the fit: {options.file} makes {words_of(layout.names)}."
@@ -203,7 +212,7 @@ def predict(options: Namespace) -> int:
     in_parts = layout.source.blocks is not None and not options.out.name.lower().endswith(".csv")
     try:
         if in_parts:
-            model.write_parquet(X, options.out, method=method)
+            model.write_parquet(X, options.out, method=method, keep=[] if options.id is None else [options.id])
             say(f"written: {options.out}, {layout.source.n_rows} rows")
             return 0
         predicted = getattr(model, method)(X if layout.source.blocks is not None else X[list(wanted)])
@@ -213,9 +222,14 @@ def predict(options: Namespace) -> int:
         table = pd.DataFrame(predicted, columns=[f"probability of {label}" for label in model.classes_])
     else:
         table = pd.DataFrame({_COLUMN: [_harmless(label) for label in predicted.tolist()]})
+    labels = table.get(_COLUMN, pd.Series()).tolist()
+    if options.id is not None:
+        if options.id in table:
+            refuse(f"a column of what is written has the name {options.id!r}.", place="--id", fix="rename the column.")
+        table.insert(0, options.id, [_harmless(one) for one in layout.row_ids()])
     write_atomically(options.out, table.to_csv(index=False, lineterminator="\n"))
     lines = [f"written: {options.out}, {len(predicted)} rows"]
-    if not options.proba and table[_COLUMN].tolist() != predicted.tolist():
+    if not options.proba and labels != predicted.tolist():
         lines.append("labels that a spreadsheet would run as a formula begin with ' there")
     say("\n".join(lines))
     return 0
@@ -245,8 +259,9 @@ def _loaded(options: Namespace) -> ReleasedPipeline:
     return model
 
 
-def _unlabelled(source: Source, file: PipelineFile) -> Layout:
-    """The features alone: neither the labels nor what was dropped need be there."""
+def _unlabelled(source: Source, file: PipelineFile, row_id: str | None) -> Layout:
+    """The features, and ids of rows: neither the labels nor what was dropped need be there."""
     rules: Any = file.rules
-    ignored = tuple(name for name in (*rules.drop, rules.label, rules.groups) if name in source.types)
-    return Layout.of(source, replace(file, rules=replace(rules, label=None, groups=None, drop=ignored)))
+    ignored = (*rules.drop, rules.label, rules.groups)
+    dropped = tuple(name for name in ignored if name in source.types and name != row_id)
+    return Layout.of(source, replace(file, rules=replace(rules, label=None, groups=row_id, drop=dropped)))

@@ -15,12 +15,12 @@ _HEAD = """\
 # Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left.
 # Several rows of one person? groups = "COLUMN" in [data]; adjacency = {{person = 3}} and n_rows = CAP in [domain]."""
 
-USUAL = 1e-6  # delta, of fewer than 100,000 rows
+_DELTA = "1e-6  # far below 1 / (number of rows), by a public rule; smaller where there may be 100,000 rows and more"
 
 _REST = """
 [pipeline]
 epsilon = 1.0
-delta = {delta:.0e}{why}
+delta = {delta}
 
 [[steps]]
 use = "MeanImputer"
@@ -54,24 +54,20 @@ def init(options: Namespace) -> int:
 
     from ppdp.transformers.columns.declaration import Declaration
 
-    source = open_rows([options.data])
+    source = open_rows([options.data], header_is_names=options.header_is_names)
     if options.label is not None:
         source.require(options.label, "--label")
     kinds = {name: None if kind is None else pd.ArrowDtype(kind) for name, kind in source.types.items()}
     features = {name: kind for name, kind in kinds.items() if name != options.label}
-    delta = min(USUAL, 10.0 ** -len(str(10 * source.n_rows)))  # below 1/n, as it must be
-    say(_study(options.data, Declaration(features), options.label, kinds.get(options.label), delta))
+    say(_study(options.data, Declaration(features), options.label, kinds.get(options.label)))
     return 0
 
 
-def _study(path: Path, declared: Any, label: str | None, kind: Any, delta: float) -> str:
+def _study(path: Path, declared: Any, label: str | None, kind: Any) -> str:
     """The whole file."""
     from ppdp.data.column_types import kind_of
     from ppdp.transformers.columns.declaration import in_toml
 
-    why = (
-        "" if delta == USUAL else "  # below 1/n; where the number of rows is private, choose it by another public rule"
-    )
     head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
     lines = [
         _HEAD.format(name=escaped(path.name)),
@@ -79,7 +75,7 @@ def _study(path: Path, declared: Any, label: str | None, kind: Any, delta: float
         *head,
         "[columns]",
         str(declared),
-        _REST.format(delta=delta, why=why),
+        _REST.format(delta=_DELTA),
     ]
     if label is None:
         return "\n".join([*lines, _RELEASE])

@@ -106,13 +106,17 @@ def one_line(error: BaseException) -> str:
 def suggestion(word: str, known: Iterable[str]) -> str:
     """What to write instead of an unknown word."""
     options = sorted(known)
+    return did_you_mean(word, options) or (f"one of {', '.join(options)}." if options else "leave it out.")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The one word that was probably meant, as a question; empty if none is near."""
+    options = sorted(known)
     near = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
     if not near:
         folded = {option.casefold(): option for option in options}
         near = [folded[n] for n in difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)]
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"one of {', '.join(options)}." if options else "leave it out."
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def words_of(names: Iterable[str]) -> str:

@@ -71,6 +71,7 @@ def make_parser() -> Parser:
     init = command("init", "print a pipeline file for a data file, from the names and types of its columns alone")
     init.add_argument("data", type=Path, metavar="DATA", help="data file, of which no value is looked at")
     init.add_argument("--label", type=_name, metavar="COLUMN", help="column of labels or targets of a model")
+    _header(init)
 
     plan = command("plan", "say what a fit would cost and how each stage would be fitted, without any private row")
     plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
@@ -92,6 +93,7 @@ def make_parser() -> Parser:
     )
     fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
     fit.add_argument("--quiet", action="store_true", help="print nothing")
+    _header(fit)
     _imports(fit)
     _json(fit)
 
@@ -100,8 +102,10 @@ def make_parser() -> Parser:
     predict.add_argument("file", type=Path, metavar="FILE", help="the pipeline file it was fitted with: how to read")
     predict.add_argument("--data", type=Path, required=True, metavar="PATH", help="the rows; labels may be absent")
     predict.add_argument("--out", type=Path, required=True, metavar="OUT", help="new CSV file, or folder of Parquet")
+    predict.add_argument("--id", type=_name, metavar="COLUMN", help="column of ids that is written beside predictions")
     predict.add_argument("--proba", action="store_true", help="the probability of every class instead of the likeliest")
     _engine(predict, "memory", "arrow")
+    _header(predict)
     _imports(predict)
 
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
@@ -206,6 +210,7 @@ def _facts(parser: argparse.ArgumentParser, *, rows: str = "public number of row
     parser.add_argument("--rows", type=_count, metavar="N", help=rows)
     parser.add_argument("--columns", type=_count, metavar="M", help="number of columns")
     parser.add_argument("--data", type=Path, metavar="PATH", help="data file, of which only names and size are used")
+    _header(parser)
     _imports(parser)
     _json(parser)
 
@@ -213,6 +218,11 @@ def _facts(parser: argparse.ArgumentParser, *, rows: str = "public number of row
 def _engine(parser: argparse.ArgumentParser, *engines: str) -> None:
     words = "what reads the rows (default: memory for one file, but a fit's of 256 MiB or more; else arrow, in blocks)"
     parser.add_argument("--engine", choices=engines, help=words)
+
+
+def _header(parser: argparse.ArgumentParser) -> None:
+    words = "names of columns that read as numbers or dates are names, and no values of a row"
+    parser.add_argument("--header-is-names", action="store_true", help=words)
 
 
 def _imports(parser: argparse.ArgumentParser) -> None:

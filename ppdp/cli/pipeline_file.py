@@ -50,6 +50,15 @@ class PipelineFile:
         """Whether the number of rows is private."""
         return not {"add_remove", "person"}.isdisjoint(self.content.get("domain", {}).get("adjacency", {}))
 
+    @property
+    def classes(self) -> tuple[Any, str]:
+        """The classes that the file declares, if it does, and where."""
+        last = len(self.steps) - 1
+        for keys, given in ((["steps", last], self.content["steps"][last]), (["domain"], self.content.get("domain"))):
+            if given and "classes" in given:
+                return given["classes"], place_of(self.path, [*keys, "classes"])
+        return None, ""
+
     def pipeline(self, *, ledger: Any = None, dataset: str | None = None) -> Any:
         """The pipeline, not fitted, for a ledger and a public name of the data instead of the one in the file."""
         from ppdp.core.domain import Domain

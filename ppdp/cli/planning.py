@@ -59,7 +59,7 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
             refuse(
                 "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
             )
-        return planned(file, Layout.of(open_rows([options.data]), file), pipe)
+        return planned(file, Layout.of(open_rows([options.data], header_is_names=options.header_is_names), file), pipe)
     domain = public_facts(file, pipe.domain, options)
     with file.located():
         return pipe.plan(domain)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.cli.csv_file import BLOCK, LONGEST_NAME, check_quotes, header, readable
-from ppdp.cli.output import refuse, suggestion, words_of
-from ppdp.core.names import repeated
+from ppdp.cli.output import did_you_mean, refuse
+from ppdp.core.names import read_as_cells, repeated
 
 CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 LARGE = 2**28  # bytes of a file that a fit reads in blocks if nothing else is asked for
@@ -44,21 +44,24 @@ class Source:
     def require(self, name: str, place: str) -> None:
         """Refuse the name of a column that is not there."""
         if name not in self.types:
-            fix = suggestion(name, self.types)
+            fix = did_you_mean(name, self.types) or "a name in the header of the file."
             refuse(f"{str(self.path)!r} has no column {name!r}.", place=place, fix=fix)
 
 
-def open_rows(paths: Sequence[Path], engine: str | None = None) -> Source:
-    """One file, of which all rows are read; or in blocks several, a folder, a glob, or where an engine is named."""
+def open_rows(paths: Sequence[Path], engine: str | None = None, *, header_is_names: bool = False) -> Source:
+    """One file, of which all rows are read; or in blocks several, a folder, a glob, or where an engine is named.
+
+    Names of columns that read as the cells of a row are refused, unless somebody says that they are names.
+    """
     one = len(paths) == 1 and not (paths[0].is_dir() or "*" in str(paths[0]))
     if engine == "memory" and not one:
         refuse("only one file is read into memory.", place="--engine", fix="leave it out.")
     if engine == "memory" or (engine is None and one):
-        return open_source(paths[0])
+        return open_source(paths[0], header_is_names=header_is_names)
     from ppdp.data.engine.opening import opened_source
 
     blocks: Any = opened_source([str(path) for path in paths])
-    names = _unique(blocks.schema.names, paths[0])
+    names = _checked(blocks.schema.names, paths[0], header_is_names=header_is_names)
     return Source(paths[0], blocks.n, dict(zip(names, blocks.schema.types)), 0, blocks.tables, blocks)
 
 
@@ -69,7 +72,7 @@ def is_large(paths: Sequence[Path]) -> bool:
     return paths[0].is_file() and paths[0].stat().st_size >= LARGE
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, *, header_is_names: bool = False) -> Source:
     """Names and types of columns and the number of rows; no value is kept."""
     name = path.name.lower()
     opened = next((open_ for ends, open_ in _FORMS if name.endswith(ends)), None)
@@ -79,12 +82,7 @@ def open_source(path: Path) -> Source:
     if not path.is_file():
         refuse("is not there, or is no file.", place=str(path), fix="the path of a data file.")
     with _unquoted(path):
-        source: Source = opened(path)
-    if "" in source.types:
-        refuse("a column has no name.", place=str(path), fix="name every column.")
-    if max(map(len, source.types), default=0) > LONGEST_NAME:
-        refuse(f"a name of a column has more than {LONGEST_NAME} characters.", place=str(path), fix="shorter names.")
-    return source
+        return opened(path, header_is_names)
 
 
 @contextlib.contextmanager
@@ -102,18 +100,27 @@ def _unquoted(path: Path) -> Iterator[None]:
         refuse("cannot be read as what its name says.", place=str(path), fix="write the file again.")
 
 
-def _unique(names: Sequence[str], path: Path) -> list[str]:
-    if again := repeated(names):
-        refuse(f"has several columns of the name {words_of(again)}.", place=str(path), fix="rename them.")
+def _checked(names: Sequence[str], path: Path, *, header_is_names: bool) -> list[str]:
+    """Names of columns that are names, each once; no message holds any, for they may be the values of a row."""
+    if not header_is_names and read_as_cells(names, positions=not path.name.lower().endswith(CSV)):
+        what = "names of columns read as the cells of a row: is there no header?"
+        refuse(what, place=str(path), fix="names of columns in the first line; --header-is-names if these are names.")
+    if several := repeated(names):
+        first, second = [place + 1 for place, name in enumerate(names) if name == several[0]][:2]
+        refuse(f"the columns {first} and {second} have the same name.", place=str(path), fix="rename one of them.")
+    if "" in names:
+        refuse("a column has no name.", place=str(path), fix="name every column.")
+    if max(map(len, names), default=0) > LONGEST_NAME:
+        refuse(f"a name of a column has more than {LONGEST_NAME} characters.", place=str(path), fix="shorter names.")
     return list(names)
 
 
-def _open_csv(path: Path) -> Source:
+def _open_csv(path: Path, header_is_names: bool) -> Source:
     import pyarrow as pa
     from pyarrow import csv
 
     delimiter = "\t" if path.name.lower().endswith(".tsv") else ","
-    names = _unique(header(path, delimiter), path)
+    names = _checked(header(path, delimiter), path, header_is_names=header_is_names)
     check_quotes(path)
     # in a file of one column an empty line is a row, whose cell is a gap
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
@@ -134,12 +141,12 @@ def _open_csv(path: Path) -> Source:
     return Source(path, sum(sizes), dict.fromkeys(names), len(sizes), pieces)
 
 
-def _open_parquet(path: Path) -> Source:
+def _open_parquet(path: Path, header_is_names: bool) -> Source:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
     schema = file.schema_arrow
-    _unique(schema.names, path)
+    _checked(schema.names, path, header_is_names=header_is_names)
     types = dict(zip(schema.names, schema.types))
 
     def pieces(columns: Sequence[str]) -> Iterator[Any]:
@@ -149,7 +156,7 @@ def _open_parquet(path: Path) -> Source:
     return Source(path, file.metadata.num_rows, types, file.num_row_groups, pieces)
 
 
-def _open_arrow(path: Path) -> Source:
+def _open_arrow(path: Path, header_is_names: bool) -> Source:
     import pyarrow as pa
 
     with path.open("rb") as file:
@@ -160,7 +167,7 @@ def _open_arrow(path: Path) -> Source:
     else:
         with pa.ipc.open_stream(path) as reader:
             schema, batches = reader.schema, list(reader)
-    _unique(schema.names, path)
+    _checked(schema.names, path, header_is_names=header_is_names)
 
     def pieces(columns: Sequence[str]) -> Iterator[Any]:
         return (pa.Table.from_batches([batch]).select(list(columns)) for batch in batches)
@@ -169,7 +176,7 @@ def _open_arrow(path: Path) -> Source:
     return Source(path, rows, dict(zip(schema.names, schema.types)), len(batches), pieces)
 
 
-_FORMS: tuple[tuple[tuple[str, ...], Callable[[Path], Source]], ...] = (
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Path, bool], Source]], ...] = (
     (CSV, _open_csv),
     (PARQUET, _open_parquet),
     (ARROW, _open_arrow),

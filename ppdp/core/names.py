@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from unicodedata import category, normalize
 
@@ -16,6 +17,13 @@ DEFAULT_DATASET = "default"
 # of Braille.
 _UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810)}
 _UNSEEN |= {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+
+_LONGEST_CELL = 100  # characters; no number, date or address is longer
+_PUNCTUATION = " .,:/+-%$€£¥'\u00a0\u202f\u2212"  # of numbers, sums of money, dates and times
+_WITHIN_CELLS = re.compile(r"(?<=\d)[etz](?=[\d+-]|$)|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
+_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|\S+@\S+\.\S+")
+_GAP = re.compile(r"|nan|na|n/a|nat|null|none|inf|-inf|true|false|unnamed: \d+(_level_\d+)?")
+_YEAR = re.compile(r"(19|20)\d\d")
 
 
 def dataset_name(dataset: str | None) -> str:
@@ -50,6 +58,35 @@ def repeated(names: Iterable[Any]) -> list[str]:
     ['b']
     """
     return sorted(str(name) for name, times in Counter(names).items() if times > 1)
+
+
+def read_as_cells(names: Sequence[Any], *, positions: bool = True) -> bool:
+    """Whether names of columns read as the cells of a row, as they do of a file without a header.
+
+    So they do if some name is a number or a date, or if half of them are years, truth values or nothing. Names may be
+    positions, 0, 1, 2, ..., of three columns at least.
+
+    Examples
+    --------
+    >>> read_as_cells(["34.5", "120", "F"]), read_as_cells(["1990-01-31", "Cork"]), read_as_cells(["", "true", "a"])
+    (True, True, True)
+    >>> read_as_cells(["id", "age", "2019", "x1"]), read_as_cells(["0", "1", "2"])
+    (False, False)
+    """
+    words = [name.strip().lower() for name in names if isinstance(name, str)]
+    if positions and len(words) > 2 and words == [str(i) for i in range(len(words))]:
+        return False
+    weak = sum(bool(_GAP.fullmatch(word) or _YEAR.fullmatch(word)) for word in words)
+    return 0 < len(words) <= 2 * weak or any(_reads_as_cell(word) for word in words)
+
+
+def _reads_as_cell(word: str) -> bool:
+    """Whether it is a number, a date, a UUID or an address of mail; years alone may be names."""
+    if len(word) > _LONGEST_CELL or _GAP.fullmatch(word) or _YEAR.fullmatch(word):
+        return False
+    rest = _WITHIN_CELLS.sub("", word)
+    number = any(map(str.isdigit, rest)) and all(c.isdigit() or c in _PUNCTUATION for c in rest)
+    return number or _ID.fullmatch(word) is not None
 
 
 def slips(written: Iterable[Any], known: Iterable[Any]) -> str:

@@ -6,7 +6,8 @@ cost nothing. Cells are looked at behind the reservation, and never show in an e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import warnings
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -16,15 +17,16 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
-from ppdp.core.names import repeated
+from ppdp.core.names import read_as_cells, repeated
 from ppdp.data.cells import numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
 from ppdp.data.frames import cells, column, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
-from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
+from ppdp.exceptions import HeaderWarning, InvalidInput, InvalidParameter, InvalidValue, NonNumericData
 
 Array = NDArray[np.float64]
 
@@ -68,7 +70,7 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     shape = X.shape if isinstance(X, Delivered) else np.shape(X)
     X = X.form if isinstance(X, Delivered) else X
     if hasattr(X, "columns"):
-        _check_names(list(X.columns))
+        check_names(list(X.columns))
     filler = _filler((min(shape[0], 1), *shape[1:]) if shape else shape, hides_number=hides_number)
     _publicly(lambda: check_array(filler, dtype=np.float64, estimator=estimator))
     schema = coded(X[:0])
@@ -79,6 +81,18 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     times = [name for name, kind in kinds.items() if _is_time(kind)]
     if times:
         _refuse_cells(times, _DAYS.format(names=times))
+
+
+def warn_of_cells(names: Sequence[Any] | None) -> None:
+    """Warn of names of columns that read as the cells of a row: names are public, and stand in certificates."""
+    if names is not None and read_as_cells(names):
+        warnings.warn(
+            "names of columns read as the values of a row, as in a table that was read without its header, and names "
+            "are published in certificates. Fix: pd.read_csv(path, header=None, names=[...]); ignore HeaderWarning if "
+            "they are names.",
+            HeaderWarning,
+            stacklevel=outside(),
+        )
 
 
 def read_values(X: Any, invalid: str) -> Array:
@@ -116,7 +130,7 @@ def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
     )
 
 
-def _check_names(names: list[Any]) -> None:
+def check_names(names: list[Any]) -> None:
     """Names of columns are public, and all columns have one or none has."""
     try:
         several = repeated(names)

@@ -158,7 +158,9 @@ class PrivateEstimator(Documented, Answering):
         """The table, of which only the form was looked at, and the names of its columns."""
         table = entrance.table_of(X)
         entrance.check_form(self, table, coded, reset=True, hides_number=hides_number)
-        return table, tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        entrance.warn_of_cells(names)
+        return table, names
 
     @_if_answers("predict")
     @answering

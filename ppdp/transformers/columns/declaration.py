@@ -17,7 +17,8 @@ from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
 from ppdp.data.cells import seconds_of
 from ppdp.data.column_types import described, kind_of
-from ppdp.data.frames import named, opened
+from ppdp.data.frames import named
+from ppdp.data.intake import check_names, table_of, warn_of_cells
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -65,12 +66,19 @@ def declare(X: Any) -> Declaration:
     >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
     array([[1., 1., 0., 0., 1.]])
     """
+    if type(X).__name__ == "LazyFrame":  # which warns where it is asked for its columns
+        raise InvalidInput("X is a LazyFrame, whose columns were not computed yet.", fix="pass X.head(0).collect().")
     schema: Any = getattr(X, "schema", None)
     rows = schema.empty_table() if hasattr(schema, "empty_table") else X[:0] if hasattr(X, "columns") else None
-    form = opened(rows)
+    form = table_of(rows)
+    names = list(getattr(form, "columns", ()))
+    check_names(names)
     if named(form) is None:
-        raise InvalidInput("a declaration goes by names of columns, and there are none.", fix="pass a frame.")
-    return Declaration(dict(form.dtypes))
+        numbered = "they are no text" if names else "there are none"
+        fix = "X.columns = [str(name) for name in X.columns]." if names else "pass a frame."
+        raise InvalidInput(f"a declaration goes by names of columns, and {numbered}.", fix=fix)
+    warn_of_cells(names)
+    return Declaration(dict(zip(names, form.dtypes)))
 
 
 class Declaration(UserDict[str, Any]):
