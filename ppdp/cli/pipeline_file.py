@@ -289,7 +289,8 @@ def _check_steps(made: PipelineFile) -> None:
         refuse(
             "the number of rows is private, and no cap on it is declared.",
             place=place_of(made.path, ["domain", "n_rows"]),
-            fix="n_rows = CAP in [domain], which no such file exceeds; never the number of rows in this one.",
+            fix="n_rows = CAP in [domain]: with add_remove at least the rows that any such file may have, with person "
+            "those that are kept of all persons together; never the number of rows in this file.",
         )
     persons = "person" in made.content.get("domain", {}).get("adjacency", {})
     if persons != (made.rules.groups is not None):

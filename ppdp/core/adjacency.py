@@ -70,7 +70,7 @@ class Adjacency:
 
         A fit is told whose each row is, ``fit(X, y, groups=ids)``, and keeps at most ``rows`` of everybody's, drawn in
         secret. How many rows there are, and how many a person has, is private; ``Domain.n_rows`` is a public cap on the
-        rows that are kept, which must be declared and never read off them.
+        rows that are kept of all persons together, however many the table has. It must be declared and never read off.
         """
         return cls("person", integer("rows", rows))
 
@@ -185,6 +185,13 @@ class Adjacency:
     def hides_number(self) -> bool:
         """Whether the number of rows is private, and what is declared a cap on it."""
         return self.kind == "add_remove" or self.cuts
+
+    @property
+    def capped(self) -> str:
+        """Of what a declared number of rows is the most that there may be, where their number is private."""
+        if self.cuts:
+            return f"rows that are kept of all persons together, {self.rows} of each at most"
+        return "rows that any such table may have"
 
     @property
     def cuts(self) -> bool:

@@ -26,7 +26,8 @@ class Domain:
     ----------
     n_rows : int, optional
         Number of rows, at most 2^40; public and fixed where neighbouring datasets differ by *replaced* rows. Under
-        ``Adjacency.add_remove`` and ``Adjacency.person`` it is a cap: there may be fewer rows, and how many is private.
+        ``Adjacency.add_remove`` and ``Adjacency.person`` it is a cap, under the latter on the rows that are kept:
+        there may be fewer, and how many is private.
     n_features : int, optional
         Number of columns; a plan counts ``feature_names`` where it is not declared.
     feature_names : tuple of str, optional

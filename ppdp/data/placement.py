@@ -65,7 +65,8 @@ def _stays(n: int, domain: Domain, noise: Noise, persons: Positions | None) -> t
     which = np.arange(n) if persons is None else _cut(persons, domain.adjacency.rows, noise)
     if len(which) > domain.n:
         raise DomainMismatch(
-            "there are more rows than n_rows declares.", fix="declare a cap that no such table exceeds; never len(X)."
+            "there are more rows than n_rows declares.",
+            fix=f"declare at least the {domain.adjacency.capped}; never len(X).",
         )
     return which, _secret_order(noise, domain.n)[: len(which)]
 

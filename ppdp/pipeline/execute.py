@@ -1,4 +1,4 @@
-"""The only module that touches private rows: one fold over the steps of a plan.
+"""Where a plan meets private rows: one fold over its steps.
 
 Order: releases that fit the stages before the last condition, then the gate, then everything else. Nothing that is
 decided here depends on the rows, except through the noise: whether the gate passes.
