@@ -18,8 +18,10 @@ QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms cer
 # Packages have thousands of files of which few are imported: those are compiled then, once, and kept.
 PIP := -m pip install --quiet --disable-pip-version-check --no-compile
 # uv installs what pip would, from where pip would, in a third of the time; where it is not to be had, pip does.
-UV := env $${PIP_INDEX_URL:+UV_INDEX_URL="$$PIP_INDEX_URL"} $${PIP_EXTRA_INDEX_URL:+UV_EXTRA_INDEX_URL="$$PIP_EXTRA_INDEX_URL"} \
-	$${PIP_FIND_LINKS:+UV_FIND_LINKS="$$PIP_FIND_LINKS"} $${PIP_CERT:+SSL_CERT_FILE="$$PIP_CERT"}
+UV := env UV_SYSTEM_CERTS=true $${PIP_INDEX_URL:+UV_INDEX_URL="$$PIP_INDEX_URL"} $${PIP_EXTRA_INDEX_URL:+UV_EXTRA_INDEX_URL="$$PIP_EXTRA_INDEX_URL"} \
+	$${PIP_FIND_LINKS:+UV_FIND_LINKS="$$PIP_FIND_LINKS"} $${cert:+SSL_CERT_FILE="$$cert"}
+# As pip does, uv trusts the system's certificates, or those of pip's configuration. What uv cannot do, pip does or says.
+CERT = cert="$${PIP_CERT:-$${SSL_CERT_FILE:-$$($(1)/bin/python -m pip config get global.cert 2> /dev/null || true)}}"
 export PYTHONDONTWRITEBYTECODE :=
 # Two workers have one processor each: threads of linear algebra would wait for those of the other one.
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -76,7 +78,8 @@ compiled-oldest: $(OLDEST)/.test
 
 define installed
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-	$(1)/bin/python $(PIP) uv && $(UV) $(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) || $(1)/bin/python $(PIP) $(2)
+	$(1)/bin/python $(PIP) uv && $(CERT) && $(UV) $(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) 2> /dev/null || \
+	$(1)/bin/python $(PIP) $(2)
 	touch $@
 endef
 
