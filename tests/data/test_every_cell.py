@@ -283,6 +283,14 @@ TYPED = {
 }
 
 
+NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype(), pa.bool_(): pd.BooleanDtype()}
+
+
+def cannot_hold(engine, kind):
+    """Whether the cells of such a column cannot be put there, whoever reads them."""
+    return {"polars": pa.types.is_decimal256(kind), "Parquet": kind == pa.timestamp("s")}.get(engine, False)
+
+
 def in_engine(table, engine, folder):
     """The same rows; those in blocks are to be read again and again."""
     if engine == "Parquet":
@@ -291,7 +299,7 @@ def in_engine(table, engine, folder):
     return {
         "Arrow": lambda: table,
         "polars": lambda: pl.from_arrow(table),
-        "pandas": lambda: table.to_pandas(),
+        "pandas": lambda: table.to_pandas(types_mapper=NULLABLE.get, date_as_object=False),
         "dataset": lambda: ds.dataset(table),
         "batches": lambda: table.to_reader(max_chunksize=7),
     }[engine]()
@@ -301,6 +309,8 @@ def in_engine(table, engine, folder):
 @pytest.mark.parametrize(("reader", "column"), [(reader, one) for reader, columns in TYPED.items() for one in columns])
 @pytest.mark.repeated("engine", keep=2)
 def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, column, engine, tmp_path):
+    if cannot_hold(engine, column.type):
+        pytest.skip(f"no {column.type} in {engine}")
     good = pa.concat_arrays([column.slice(0, 1)] * 20)
     read_alike = []
     for which, middle in enumerate((column, good.slice(0, len(column)))):
