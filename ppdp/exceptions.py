@@ -44,6 +44,7 @@ __all__ = [
     "UnsupportedOrder",
     "WorkerLost",
     "escaped",
+    "said_by",
 ]
 
 
@@ -58,6 +59,17 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or category(c) == "Zs" else json.dumps(c)[1:-1] for c in text)
+
+
+def said_by(error: object) -> str:
+    """What another library says in an error, on one line.
+
+    Examples
+    --------
+    >>> said_by(ValueError("two" + chr(10) + "  lines"))
+    'ValueError: two lines'
+    """
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 class PpdpError(BaseException):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ppdp.cli.documents import place_of, read_document
 from ppdp.cli.output import Misuse, refuse, suggestion, words_of
-from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal
+from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
 
 _CODE = ("function", "transformer", "utility")
 _ELSEWHERE = {
@@ -138,7 +138,7 @@ def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
             module = importlib.import_module(name)
         except (Exception, SystemExit) as error:  # a module of somebody else may raise anything
             refuse(
-                f"cannot be imported: {type(error).__name__}: {error}",
+                f"cannot be imported: {said_by(error)}",
                 place=f"--import {name}",
                 fix="the name of a module that Python finds here, as my_stages for ./my_stages.py.",
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.cli.output import refuse, say, suggestion
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, said_by
 
 
 def demo(options: Namespace) -> int:
@@ -36,7 +36,7 @@ def lint(options: Namespace) -> int:
         refuse(error.message, place=options.pipeline, fix=error.fix or "the name of a pipeline.")
     except (Exception, SystemExit) as error:  # and so may an attribute of somebody else's object
         fix = "an estimator that can be asked for its parameters."
-        refuse(f"cannot be looked at: {type(error).__name__}: {error}", place=options.pipeline, fix=fix)
+        refuse(f"cannot be looked at: {said_by(error)}", place=options.pipeline, fix=fix)
     say(report.to_json() if options.json else repr(report))
     return 0 if report.severity == "none" else 1
 
@@ -58,7 +58,7 @@ def _named(place: str) -> Any:
             found = vars(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # somebody else's code may raise anything
         refuse(
-            f"{module} cannot be run: {type(error).__name__}: {error}",
+            f"{module} cannot be run: {said_by(error)}",
             place="lint",
             fix="MODULE:NAME or FILE.py:NAME of code that runs by itself.",
         )

@@ -4,6 +4,7 @@ import inspect
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -14,7 +15,7 @@ from sklearn.utils import all_estimators
 import ppdp
 from ppdp import Pipeline, PrivateSearchCV, make_pipeline, mechanisms, transformers
 from ppdp.core.keywords import INSTEAD
-from ppdp.exceptions import InvalidParameter, UnknownParameter
+from ppdp.exceptions import InvalidParameter, PpdpError, UnknownParameter
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import MinMaxScaler, StandardScaler
 
@@ -136,3 +137,20 @@ class TestSetting:
         assert pickle.loads(pickle.dumps(LogisticRegression((0, 1)))).classes == (0, 1)
         assert "C" not in inspect.signature(LogisticRegression).parameters
         assert make_column_transformer((StandardScaler(), [0]))
+
+
+def test_no_message_holds_a_line_break_in_letters(rows):
+    def failing(X):
+        raise ValueError("first line\nsecond line")
+
+    frame = pd.DataFrame(rows[0], columns=["a", "b"])
+    broken = [
+        lambda: pipeline().fit(frame, rows[1]).predict(frame.rename(columns={"a": "c"})),
+        lambda: transformers.RowMap(failing, out_ranges=(0, 1)).fit(rows[0]),
+        lambda: PrivateSearchCV(pipeline(), {"logisticregression__alpha": 5}).fit(*rows),
+    ]
+    for call in broken:
+        with pytest.raises(PpdpError) as refused:
+            call()
+        assert "\\n" not in str(refused.value)
+        assert "\n" not in str(refused.value)

@@ -27,7 +27,7 @@ PLAIN = plain_pipeline(
     ColumnTransformer(
         [("numbers", SimpleImputer(), ["age", "dose"]), ("hot", OneHotEncoder(categories=[["F", "M"]]), ["sex"])]
     ),
-    Plain(),
+    Plain(solver="newton-cholesky"),
 )
 OWN = make_column_map((MinMaxScaler(RANGES), ["age", "dose"]), (CategoryEncoder({"sex": ["F", "M"]}), ["sex"]))
 PIPELINES = {

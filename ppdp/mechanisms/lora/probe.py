@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ppdp.exceptions import said_by
 from ppdp.mechanisms.lora.gradients import Gradients, Loss, backward
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
 
@@ -44,7 +45,7 @@ def check_probe(model: nn.Module, loss: Loss, kind: type[Gradients], layers: tup
         try:
             losses, together = run(batch, n)
         except Exception as error:  # whose words tell of nothing private
-            refuse(f"loss(model, probe) stopped with {type(error).__name__}: {error}.", PER_EXAMPLE)
+            refuse(f"loss(model, probe) stopped with {said_by(error)}.", PER_EXAMPLE)
         if not losses.isfinite().all():
             refuse("the loss of a made-up example is not finite.", "a probe as the model expects it.")
         if not all(one.isfinite().all() for one in together.kept()):

@@ -15,7 +15,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
 from ppdp.data.rows import Array, encode_labels, encode_targets
-from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter, said_by
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.plan import PlannedFit, Selection
@@ -119,7 +119,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     except PpdpError:
         raise
     except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidParameter(f"param_grid does not fit this pipeline: {error}") from error
+        raise InvalidParameter(f"param_grid does not fit this pipeline: {said_by(error)}") from error
     if len(found) < 2:
         raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
     if any(_kind(candidate.pipeline) != kind for candidate in found):

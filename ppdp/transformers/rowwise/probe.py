@@ -9,7 +9,7 @@ import numpy as np
 
 from ppdp.data.rows import Array
 from ppdp.data.statistics import clip_norms
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, said_by
 
 Function = Callable[[Array], Any]
 
@@ -124,7 +124,7 @@ def _agree(one: Array, other: Array, tolerance: float | None) -> bool:
 
 def _fails(error: Exception | None, stage: str) -> InvalidParameter:
     return InvalidParameter(
-        f"the function of {stage} fails on every made-up row: {type(error).__name__}: {error}.",
+        f"the function of {stage} fails on every made-up row: {said_by(error)}.",
         stage=stage,
         fix="it must take a float64 array of shape (n, d), NaN for missing values.",
     )
