@@ -7,10 +7,12 @@ target follows a weighted sum of them. Real rows may be easier or harder.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -273,24 +275,28 @@ def guessing(plan: Plan) -> float:
     return 0.0 if plan.domain.classes is None else 1 / len(plan.domain.classes)
 
 
-def trial_scores(pipe: Any, run: Run, entrance: Any, repeats: int = 5) -> Array | None:
+def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 5) -> Array | None:
     """Scores of a model on simulated rows of wide columns, and of narrow ones; None if it has no plan, or is refused.
 
-    They are drawn as ``entrance``, a first step, declares them, so that pipelines can be compared on the same rows.
+    They are drawn as ``entrance``, a first step, declares them, so that pipelines are compared on the same rows. None
+    as well where they take until after the ``end``, a monotonic time.
     """
     try:
         plan = pipe.plan()
+        draws = [
+            partial(_shrunk, share, copy(pipe).set_params(steps=[("entrance", entrance)]), plan)
+            for share in (1.0, NARROW)
+        ]
         found = []
-        for share in (1.0, NARROW):
-            draw = partial(_shrunk, share, copy(pipe).set_params(steps=[("entrance", entrance)]), plan)
-            runs = [
-                _result(pipe, pipe.epsilon, plan, run, draw, 0, Noise(np.random.default_rng(seed)), True)
-                for seed in range(repeats)
-            ]
-            found.append([run[1] for run in runs if run is not None])
+        for draw, seed in product(draws, range(repeats)):
+            noise = Noise(np.random.default_rng(seed))
+            ran = _result(pipe, pipe.epsilon, plan, run, draw, 0, noise, True)
+            if ran is None or time.monotonic() > end:
+                return None
+            found.append(ran[1])
     except PpdpError:
         return None
-    return np.array(found) if all(len(scores) == repeats for scores in found) else None
+    return np.array(found).reshape(len(draws), repeats)
 
 
 def _shrunk(share: float, pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:

@@ -26,7 +26,7 @@ PATIENCE = 2.0  # seconds, unless somebody has more
 MOST = 20.0  # larger epsilons promise next to nothing
 SHOWN = 4
 _GAIN = 0.05  # of a score, at least, over what guesses and, with twice the error of the trial, over what there is
-_LARGEST = 2_000_000  # cells of simulated rows that are tried
+_LARGEST = 1_000_000  # cells of simulated rows that are tried
 _STRIDE = 8  # of usual epsilons: somewhat more than a factor of two
 # What people write: 24 steps of a tenth in every power of ten (the E24 series).
 _STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
@@ -137,16 +137,17 @@ class Advice:
         """The change, if it helps on simulated rows; where nothing can be scored, if only it gives a route."""
         if not scorable(plan):
             return None if self.route else Change(words, plan, None)
-        if self.run is None or plan.domain.n * plan.domain.d > _LARGEST:
+        if self.run is None or plan.domain.n * max(plan.domain.d, plan.end[0].d) > _LARGEST:
             return None
         pipes = [
             type(self.pipe)(**{**self.pipe.get_params(deep=False), "steps": given})
             for given in (self.pipe.steps, steps)
         ]
         before, after = (
-            trial_scores(pipe.set_params(domain=self.domain), self.run, self.pipe.steps[0][1]) for pipe in pipes
+            trial_scores(pipe.set_params(domain=self.domain), self.run, self.pipe.steps[0][1], self._end)
+            for pipe in pipes
         )
-        if after is None:
+        if after is None or not self._time_is_left:
             return None
         before = np.full_like(after, guessing(plan)) if before is None else before
         gains = (after - before).mean(axis=1)
