@@ -198,3 +198,31 @@ def test_truth_values_with_gaps_are_categories_of_what_they_are():
 def test_columns_without_names(table):
     with pytest.raises(InvalidInput, match="names of columns"):
         ppdp.declare(table)
+
+
+class TestCodesWithMissingValues:
+    TABLE = pd.DataFrame({"code": [0.0, 1.0, 2.0, np.nan], "x": [1.0, 2.0, 3.0, 4.0]})
+
+    @pytest.mark.parametrize("gap", [np.nan, None], ids=repr)
+    def test_a_category_for_missing_values_can_be_declared(self, gap):
+        facts = ppdp.declare(self.TABLE[["code"]])
+        facts["code"] = [0, 1, 2, gap]
+        assert str(facts).startswith("code = [0, 1, 2, nan]")
+        step = facts.column_map().set_output(transform="pandas")
+        made = step.fit_transform(self.TABLE[["code"]])
+        assert list(made) == ["code_0", "code_1", "code_2", "code_other", "code_missing"]
+        np.testing.assert_array_equal(made["code_missing"], [0, 0, 0, 1])
+        np.testing.assert_array_equal(made.sum(axis=1), [1, 1, 1, 1])
+
+    def test_the_error_of_a_missing_code_says_so_and_what_it_says_works(self):
+        table = pd.concat([self.TABLE] * 100, ignore_index=True)
+        y = np.arange(400) % 2
+        facts = ppdp.declare(table)
+        facts.update(code=[0, 1, 2], x=(0, 10))
+        model = ("model", LogisticRegression(classes=(0, 1)))
+        with pytest.raises(ppdp.exceptions.InvalidValue, match=r"declared as code = \[0, 1, 2, nan\]"):
+            Pipeline([*facts.steps(), model], dataset="codes").fit(table, y)
+        facts["code"] = [0, 1, 2, np.nan]
+        steps = [*facts.steps(), ("impute", ppdp.transformers.MeanImputer()), model]
+        pipe = Pipeline(steps, epsilon=20.0, random_state=0).fit(table, (table["code"].isna()).astype(int))
+        assert pipe.score(table, table["code"].isna().astype(int)) > 0.95

@@ -5,10 +5,22 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from ppdp import Domain, Pipeline, declare, make_pipeline
+from ppdp import Domain, Pipeline, declare, make_column_map, make_pipeline
+from ppdp.data.releases import STATISTICS
+from ppdp.data.statistics import Moments
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
+from ppdp.transformers import (
+    PCA,
+    CategoryEncoder,
+    MeanImputer,
+    MinMaxScaler,
+    NormClipper,
+    RandomProjection,
+    RobustScaler,
+    SoftPCA,
+    StandardScaler,
+)
 
 N = 2000
 FACTS = Domain(n_rows=N, feature_names=("a", "b", "c", "ward"))
@@ -129,3 +141,37 @@ def test_a_column_of_categories_has_no_missing_values_to_pay_for():
     plan = pipeline(MeanImputer(), 1000).plan(FACTS)
     step = next(release for release in plan.releases if release.statistic == "means")
     assert step.parameters["columns"] == [0, 1, 2]
+
+
+class TestFiveThousandCategories:
+    """What is released and held grows with the number of columns and not with its square, or a plan says so."""
+
+    FACTS = Domain(n_rows=N, feature_names=("ward", "a"))
+    ENCODER = CategoryEncoder([f"w{i}" for i in range(5000)])
+
+    def plan(self, *stages):
+        columns = make_column_map((self.ENCODER, ["ward"]), (MinMaxScaler((0, 1)), ["a"]))
+        return make_pipeline(columns, *stages, LogisticRegression((0, 1))).plan(self.FACTS)
+
+    @pytest.mark.parametrize(
+        "stages",
+        [(StandardScaler(),), (StandardScaler(columns="all"),), (MeanImputer(), StandardScaler()), (RobustScaler(),)],
+        ids=repr,
+    )
+    def test_no_scaler_takes_a_matrix(self, stages):
+        plan = self.plan(*stages)
+        sizes = [STATISTICS[r.statistic].size(plan.steps[r.at].domain, r.parameters) for r in plan.releases]
+        assert max(sizes) <= 3 * 5002
+        assert not any("matrix" in warning for warning in plan.warnings)
+
+    @pytest.mark.parametrize("stage", [PCA(3), SoftPCA()], ids=repr)
+    def test_what_takes_a_matrix_is_named_with_its_size(self, stage):
+        (warning,) = [w for w in self.plan(stage).warnings if "matrix" in w]
+        assert "5,002 x 5,002 numbers (0.2 GiB)" in warning
+        assert not any("matrix" in w for w in self.plan(RandomProjection(50), stage).warnings)
+
+    def test_moments_are_scaled_without_a_matrix(self):
+        moments = Moments(np.arange(3.0), np.arange(3.0) + 4).affine(np.array([2.0, 3.0, 4.0]), np.ones(3))
+        alone = Moments(np.arange(3.0), np.arange(3.0) + 4).affine(np.diag([2.0, 3.0, 4.0]), np.ones(3))
+        np.testing.assert_array_equal(moments.mean, alone.mean)
+        np.testing.assert_array_equal(moments.squares, alone.squares)

@@ -203,7 +203,9 @@ def assert_nothing_private(roots, secrets):
 
 def assert_only_the_plan_warned(heard, pipe):
     """At most once, in words that were made before any row was seen."""
-    assert [str(one.message) for one in heard] in ([], [" ".join(pipe.plan(DOMAIN).warnings)])
+    told = " ".join(pipe.plan(DOMAIN).warnings)  # and what would help, made from plans and simulated rows
+    assert len(heard) <= 1
+    assert all(str(one.message).startswith(told) for one in heard)
 
 
 ISSUED = {"date": "2026-01-01T00:00:00+00:00", "fit": 1, "together": None, "travels": 0, "inside": None, "ledger": None}

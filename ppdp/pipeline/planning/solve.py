@@ -23,6 +23,9 @@ from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon
 
+WIDE = 2000  # columns of which a matrix of all products takes long
+_MATRICES = ("matrix", "moment", "complete-matrix")
+
 
 def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
     """Choose the route of least final noise and solve its budget, once."""
@@ -324,6 +327,13 @@ def _warnings(
         )
     stages = [step.stage for step in route.steps]
     found += [f"{step.name}: {said}" for i, step in enumerate(route.steps) for said in step.stage.cautions(stages[:i])]
+    found += [
+        f"{step.name!r} works on a matrix of {step.domain.d:,} x {step.domain.d:,} numbers"
+        f" ({8 * step.domain.d**2 / 2**30:.1g} GiB), which takes minutes: RandomProjection in front of it, or fewer"
+        " columns or categories, needs no such matrix."
+        for step in route.steps
+        if step.way.ask is not None and step.way.ask.statistic in _MATRICES and step.domain.d > WIDE
+    ]
     return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
 
 

@@ -20,6 +20,7 @@ from ppdp.data.column_types import described, kind_of
 from ppdp.data.frames import named
 from ppdp.data.intake import check_names, table_of, warn_of_cells
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
+from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import DateEncoder
@@ -85,9 +86,10 @@ class Declaration(UserDict[str, Any]):
     """What is declared of every column: a blank, or how it is read.
 
     A pair of numbers or of dates is a public range, and so is every tuple; a list of text, or of three and more
-    numbers, holds public categories; "drop" leaves the column out. "private" is for numbers of which nobody knows a
-    range, and for text of which nobody knows the categories: these are released with noise, up to 20 categories.
-    ``{"private": 50}`` are up to 50 categories, also of a column of which the type is not known.
+    numbers, holds public categories, of which NaN or None is one for missing values; "drop" leaves the column out.
+    "private" is for numbers of which nobody knows a range, and for text of which nobody knows the categories: these are
+    released with noise, up to 20 categories. ``{"private": 50}`` are up to 50 categories, also of a column of which the
+    type is not known.
 
     Parameters
     ----------
@@ -214,7 +216,9 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
     given = _listed(column, value, kind)
     if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})
-    if len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
+    missing = len(given) > 2 and any(is_gap(one) for one in given)
+    given = [one for one in given if not is_gap(one)] if missing else given
+    if not missing and len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
         return "number", MinMaxScaler({column: pair(f"the range of {column!r}", given)})
     if not given or (len(given) == 1 and not isinstance(given[0], str)):
         raise InvalidParameter(
@@ -227,7 +231,7 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
             fix=f'{column} = ["1990-01-01", "2030-12-31"], the first and the last one that there may be.',
         )
     text = any(isinstance(label, str) for label in known)
-    return "text" if text else "number", CategoryEncoder({column: known})
+    return "text" if text else "number", CategoryEncoder({column: known}, add_indicator=missing)
 
 
 def _listed(column: str, value: Any, kind: str) -> list[Any]:
@@ -274,4 +278,6 @@ def in_toml(value: Any) -> str:
         return f"[{', '.join(map(in_toml, value))}]"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_key(key)} = {in_toml(one)}' for key, one in value.items())}}}"
+    if is_gap(value):
+        return "nan"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
