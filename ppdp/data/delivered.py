@@ -83,7 +83,7 @@ class Delivered:
     @property
     def form(self) -> Any:
         """The columns without their rows, as a table of that kind is opened."""
-        return opened(self.source.schema.empty_table().select(list(self.names)))
+        return opened(self._without_rows(self.names))
 
     @property
     def labels(self) -> Any:
@@ -92,7 +92,15 @@ class Delivered:
 
     def empty(self, name: str) -> Any:
         """Any column without its rows."""
-        return column(self.source.schema.empty_table()[name])
+        return column(self._without_rows([name])[name])
+
+    def _without_rows(self, names: Sequence[str]) -> Any:
+        if untyped := [name for name in names if name in self.source.untyped]:
+            raise InvalidInput(
+                f"the columns {untyped} hold objects, which would be text or numbers by what stands in their cells.",
+                fix=f"frame.astype({{{untyped[0]!r}: 'string'}}).",
+            )
+        return self.source.schema.empty_table().select(list(names))
 
     @property
     def shape(self) -> tuple[int, int]:

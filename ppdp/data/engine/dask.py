@@ -264,18 +264,15 @@ def _of_frame(frame: Any, client: Any) -> Spread:
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
-    if objects := [name for name, kind in frame.dtypes.items() if str(kind) == "object"]:
-        raise InvalidInput(
-            f"the columns {objects} hold objects, which would be text or numbers by what stands in their cells.",
-            fix=f"frame.astype({{{objects[0]!r}: 'string'}}).",
-        )
     form = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()})
     schema = pa.Schema.from_pandas(form, preserve_index=False)
     parts = frame.to_delayed()
     counted = [delayed(_counted, pure=False)(number, part) for number, part in enumerate(parts)]
     lengths = [length for _, length in sorted(results(client, counted))]
     jobs, ends = _assembled(parts, np.cumsum([0, *lengths]).tolist(), partial(_tabled, schema))
-    return Spread(client, schema, jobs, ends)
+    rows = Spread(client, schema, jobs, ends)
+    rows.untyped = tuple(name for name, kind in frame.dtypes.items() if str(kind) == "object")
+    return rows
 
 
 def _counted(number: int, frame: Any) -> tuple[int, int]:

@@ -20,6 +20,8 @@ class Source(ABC):
     ----------
     schema : pyarrow.Schema
         Names and types of the columns: public.
+    untyped : sequence of str
+        Columns of objects, which would be text or numbers by what stands in their cells: they are not read.
     n : int
         Number of rows.
     local : bool
@@ -28,6 +30,7 @@ class Source(ABC):
 
     schema: Any
     n: int
+    untyped: Sequence[str] = ()
     local = True
 
     @abstractmethod

@@ -278,6 +278,12 @@ def test_no_cell_of_a_frame_decides_over_its_type(chosen):
     pipe.set_params(epsilon=9.0, delta=1e-4, random_state=0)
     with dask.config.set({"dataframe.convert-string": False}), pytest.raises(InvalidInput, match="hold objects"):
         pipe.fit(dd.from_pandas(table, npartitions=2))
+    with dask.config.set({"dataframe.convert-string": False}):
+        numbers = make_pipeline(
+            MinMaxScaler(ranges=(-1, 1)), LogisticRegression(classes=(0, 1)), epsilon=9.0, delta=1e-4
+        )
+        model = numbers.fit(table[["x0"]], np.arange(100) % 2)
+        assert len(model.predict(dd.from_pandas(table, npartitions=2))) == 100  # which reads no word
     releases = set()
     for odd in ("\ud800", "?", "c"):
         table.loc[7, "word"] = odd
