@@ -9,14 +9,29 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from peft.utils import get_peft_model_state_dict
+from safetensors.torch import save
 
-from ppdp.certificate.issuing import content_hash
-from ppdp.mechanisms.lora.layers import Layer, Tensor
+from ppdp.certificate.share.files import hashed
+from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
 
 Matrices = Sequence[tuple[Tensor, Tensor]]
 """A and B of every layer."""
 
-_USED = ("alpha_pattern", "fan_in_fan_out", "lora_alpha", "r", "rank_pattern", "use_rslora")
+CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter_model.safetensors", "README.md"
+
+_CARD = """---
+library_name: peft
+tags:
+- lora
+- differential-privacy
+---
+
+# An adapter with a certificate of differential privacy
+
+`certificate.json` says what is promised, and for whom. `ppdp.mechanisms.lora.certified(folder)` derives it again, and
+refuses every file but those that it was issued for.
+"""
 
 
 def adapter_of(layers: Sequence[Layer], adapter: str) -> Matrices:
@@ -30,10 +45,33 @@ def arrays_of(matrices: Matrices, *, whole: bool) -> dict[str, NDArray[np.float6
     return {name: torch.cat([one.reshape(-1).double().cpu() for one in parts]).numpy() for name, parts in flat.items()}
 
 
-def description(config: Mapping[str, Any], matrices: Matrices) -> str:
-    """How B is used: what counts of PEFT's configuration, and A."""
-    used = {name: config[name] for name in _USED}
-    return json.dumps({**used, "A": content_hash({"A": arrays_of(matrices, whole=True)["A"]})}, sort_keys=True)
+def files_of(model: Any, adapter: str) -> dict[str, bytes]:
+    """The adapter's files as PEFT reads them: configuration, weights and a model card, byte for byte the same again.
+
+    :class:`InvalidParameter` if the configuration has no form in JSON.
+    """
+    config = {name: _plain(value) for name, value in model.peft_config[adapter].to_dict().items()}
+    base = model.get_base_model()
+    config["inference_mode"] = True
+    config["base_model_name_or_path"] = config["base_model_name_or_path"] or vars(base).get("name_or_path") or None
+    if config["task_type"] is None:
+        config["auto_mapping"] = {"base_model_class": type(base).__name__, "parent_library": type(base).__module__}
+    try:
+        written = json.dumps(config, indent=2, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError):
+        refuse("the configuration of the adapter has no form in JSON.", "numbers and words in LoraConfig(...).")
+    named = get_peft_model_state_dict(model, adapter_name=adapter, save_embedding_layers=False)
+    weights = {name: one.detach().cpu().clone().contiguous() for name, one in sorted(named.items())}
+    return {CONFIG: written.encode(), WEIGHTS: save(weights, metadata={"format": "pt"}), CARD: _CARD.encode()}
+
+
+def described(files: Mapping[str, bytes]) -> str:
+    """A hash of the files, by name."""
+    return hashed(json.dumps({name: hashed(data) for name, data in files.items()}, sort_keys=True).encode())
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, (set, frozenset)) else value
 
 
 def make_adapter(model: Any, layers: Sequence[Layer], start: Sequence[Tensor], adapter: str, rank: int) -> None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ppdp.exceptions import DomainMismatch, InvalidInput
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
+from ppdp.mechanisms.lora.state import has_generator, seeded
+from ppdp.privacy.noise.sampler import Noise
 
 Batch = Mapping[str, Tensor]
 Form = Mapping[str, Tensor]
@@ -29,6 +31,12 @@ def length_of(data: Any, form: Form) -> int:
         raise InvalidInput(
             "examples are named tensors, or a dataset with len() that gives named tensors by index.", stage=STAGE
         )
+    if has_generator(data):
+        raise InvalidInput(
+            "the dataset has a random generator of its own, whose draws would depend on the order of examples.",
+            stage=STAGE,
+            fix="draw from the global generators, which are seeded afresh for each example.",
+        )
     return len(data)
 
 
@@ -46,13 +54,20 @@ def check_form(batch: Any, form: Form) -> None:
         )
 
 
-def taken(data: Any, places: NDArray[np.intp], form: Form) -> Batch:
-    """The examples at these places."""
+def taken(data: Any, places: NDArray[np.intp], form: Form, noise: Noise) -> Batch:
+    """The examples at these places.
+
+    A dataset makes each of them with generators that were seeded for it alone, so that what it draws does not depend on
+    the others (Statement 5).
+    """
     if isinstance(data, Mapping):
         return {name: one[torch.from_numpy(places).to(one.device)] for name, one in data.items()}
     if not len(places):
         return dict(form)
-    examples = [data[int(place)] for place in places]
+    examples = []
+    for place, seed in zip(places, noise.words(len(places))):
+        with seeded(int(seed)):
+            examples.append(data[int(place)])
     return {name: torch.stack([torch.as_tensor(one[name]) for one in examples]) for name in form}
 
 

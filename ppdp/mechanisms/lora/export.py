@@ -1,44 +1,46 @@
-"""An adapter in PEFT's files, beside its certificate."""
+"""An adapter in PEFT's files, beside its certificate: four files, written whole or not at all, read without trust."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file
+from safetensors.torch import load
 
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
-from ppdp.certificate.share.files import hashed, write_bytes
+from ppdp.certificate.share.files import read_members, write_folder
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError
-from ppdp.mechanisms.lora.adapter import arrays_of, description
+from ppdp.mechanisms.lora.adapter import CARD, CONFIG, WEIGHTS, arrays_of, described, files_of
 from ppdp.mechanisms.lora.plan import FORMULAS, NAME
 
-CERTIFICATE, CONFIG, WEIGHTS = "certificate.json", "adapter_config.json", "adapter_model.safetensors"
+CERTIFICATE = "certificate.json"
+FILES = frozenset({CERTIFICATE, CONFIG, WEIGHTS, CARD})
 
 
 def write_adapter(
-    model: Any, certificate: Certificate, folder: str | os.PathLike[str], *, conditional: bool = False
+    model: Any, adapter: str, certificate: Certificate, folder: str | os.PathLike[str], *, conditional: bool = False
 ) -> str:
     """Write a new folder; see :meth:`~ppdp.mechanisms.lora.PrivateLoRA.export`."""
     refuse_unsafe(certificate.record, conditional=conditional)
     target = path_of("folder", folder)
     if os.path.lexists(target):
         raise ExportError(f"{str(target)!r} is already there.", fix="another name.")
-    model.save_pretrained(str(target), save_embedding_layers=False)
-    if not (target / WEIGHTS).exists():  # the adapter has a name of its own, and so has its folder
-        target = target / next(iter(model.peft_config))
-    write_bytes(target / CERTIFICATE, certificate.to_json().encode())
-    certified(target)
+    files = files_of(model, adapter)
+    _check(certificate, files)
+    write_folder(Path(target), {**files, CERTIFICATE: certificate.to_json().encode()})
     return str(target)
 
 
 def certified(folder: str | os.PathLike[str]) -> Certificate:
-    """The certificate of an exported adapter, once it and the adapter's files were found to be what they say.
+    """The certificate of an exported adapter, once it holds and the folder has its four files and nothing else.
+
+    Every byte of PEFT's configuration, weights and model card is bound by the certificate.
 
     Parameters
     ----------
@@ -48,25 +50,35 @@ def certified(folder: str | os.PathLike[str]) -> Certificate:
     Raises
     ------
     ExportError, CertificateError
-        If a file is missing or another one, or the certificate does not hold.
+        If a file is missing, another one, or one too many, or the certificate does not hold.
     """
     where = Path(path_of("folder", folder))
-    certificate = Certificate.load(where / CERTIFICATE)
-    found = certificate.verify()
-    mechanism = certificate.record.mechanism
-    if not found or mechanism is None or mechanism.formula not in FORMULAS.values():
+    if not where.is_dir():
+        raise ExportError(f"{str(where)!r} is no folder.", fix="the folder that PrivateLoRA.export wrote.")
+    files = read_members(where, FILES)
+    if missing := FILES - files.keys():
+        raise ExportError(f"{', '.join(sorted(missing))} cannot be read there.", fix="all four files of the export.")
+    certificate = Certificate.from_json(files.pop(CERTIFICATE))
+    _check(certificate, files)
+    return certificate
+
+
+def _check(certificate: Certificate, files: Mapping[str, bytes]) -> None:
+    """Refuse a certificate that does not hold, and files that are not those that it was issued for."""
+    mechanism, released = certificate.record.mechanism, certificate.record.released
+    if not certificate.verify() or mechanism is None or mechanism.formula not in FORMULAS.values():
         raise CertificateError("the certificate does not hold, or is that of something else.")
+    wrong = ExportError("the adapter is not the one that the certificate was issued for.")
+    if described(files) != released.inference:
+        raise wrong
     try:
-        weights = load_file(where / WEIGHTS)
-        config = json.loads((where / CONFIG).read_text(encoding="utf-8"))
-        layers = mechanism.parameters["layers"]
-        matrices = [tuple(weights.pop(f"{name}.lora_{one}.weight") for one in "AB") for name in layers]
+        weights, config = load(files[WEIGHTS]), json.loads(files[CONFIG])
+        matrices = [
+            tuple(weights.pop(f"{name}.lora_{one}.weight") for one in "AB") for name in mechanism.parameters["layers"]
+        ]
         whole = mechanism.formula == FORMULAS["m2"]
         arrays = {f"{NAME}.{name}": array for name, array in arrays_of(matrices, whole=whole).items()}
-        described = hashed(description(config, matrices).encode())
-    except (OSError, KeyError, ValueError) as error:
+    except Exception as error:  # of whoever reads safetensors or JSON: whatever it is, there is no adapter
         raise ExportError(f"an adapter of ppdp cannot be read there ({type(error).__name__}).") from None
-    released = certificate.record.released
-    if weights or content_hash(arrays) != released.sha256 or described != released.inference:
-        raise ExportError("the adapter is not the one that the certificate was issued for.")
-    return certificate
+    if weights or config.get("peft_type") != "LORA" or content_hash(arrays) != released.sha256:
+        raise wrong

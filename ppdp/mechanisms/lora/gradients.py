@@ -18,6 +18,7 @@ from torch import nn
 from ppdp.bounds.low_rank import CANCELLED
 from ppdp.core.rounding import UNIT
 from ppdp.mechanisms.lora.layers import Layer, Tensor
+from ppdp.mechanisms.lora.state import evaluating
 
 Loss = Callable[[Any, Mapping[str, Tensor]], Tensor]
 """``loss(model, batch)``: the loss of every example, of shape (n,)."""
@@ -54,6 +55,15 @@ class Gradients(ABC):
         """
 
     @abstractmethod
+    def inner(self, place: int, other: Gradients, there: int) -> float:
+        """The inner product of an example's gradient with another's, over all layers, in float64."""
+
+    def distance(self, place: int, other: Gradients, there: int) -> float:
+        """Length of the difference of two examples' gradients."""
+        own, both = self.inner(place, self, place), self.inner(place, other, there)
+        return math.sqrt(max(own - 2 * both + other.inner(there, other, there), 0.0))
+
+    @abstractmethod
     def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
         """Sum over the examples of their scaled gradients, each rounded to whole numbers, of shape (outputs, rank).
 
@@ -87,6 +97,11 @@ class GradientsOfB(Gradients):
         squares = sum(torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=torch.float64) ** 2 for one in self.kept())
         size = sum(layer.outputs * layer.inputs for layer in self.layers)
         return _roots(squares, self.n, (size + 64) * 4 * UNIT)
+
+    def inner(self, place: int, other: Gradients, there: int) -> float:
+        assert isinstance(other, GradientsOfB)
+        both = self._of.keys() & other._of.keys()
+        return math.fsum(float((self._of[one][place].double() * other._of[one][there].double()).sum()) for one in both)
 
     def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
         found = self._of.get(layer.name)
@@ -128,6 +143,14 @@ class FullGradients(Gradients):
             most = most + products.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1).cpu() ** 2
             error = max(error, 8 * UNIT * (x.shape[1] ** 2 + layer.inputs + layer.outputs + 16))
         return torch.maximum(_roots(squares.clamp_min(0) + error * most, self.n, 1e-12), most.sqrt() / CANCELLED)
+
+    def inner(self, place: int, other: Gradients, there: int) -> float:
+        assert isinstance(other, FullGradients)
+        found = []
+        for layer in self.layers:
+            (x, g), (u, d) = self._tokens(layer), other._tokens(layer)
+            found.append(float(((x[place] @ u[there].mT) * (g[place] @ d[there].mT)).sum()))
+        return math.fsum(found)
 
     def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
         assert projection is not None
@@ -224,9 +247,10 @@ def backward(
 ) -> Tensor:
     """Run forward and backward, which leaves the examples' gradients in ``found``; the losses of all examples.
 
+    Every module is in evaluation mode: none drops anything, or learns from a batch by itself.
     ``only`` one of them is derived, if that is asked for.
     """
-    with torch.enable_grad(), _watched(model, found):
+    with torch.enable_grad(), evaluating(model), _watched(model, found):
         losses = loss(model, batch)
         if not isinstance(losses, torch.Tensor) or losses.shape != (found.n,):
             raise ValueError("the loss is not one number for every example")

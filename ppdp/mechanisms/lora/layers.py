@@ -11,6 +11,7 @@ from peft.tuners import lora
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import ModulesToSaveWrapper
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from ppdp.core.checks import integer
 from ppdp.exceptions import InvalidParameter
@@ -18,7 +19,6 @@ from ppdp.exceptions import InvalidParameter
 Tensor: TypeAlias = Any  # torch has types of its own, and is not there when ours are checked
 
 STAGE = "PrivateLoRA"
-BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 LINEAR = ("torch.nn.modules.linear.Linear", "transformers.pytorch_utils.Conv1D")
 
 
@@ -85,7 +85,7 @@ def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Lay
 
 def _refuse_modules(model: nn.Module) -> None:
     for name, module in model.named_modules():
-        if isinstance(module, BATCH_NORMS):
+        if isinstance(module, _BatchNorm):
             refuse(f"{name} is a batch-norm: it mixes the examples of a batch.", "layer-norm or group-norm.")
         if isinstance(module, BaseTunerLayer):
             base = type(module.get_base_layer())

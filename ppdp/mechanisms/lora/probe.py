@@ -1,10 +1,8 @@
-"""What is found out on public examples before anything is spent, and that nothing but the adapter changed."""
+"""What is looked at on public examples before anything is spent, in the mode that is trained in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,101 +11,140 @@ from torch import nn
 from ppdp.exceptions import said_by
 from ppdp.mechanisms.lora.gradients import Gradients, Loss, backward
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
+from ppdp.mechanisms.lora.state import Operations, State, arithmetic, evaluating, fingerprint, is_coarse
 
-Fingerprint = tuple[int, ...]
-
-MOST = 4  # examples that are looked at
-CLOSE = 1e-3  # of a gradient's length: what float32 may make of it in another batch
+MOST, WIDEST = 4, 32  # examples that are looked at; places of a batch that is filled with them
+CLOSE, ALL = 1e-4, 0.05  # of a gradient's length: what rounding may make of it in another batch; of a whole batch's
+ADDED_UP = {False: 1e-3, True: 0.1}  # of the gradients' sum: what autograd may differ by; where numbers are coarse
 MIXED = "the gradient of an example depends on the other examples of its batch"
 PROBE = "probe must be a mapping of names to tensors with at least two made-up examples, as loss takes them."
 PER_EXAMPLE = "a loss that returns one number for every example, reduction='none', and layers that keep examples apart."
+ALONE = "microbatch=1, by which every gradient is computed alone; or float32 throughout, model.float()."
 
 
-def check_probe(model: nn.Module, loss: Loss, kind: type[Gradients], layers: tuple[Layer, ...], probe: Any) -> int:
-    """Refuse losses and models whose gradients are not those of single examples; the most terms of an inner product.
+class Probe:
+    """Runs of a model on a few made-up examples.
 
-    Of a few made-up examples gradients are taken together, of one loss at a time, each example alone, and by autograd.
-    :class:`InvalidParameter` if they differ, or a loss is not finite.
+    :class:`InvalidParameter` if they are none, if a run depends on chance, if something remembers it, or if a gradient
+    is not that of the example alone.
     """
-    if not isinstance(probe, Mapping) or not probe or not all(isinstance(one, torch.Tensor) for one in probe.values()):
-        refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
-    n = min((len(one) if one.dim() else 0) for one in probe.values())
-    if n < 2 or any(len(one) != n for one in probe.values()):
-        refuse(PROBE, "as many rows in every tensor.")
-    n = min(n, MOST)
-    batch = {name: one[:n] for name, one in probe.items()}
 
-    def run(some: Mapping[str, Tensor], count: int, only: int | None = None) -> tuple[Tensor, Gradients]:
-        found = kind(layers, count)
-        return backward(model, loss, found, some, only), found
+    def __init__(
+        self, model: nn.Module, loss: Loss, kind: type[Gradients], layers: tuple[Layer, ...], examples: Any
+    ) -> None:
+        if not isinstance(examples, Mapping) or not examples:
+            refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
+        if not all(isinstance(one, torch.Tensor) for one in examples.values()):
+            refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
+        n = min((len(one) if one.dim() else 0) for one in examples.values())
+        if n < 2 or any(len(one) != n for one in examples.values()):
+            refuse(PROBE, "as many rows in every tensor.")
+        self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
+        self._examples = {name: one[:MOST] for name, one in examples.items()}
+        self._n = min(n, MOST)
 
-    with _without_dropout(model):
+    def check(self, microbatch: int, batch_size: int) -> int:
+        """Refuse what is not covered; the most terms of an inner product."""
+        before = fingerprint(self._model.parameters())
+        together = self._run(range(min(self._n, microbatch)))  # what is made once and kept, is made here
+        self._state = State(self._model, self._loss)
+        operations = Operations()
+        with operations:
+            first = self._run([0])
+        if operations.chance:
+            drawn = ", ".join(sorted(operations.chance))
+            refuse(f"the loss of a made-up example depends on chance ({drawn}).", "no dropout by hand, no sampling.")
+        self._unchanged()
+        self._coarse = operations.coarse or is_coarse(arithmetic())
+        if self._coarse and microbatch > 1:
+            refuse("numbers of less than 32 bits make a gradient depend on its batch.", ALONE)
+        alone = [first, *(self._run([place]) for place in range(1, self._n))]
+        self._sane([*alone, together])
+        most = min(CLOSE, ALL / batch_size)
+        for places in self._batches(microbatch):
+            self._compare(self._run(places), places, alone, most)
+        if microbatch > 1:
+            self._derive()
+        self._add_up(microbatch)
+        if fingerprint(self._model.parameters()) != before:
+            refuse("a run on made-up examples changes the model's weights.", "a model whose forward pass is pure.")
+        return max(one.terms() for one in alone)
+
+    def _run(self, places: Sequence[int], only: int | None = None) -> Gradients:
+        """Gradients of a batch of these examples."""
+        batch = {name: one[torch.tensor(list(places), device=one.device)] for name, one in self._examples.items()}
+        found = self._kind(self._layers, len(places))
         try:
-            losses, together = run(batch, n)
+            losses = backward(self._model, self._loss, found, batch, only)
         except Exception as error:  # whose words tell of nothing private
             refuse(f"loss(model, probe) stopped with {said_by(error)}.", PER_EXAMPLE)
         if not losses.isfinite().all():
             refuse("the loss of a made-up example is not finite.", "a probe as the model expects it.")
-        if not all(one.isfinite().all() for one in together.kept()):
+        return found
+
+    def _unchanged(self) -> None:
+        changed = self._state.changed()
+        if changed:
+            fix = "a model and a loss that remember nothing of a batch, and draw nothing."
+            refuse(f"a run depends on chance, or leaves a trace, in {', '.join(changed[:3])}.", fix)
+
+    def _sane(self, found: Sequence[Gradients]) -> None:
+        if not all(kept.isfinite().all() for one in found for kept in one.kept()):
             refuse("the gradient of a made-up example is not finite.", "a probe as the model expects it.")
-        if not any(one.any() for one in together.derived()):
+        if not any(kept.any() for one in found for kept in one.derived()):
             refuse("no gradient reaches any adapted layer.", "a loss of the model's outputs, no checkpointing.")
-        for i in range(n):
-            rest = [j for j in range(n) if j != i]
-            _, single = run(batch, n, only=i)
-            if any(one[rest].any() for one in single.derived()):
+
+    def _batches(self, microbatch: int) -> list[list[int]]:
+        """Batches as they are trained on: all examples, in other orders, one less, companions exchanged, full ones."""
+        own = list(range(self._n))
+        if microbatch == 1:
+            return [[place] for place in own[::-1]]
+        found = [own, own[::-1], own[1:] + own[:1]]
+        found += [own[:place] + own[place + 1 :] for place in own]
+        found += [[place, (place + 1) % self._n] for place in own]
+        full = min(microbatch, WIDEST)
+        found += [[(place * step) % self._n for place in range(full)] for step in (1, 3)]
+        return [places[:microbatch] for places in found]
+
+    def _compare(self, found: Gradients, places: Sequence[int], alone: Sequence[Gradients], most: float) -> None:
+        """Refuse a batch in which an example has another gradient than alone."""
+        self._unchanged()
+        sizes = [one.inner(0, one, 0) ** 0.5 for one in alone]
+        lengths, own = found.lengths(), [float(one.lengths()[0]) for one in alone]
+        for i, place in enumerate(places):
+            least = most * max(sizes[place], 1e-3 * max(sizes))
+            same = found.distance(i, alone[place], 0) <= least
+            if not same or not abs(float(lengths[i]) - own[place]) <= most * max(own[place], 1e-3 * max(own)):
+                refuse(f"{MIXED}, or on chance, or on an earlier batch.", f"{PER_EXAMPLE} Or microbatch=1")
+
+    def _derive(self) -> None:
+        """Refuse losses on which other examples have an influence, however small."""
+        for place in range(self._n):
+            rest = [other for other in range(self._n) if other != place]
+            if any(one[rest].any() for one in self._run(range(self._n), only=place).derived()):
                 refuse(f"{MIXED}.", PER_EXAMPLE)
-            own, alone = run({name: one[i : i + 1] for name, one in batch.items()}, 1)
-            pairs = [(own[0], losses[i]), *((a[0], b[i]) for a, b in zip(alone.kept(), together.kept()))]
-            if not all(_close(a, b) for a, b in pairs):
-                refuse(f"{MIXED}, or on chance.", PER_EXAMPLE)
-        _compare(model, loss, together, batch)
-    return together.terms()
 
-
-def _compare(model: nn.Module, loss: Loss, found: Gradients, batch: Mapping[str, Tensor]) -> None:
-    """Refuse layers whose gradients do not add up to autograd's: weights that something else uses as well."""
-    before = [layer.trained.requires_grad for layer in found.layers]
-    try:
-        for layer in found.layers:
-            layer.trained.requires_grad_(True)
-        with torch.enable_grad():
-            weights = [layer.trained for layer in found.layers]
-            true = torch.autograd.grad(loss(model, batch).sum(), weights, allow_unused=True)
-        for layer, one in zip(found.layers, true):
-            same = layer.shaped(found.total(layer))
-            if not _close(same, torch.zeros_like(same) if one is None else one):
+    def _add_up(self, microbatch: int) -> None:
+        """Refuse layers whose gradients do not add up to autograd's: weights that something else uses as well."""
+        places = range(min(self._n, microbatch))
+        found = self._run(places)
+        batch = {name: one[: len(places)] for name, one in self._examples.items()}
+        weights = [layer.trained for layer in self._layers]
+        before = [one.requires_grad for one in weights]
+        try:
+            for one in weights:
+                one.requires_grad_(True)
+            with torch.enable_grad(), evaluating(self._model):
+                true = torch.autograd.grad(self._loss(self._model, batch).sum(), weights, allow_unused=True)
+        finally:
+            for one, learned in zip(weights, before):
+                one.requires_grad_(learned)
+        for layer, one in zip(self._layers, true):
+            same = layer.shaped(found.total(layer)).double()
+            other = torch.zeros_like(same) if one is None else one.double()
+            if not (same - other).norm() <= ADDED_UP[self._coarse] * max(same.norm(), other.norm()) + _least(same):
                 refuse(f"the weights of {layer.name} are used elsewhere as well.", "other target_modules.")
-    finally:
-        for layer, learned in zip(found.layers, before):
-            layer.trained.requires_grad_(learned)
 
 
-def _close(one: Tensor, other: Tensor) -> bool:
-    least = 1e-6 * max(1.0, float(other.numel()) ** 0.5)
-    return bool((one - other).norm() <= CLOSE * max(one.norm(), other.norm()) + least)
-
-
-@contextmanager
-def _without_dropout(model: nn.Module) -> Iterator[None]:
-    """As in evaluation; every module is put back afterwards."""
-    training = [module for module in model.modules() if module.training]
-    try:
-        model.eval()
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-def fingerprint(tensors: Iterable[Tensor]) -> Fingerprint:
-    """A number for every tensor, which changes with any of its bits that changes alone."""
-    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    flat = (one.detach().reshape(-1) for one in tensors)
-    return tuple(int(one.view(whole[one.element_size()]).sum(dtype=torch.int64)) for one in flat)
-
-
-def others(model: nn.Module, layers: tuple[Layer, ...]) -> list[Tensor]:
-    """Parameters and buffers that training leaves as they are."""
-    trained = {id(layer.trained) for layer in layers}
-    return [one for one in chain(model.parameters(), model.buffers()) if id(one) not in trained]
+def _least(one: Tensor) -> float:
+    return 1e-6 * max(1.0, float(one.numel()) ** 0.5)

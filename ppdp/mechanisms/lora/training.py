@@ -6,25 +6,25 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.share.files import hashed
 from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice, integer, positive
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, StageFailed
 from ppdp.mechanisms.learn.batches import poisson_sample
-from ppdp.mechanisms.lora.adapter import adapter_of, arrays_of, description, make_adapter
+from ppdp.mechanisms.lora.adapter import adapter_of, arrays_of, described, files_of, make_adapter
 from ppdp.mechanisms.lora.data import Batch, check_form, length_of, split, taken
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss, backward
 from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor, covered_layers, refuse
 from ppdp.mechanisms.lora.plan import make_plan
-from ppdp.mechanisms.lora.probe import check_probe, fingerprint, others
+from ppdp.mechanisms.lora.probe import Probe
+from ppdp.mechanisms.lora.state import State, arithmetic, fingerprint, others
 from ppdp.privacy.ledger.fits import Charge, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
@@ -35,6 +35,8 @@ LARGEST_COUNT = 2.0**50  # what the sampler takes a whole number of its steps to
 
 class PrivateLoRA:
     """Train the adapter of a PEFT model on private examples, with a certificate for everything that is learned.
+
+    Every module is in evaluation mode while it trains: no dropout, no statistics of a batch.
 
     Parameters
     ----------
@@ -66,7 +68,8 @@ class PrivateLoRA:
     optimizer : callable, optional
         Makes another ``torch.optim.Optimizer`` of the list of trained tensors.
     microbatch : int, default=16
-        Examples that are in memory at once. It changes neither the result nor the guarantee.
+        Examples that are in memory at once. It changes neither the result nor the guarantee. At 1 every gradient is
+        computed alone, as numbers of less than 32 bits (bfloat16, TF32, autocast) ask for.
     ledger : Ledger, optional
         Where training is charged before it looks at an example.
     dataset : str, optional
@@ -93,6 +96,8 @@ class PrivateLoRA:
 
     **Idealised**: that float32 gives an example the same gradient whatever stands beside it in a batch, and, under
     "m2", that projections are exactly uniform. The certificate is CONDITIONAL and says so. Noise and sums are exact.
+
+    **Whatever stops a step ends the training for good**: it is charged, and leaves no certificate.
 
     Examples
     --------
@@ -133,7 +138,9 @@ class PrivateLoRA:
         self.ledger, self.dataset = ledger, dataset
         self._noise = Noise(random_state)
         self._layers, self._adapter, rank = covered_layers(model, method, rank)
-        terms = check_probe(model, loss, KINDS[method], self._layers, probe)
+        probed = Probe(model, loss, KINDS[method], self._layers, probe)
+        terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
+        self._arithmetic = arithmetic()
         self._form = {name: one[:0] for name, one in probe.items()}
         self.plan_ = make_plan(
             self._layers,
@@ -157,8 +164,10 @@ class PrivateLoRA:
         self._start = [layer.trained.detach().clone() for layer in self._layers] if method == "m2" else []
         self._rest = fingerprint(others(model, self._layers))
         self._charged: Charge | None = None
+        self._process = os.getpid()
         self._drawn: Batch | None = None
         self._done = 0
+        self._ended = False  # by an error
         self.certificate_: Certificate | None = None
 
     @discreet
@@ -188,11 +197,12 @@ class PrivateLoRA:
         """
         if self._charged is not None:
             raise InvalidParameter("this training was begun before.", stage=STAGE, fix="a new PrivateLoRA.")
+        self._check_own()
         count = length_of(data, self._form)
         self._certificate({}, {})  # no public word may fail after the spend
         self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
         if count > self.plan_.domain.n:
-            self._charged.settle("failed")
+            self._end()
             raise InvalidInput("there are more examples than n_rows declares.", stage=STAGE, fix="a larger n_rows.")
         while self._done < self.plan_.question.steps and self.certificate_ is None:
             self._drawn = self._draw(data, count)
@@ -203,9 +213,10 @@ class PrivateLoRA:
 
     @discreet
     def _draw(self, data: Any, count: int) -> Batch:
+        self._check_own()
         with self._spending():
             chosen = poisson_sample(self._noise, count, self.plan_.rate)
-            batch = taken(data, chosen, self._form)
+            batch = taken(data, chosen, self._form, self._noise)
             check_form(batch, self._form)
             return batch
 
@@ -216,33 +227,37 @@ class PrivateLoRA:
         Raises
         ------
         InvalidParameter
-            If it is another one.
+            If it is another one, or the training has ended.
         StageFailed
-            If model or loss stop, or anything but the adapter changes.
+            If model or loss stop, draw a random number or remember something, or the optimizer stops. The training has
+            then ended.
         """
+        self._check_own()
         if batch is not self._drawn or batch is None:
             raise InvalidParameter("this is not the batch that was drawn last.", stage=STAGE, fix="private.batches().")
+        if arithmetic() != self._arithmetic:
+            raise InvalidParameter("autocast or TF32 are not as for the probe.", stage=STAGE, fix="the same settings.")
         self._drawn = None
         with self._spending():
-            before = fingerprint(layer.trained for layer in self._layers)
             projections = self._projections()
-            answers = [self._noisy(counts) for counts in self._counts(batch, projections)]
+            sums = self._counts(batch, projections)
+            self._done += 1  # before anything of it is seen
+            answers = [self._noisy(counts) for counts in sums]
             for layer, answer, projection in zip(self._layers, answers, projections):
                 whole = answer if projection is None else answer @ projection.T
                 layer.trained.grad = layer.shaped(whole).to(layer.trained.device)
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
-            same = fingerprint(layer.trained for layer in self._layers) == before
-            if same or fingerprint(others(self.model, self._layers)) != self._rest:
-                what = "the adapter did not change" if same else "something beside the adapter changed"
-                raise StageFailed(f"{what}.", stage=STAGE, fix="a larger learning rate, a model that keeps no state.")
-            self._done += 1
+            if fingerprint(others(self.model, self._layers)) != self._rest:
+                raise StageFailed("something beside the adapter changed.", stage=STAGE, fix="a model that is pure.")
 
     def _counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
         rank, clip = self.plan_.question.parameters["rank"], self.plan_.question.parameters["clip"]
         unit = math.ldexp(self.plan_.noise_scale, -self.plan_.exponent)
         sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64) for layer in self._layers]
+        state, trained = State(self.model, self.loss), [layer.trained for layer in self._layers]
+        weights = fingerprint(trained)
         for part in split(batch, self.microbatch):
             found = KINDS[self.method](self._layers, len(next(iter(part.values()))))
             backward(self.model, self.loss, found, part)
@@ -252,6 +267,11 @@ class PrivateLoRA:
             scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
             for total, layer, projection in zip(sums, self._layers, projections):
                 total += found.steps(layer, scales, projection)
+            if state.changed():
+                what = "model or loss drew a random number, or remember something of an example."
+                raise StageFailed(what, stage=STAGE, fix="a model and a loss that are pure.")
+        if fingerprint(trained) != weights:
+            raise StageFailed("a forward pass changes the adapter.", stage=STAGE, fix="a model that is pure.")
         return sums
 
     def _projections(self) -> list[Tensor | None]:
@@ -275,19 +295,24 @@ class PrivateLoRA:
         """
         if self.certificate_ is not None:
             return self.certificate_
+        self._check_own()
         if self._charged is None or not self._done:
             raise InvalidParameter("nothing was trained yet.", stage=STAGE, fix="fit(data), or the loop.")
+        self._drawn = None
         with self._spending():
             if self.method == "m2":
                 rank = self.plan_.question.parameters["adapter_rank"]
                 make_adapter(self.model, self._layers, self._start, self._adapter, rank)
             arrays = arrays_of(adapter_of(self._layers, self._adapter), whole=self.method == "m2")
-        self.certificate_ = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
-        self._charged.settle("released")
-        return self.certificate_
+            certificate = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
+            self._charged.settle("released")
+        self.certificate_ = certificate
+        return certificate
 
     def export(self, folder: str | os.PathLike[str], *, conditional: bool = False) -> str:
-        """Write the adapter, as PEFT does, and its certificate into a new folder; the path.
+        """Write the adapter, as PEFT reads it, and its certificate into a new folder; the path.
+
+        All of it is there, or nothing. :func:`~ppdp.mechanisms.lora.certified` reads it.
 
         Parameters
         ----------
@@ -299,31 +324,55 @@ class PrivateLoRA:
         Raises
         ------
         ExportError
-            If it may not leave like that.
+            If it may not leave like that, or the adapter is not as it was when training ended.
         """
-        return write_adapter(self.model, self.finish(), folder, conditional=conditional)
+        return write_adapter(self.model, self._adapter, self.finish(), folder, conditional=conditional)
 
     def _certificate(self, arrays: Mapping[str, NDArray[np.float64]], issued: Mapping[str, Any]) -> Certificate:
-        config = self.model.peft_config[self._adapter].to_dict()
-        used = description(config, adapter_of(self._layers, self._adapter))
         return self.plan_.certificate(
             arrays,
             seeded=self._noise.seeded,
-            inference=hashed(used.encode()),
+            inference=described(files_of(self.model, self._adapter)),
             issued=issued,
             dataset=self.dataset,
         )
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
-        """In this context private examples are looked at: what goes wrong is charged, and its words are not shown."""
+        """In this context private examples are looked at: what goes wrong ends the training, and is not quoted.
+
+        Interrupts as well: whoever goes on after half a step would make more updates than are certified.
+        """
+        assert self._charged is not None
         try:
             with at_step(STAGE):
                 yield
         except PpdpError as error:
-            assert self._charged is not None
-            self._charged.settle("failed")
+            self._end()
             raise (error if self._charged.ledger is None else error.charged()) from None
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        """End the training for good: it is paid for, and has no certificate."""
+        self._ended, self._drawn = True, None
+        for layer in self._layers:
+            layer.trained.grad = None
+        if self._charged is not None:
+            self._charged.settle("failed")
+
+    def _check_own(self) -> None:
+        """Refuse a training that has ended, and a copy of it in another process."""
+        if self._ended or self.certificate_ is not None:
+            why = "by an error" if self._ended else "with a certificate"
+            raise InvalidParameter(f"this training has ended {why}.", stage=STAGE, fix="a new PrivateLoRA.")
+        if os.getpid() != self._process:
+            raise InvalidParameter("this training was begun in another process.", stage=STAGE, fix="train it there.")
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        """Refuse copies: each would go on with the steps that were paid for once."""
+        raise InvalidParameter("a training is neither copied nor pickled.", stage=STAGE, fix="export(folder).")
 
 
 def _adapter_rank(layers: Sequence[Layer], most: int | None) -> int:

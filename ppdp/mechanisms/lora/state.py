@@ -1,0 +1,282 @@
+"""What a certified step may neither read nor change: modes, generators, attributes, buffers.
+
+Where a gradient depends on an example's place in its batch, on a batch before it or on chance that others know, one
+example less changes the gradients of all behind it: ``docs/theory/low-rank-training.md``, Statement 5.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import random
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ppdp.mechanisms.lora.layers import Layer, Tensor
+
+Fingerprint = tuple[int, ...]
+
+_LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
+_DATA = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)
+_HELD = (list, tuple, dict, set, frozenset, deque)
+_GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
+_OURS = {"torch", "peft", "transformers", "builtins"}  # whose classes and functions keep nothing beside their objects
+_REGISTERED = ("_parameters", "_buffers", "_modules", "training")
+_EXACT = 2**20  # entries of a tensor all of whose bits are compared
+_MOST, _DEEP = 10_000, 8  # things that are looked at behind an attribute, and how far behind it
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """In this context every module is in evaluation mode, whatever its own ``train`` does; afterwards as it was.
+
+    :class:`ValueError` if a module does not stay there.
+    """
+    training = [module for module in model.modules() if module.training]
+    try:
+        for module in training:
+            module.training = False
+        yield
+        if any(module.training for module in model.modules()):
+            raise ValueError("a module does not stay in evaluation mode")
+    finally:
+        for module in training:
+            module.training = True
+
+
+class Operations(TorchDispatchMode):
+    """In this context, every operation of torch is looked at: whether it is random, and how precise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chance: set[str] = set()  # names of random operations
+        self.coarse = False  # whether a number has less than 32 bits
+
+    def __torch_dispatch__(self, operation: Any, _: Any, given: Any = (), named: Any = None) -> Any:
+        answer = operation(*given, **(named or {}))
+        if torch.Tag.nondeterministic_seeded in operation.tags and not _drops_nothing(operation, given, named or {}):
+            self.chance.add(operation.name().removeprefix("aten::").split(".")[0])
+        for one in answer if isinstance(answer, (tuple, list)) else (answer,):
+            if isinstance(one, torch.Tensor) and one.is_floating_point() and one.element_size() < 4:
+                self.coarse = True
+        return answer
+
+
+def _drops_nothing(operation: Any, given: Any, named: Any) -> bool:
+    """Whether an operation that may drop entries drops them with probability 0, as attention does in evaluation."""
+    arguments = operation._schema.arguments
+    values = {one.name: one.default_value for one in arguments if one.has_default_value()}
+    values |= dict(zip((one.name for one in arguments), given)) | named
+    return bool(values.get("dropout_p") == 0)
+
+
+def arithmetic() -> tuple[Any, ...]:
+    """Settings of the process that decide how precise a step is; all False or "highest" where float32 is float32."""
+    cuda = torch.backends.cuda.matmul.allow_tf32
+    return torch.get_float32_matmul_precision(), cuda, *(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda"))
+
+
+def is_coarse(settings: tuple[Any, ...]) -> bool:
+    """Whether they let products be of less than float32."""
+    return settings[0] != "highest" or any(settings[1:])
+
+
+def generators() -> list[bytes]:
+    """The states of all global generators: Python's, NumPy's, torch's on every device."""
+    states = [repr(random.getstate()).encode(), repr(_whole(_LEGACY.get_state(legacy=False))).encode()]
+    devices = list(torch.cuda.default_generators) if torch.cuda.is_initialized() else []
+    return [*states, *(one.get_state().numpy().tobytes() for one in (torch.default_generator, *devices))]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """In this context the global generators of the processor begin with this seed; afterwards they are as they were."""
+    before = random.getstate(), _LEGACY.get_state(legacy=False), torch.get_rng_state()
+    try:
+        random.seed(seed)
+        _LEGACY.seed([seed >> 32, seed & 0xFFFFFFFF])
+        torch.default_generator.manual_seed(seed)
+        yield
+    finally:
+        random.setstate(before[0])
+        _LEGACY.set_state(before[1])
+        torch.set_rng_state(before[2])
+
+
+def has_generator(thing: Any) -> bool:
+    """Whether a dataset, or what it holds, has a generator of its own."""
+    pending, seen = [(thing, 0)], set[int]()
+    while pending and len(seen) < _MOST:
+        one, depth = pending.pop()
+        if isinstance(one, _GENERATORS):
+            return True
+        if id(one) not in seen and depth < 4 and not isinstance(one, (type, types.ModuleType)):
+            seen.add(id(one))
+            inside = list(one.values() if isinstance(one, dict) else one)[:64] if isinstance(one, _HELD) else []
+            inside += list(getattr(one, "__dict__", {}).values())
+            pending += [(other, depth + 1) for other in inside]
+    return False
+
+
+class State:
+    """Everything that a model and a loss could remember between batches, but their parameters.
+
+    Buffers bit by bit, attributes of modules and of unregistered ones, class attributes, closures, defaults, globals
+    that are named in a forward pass or loss, and the global generators.
+    """
+
+    def __init__(self, model: nn.Module, loss: Any) -> None:
+        self._model, self._loss = model, loss
+        self._before = self._now()
+
+    def changed(self) -> list[str]:
+        """Names of what is not as it was when this was made."""
+        now = self._now()
+        return sorted(name for name in now.keys() | self._before.keys() if now.get(name) != self._before.get(name))
+
+    def _now(self) -> dict[str, bytes]:
+        parameters = {id(one) for one in self._model.parameters()}
+        modules = dict(self._model.named_modules())
+        passed = parameters | {id(module) for module in modules.values()}
+        found = {"a global random generator": b"".join(generators())}
+        for name, buffer in self._model.named_buffers():
+            found[name] = _bits(buffer)
+        classes = set[type]()
+        for name, module in modules.items():
+            for attribute, value in vars(module).items():
+                if attribute not in _REGISTERED:
+                    found[f"{name}.{attribute}"] = _digest(value, passed)
+            classes.update(type(module).__mro__)
+        for owner in classes:
+            if owner.__module__.split(".")[0] not in _OURS:
+                for attribute, value in vars(owner).items():
+                    found[f"{owner.__qualname__}.{attribute}"] = _digest(value, passed)
+        found["the loss"] = _digest(self._loss, passed)
+        return found
+
+
+def _digest(value: Any, passed: Iterable[int]) -> bytes:
+    """A hash of everything that can be reached from a value, but what was passed already."""
+    found, seen = hashlib.blake2b(digest_size=16), set(passed)
+    pending: deque[tuple[Any, int]] = deque([(value, 0)])
+    while pending:
+        one, depth = pending.popleft()
+        found.update(type(one).__qualname__.encode())
+        if isinstance(one, torch.Tensor):
+            found.update(b"" if id(one) in seen else _bits(one))
+        elif isinstance(one, np.ndarray) and not one.dtype.hasobject:
+            found.update(repr((one.shape, one.dtype)).encode() + one.tobytes())
+        elif isinstance(one, _DATA):
+            found.update(repr(one).encode())
+        elif isinstance(one, _GENERATORS):
+            found.update(_generator(one))
+        elif id(one) not in seen and depth < _DEEP and len(seen) < _MOST:
+            seen.add(id(one))
+            pending.extend((other, depth + 1) for other in _behind(one, found))
+    return found.digest()
+
+
+def _behind(one: Any, found: Any) -> Iterator[Any]:
+    """What an object holds."""
+    if isinstance(one, (type, types.ModuleType)):
+        found.update(one.__name__.encode())
+    elif isinstance(one, Mapping):
+        yield from itertools.chain.from_iterable(list(one.items()))
+    elif isinstance(one, (set, frozenset)):
+        yield from sorted(repr(other) if isinstance(other, _DATA) else str(id(other)) for other in one)
+    elif isinstance(one, (list, tuple, deque)):
+        yield len(one)
+        yield from itertools.islice(list(one), _MOST)
+    elif isinstance(one, functools.partial):
+        yield from (one.func, one.args, one.keywords)
+    elif isinstance(one, types.MethodType):
+        yield from (one.__self__, one.__func__)
+    elif isinstance(one, (staticmethod, classmethod)):
+        yield one.__func__
+    elif isinstance(one, property):
+        yield from (one.fget, one.fset)
+    elif isinstance(one, types.FunctionType):
+        yield from _function(one)
+    else:
+        slots = (name for owner in type(one).__mro__ for name in getattr(owner, "__slots__", ()) if name != "__dict__")
+        yield from (getattr(one, name, None) for name in slots if name != "__weakref__")
+        yield from list(getattr(one, "__dict__", {}).items())
+    if callable(one) and not isinstance(one, (type, types.FunctionType, types.MethodType, nn.Module)):
+        yield type(one).__call__
+
+
+def _function(one: types.FunctionType) -> Iterator[Any]:
+    """What a function remembers: closure, defaults, attributes, and the globals that it names."""
+    yield id(one.__code__)
+    yield from (one.__defaults__, one.__kwdefaults__, vars(one))
+    for cell in one.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # still empty
+            yield None
+    if str(one.__module__).split(".")[0] not in _OURS:
+        for name in one.__code__.co_names:
+            value = one.__globals__.get(name)
+            if isinstance(value, (*_DATA, *_HELD, *_GENERATORS, torch.Tensor, np.ndarray, nn.Module)):
+                yield value
+
+
+def _generator(one: Any) -> bytes:
+    if isinstance(one, torch.Generator):
+        return bytes(one.get_state().numpy().tobytes())
+    if isinstance(one, random.Random):
+        return repr(one.getstate()).encode()
+    bits = one.bit_generator if isinstance(one, np.random.Generator) else one._bit_generator
+    return repr(_whole(bits.state)).encode()
+
+
+def _whole(state: Any) -> Any:
+    """A generator's state with all of its numbers, which NumPy's own words leave out."""
+    if isinstance(state, dict):
+        return {name: _whole(value) for name, value in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
+def _bits(one: Tensor) -> bytes:
+    """Of a tensor, every bit if it is of ordinary size."""
+    about = repr((tuple(one.shape), one.dtype)).encode()
+    flat = one.detach()
+    if flat.is_meta or flat.layout != torch.strided or flat.is_quantized:
+        return about + str(id(one)).encode()
+    if flat.numel() > _EXACT:
+        return about + repr(fingerprint([flat])).encode()
+    return (
+        about + hashlib.blake2b(flat.contiguous().reshape(-1).view(torch.uint8).cpu().numpy(), digest_size=16).digest()
+    )
+
+
+def fingerprint(tensors: Iterable[Tensor]) -> Fingerprint:
+    """Two numbers for every tensor, which change with any of its bits that changes alone, and with the order."""
+    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    flat = (one.detach().reshape(-1) for one in tensors)
+    return tuple(sum_ for one in flat for sum_ in _sums(one.view(whole.get(one.element_size(), torch.uint8))))
+
+
+def _sums(whole: Tensor) -> tuple[int, int]:
+    """Of whole numbers in rows: sums over columns and over rows, each column and each row with a weight of its own."""
+    width = min(4096, max(len(whole), 1))
+    rows = functional.pad(whole, (0, -len(whole) % width)).view(-1, width)
+    sums = (rows.sum(axis, dtype=torch.int64) for axis in (0, 1))
+    first, second = (int((one * (2 * torch.arange(len(one), device=one.device) + 1)).sum()) for one in sums)
+    return first, second
+
+
+def others(model: nn.Module, layers: tuple[Layer, ...]) -> list[Tensor]:
+    """Parameters and buffers that training leaves as they are."""
+    trained = {id(layer.trained) for layer in layers}
+    return [one for one in itertools.chain(model.parameters(), model.buffers()) if id(one) not in trained]
