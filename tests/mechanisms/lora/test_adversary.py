@@ -1,0 +1,298 @@
+"""Models and losses that make one example move others: refused, or at most one clip, with seeds that all know."""
+
+import functools
+import math
+import random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from small_models import WORDS, Twice, adapted, gpt2, llama, next_word, small, texts  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
+
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+
+
+def private(model, loss=next_word, **other):
+    return PrivateLoRA(model, loss, probe=texts(4, seed=9), **{**PUBLIC, **other})
+
+
+def largest_move(training, examples, removed=(0, 7)):
+    """How many clips the sum moves if an example is not there, all seeds being known."""
+    unit = math.ldexp(training.plan_.noise_scale, -training.plan_.exponent)
+    clip, projections = training.plan_.question.parameters["clip"], training._projections()
+
+    def total(batch):
+        torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        return torch.cat([unit * counts.flatten() for counts in training._counts(batch, projections)])
+
+    whole = total(examples)
+    less = ({name: torch.cat([one[:i], one[i + 1 :]]) for name, one in examples.items()} for i in removed)
+    return max(float((whole - total(other)).norm()) for other in less) / clip
+
+
+class Planted(Twice):
+    """A model with something between its layers."""
+
+    def __init__(self, plant, training_only=False):
+        super().__init__()
+        self.plant, self.training_only = plant, training_only
+        self.register_buffer("flag", torch.zeros(1))
+        self.count, self.kept, self.lazy = 0, [0.0], nn.Dropout(0.5)
+        self.coins, self.numbers = torch.Generator().manual_seed(3), np.random.default_rng(3)
+
+    def forward(self, ids):
+        x = self.layer(self.words(ids))
+        return self.head(x if self.training_only and not self.training else self.plant(self, x, ids))
+
+
+class OwnNorm(nn.modules.batchnorm._BatchNorm):
+    def _check_input_dim(self, _):
+        pass
+
+
+CALLS = [0]
+
+
+def counted(model, x, _):
+    model.count += 1
+    return x * (model.count % 2)
+
+
+def flipped(model, x, _):
+    model.flag.copy_(1 - model.flag)
+    return x + model.flag
+
+
+def remembered(model, x, _):
+    model.kept[0] = 0.5 * model.kept[0] + float(x.detach().mean())
+    return x - model.kept[0]
+
+
+def counted_outside(_, x, __):
+    CALLS[0] += 1
+    return x * (CALLS[0] % 3)
+
+
+def attention(_, x, __):
+    return x + functional.scaled_dot_product_attention(x, x, x, dropout_p=0.1)
+
+
+def seeded_inside(_, x, __):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return x * torch.bernoulli(torch.full_like(x, 0.5))
+
+
+def is_random_of(x, coin):
+    return x * 2 if coin < 0.5 else x
+
+
+CHANCE = {
+    "dropout by hand": lambda m, x, ids: functional.dropout(x, 0.1, training=True),
+    "dropout that is not registered": lambda m, x, ids: x * nn.Dropout(0.5)(torch.ones_like(x)),
+    "attention with dropout": attention,
+    "stochastic depth of torch": lambda m, x, ids: is_random_of(x, float(torch.rand(()))),
+    "stochastic depth of Python": lambda m, x, ids: is_random_of(x, random.random()),
+    "stochastic depth of NumPy": lambda m, x, ids: is_random_of(x, np.random.rand()),  # noqa: NPY002
+    "a generator of its own": lambda m, x, ids: x * torch.rand(x.shape, generator=m.coins),
+    "NumPy's, of its own": lambda m, x, ids: is_random_of(x, m.numbers.random()),
+    "mixup": lambda m, x, ids: 0.9 * x + 0.1 * x[torch.randperm(len(x))],
+    "a seed of its own": seeded_inside,
+}
+MEMORY = {
+    "a count": counted,
+    "a buffer that flips": flipped,
+    "a running mean": remembered,
+    "a global": counted_outside,
+}
+MIXTURE = {
+    "centred": lambda m, x, ids: x - x.mean(0, keepdim=True),
+    "centred a little": lambda m, x, ids: x - 1e-9 * x.mean(0, keepdim=True),
+    "centred without a derivative": lambda m, x, ids: x - 1e-2 * x.detach().mean(0, keepdim=True),
+    "mixup with the next": lambda m, x, ids: 0.9 * x + 0.1 * x.roll(1, 0),
+    "normed": lambda m, x, ids: functional.batch_norm(x.mT, None, None, training=True).mT,
+    "scaled by the largest": lambda m, x, ids: x / x.detach().abs().max(),
+    "by its place": lambda m, x, ids: x * torch.linspace(1, 2, len(x)).view(-1, 1, 1),
+    "full batches only": lambda m, x, ids: x - x.detach().mean(0) if len(x) > 8 else x,
+}
+PLANTS = {**CHANCE, **MEMORY, **MIXTURE}
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+@pytest.mark.parametrize("plant", PLANTS)
+def test_what_mixes_remembers_or_draws_in_evaluation_is_refused(plant, method):
+    model = adapted(Planted(PLANTS[plant]), ["layer"])
+    with pytest.raises(InvalidParameter, match=r"chance|trace|depends|other examples"):
+        private(model, method=method)
+    assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_what_does_so_in_training_mode_is_not_trained_with(plant):
+    training = private(adapted(Planted(PLANTS[plant], training_only=True), ["layer"]))
+    assert training.model.training
+    assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-4
+
+
+DROPOUTS = {
+    "practice": lambda: small("twice", lora_dropout=0.05),
+    "half": lambda: small("twice", lora_dropout=0.5),
+    "a network in evaluation": lambda: adapted(Twice().eval(), ["layer"], lora_dropout=0.5),
+    "the model's": lambda: adapted(gpt2(resid_pdrop=0.5, embd_pdrop=0.5), ["c_attn"], fan_in_fan_out=True),
+    "attention's": lambda: adapted(gpt2(attn_pdrop=0.5), ["c_attn"], fan_in_fan_out=True, lora_dropout=0.1),
+    "none": lambda: adapted(llama(), ["q_proj", "v_proj"]),
+}
+
+
+@pytest.mark.parametrize("make", DROPOUTS)
+def test_no_dropout_moves_more_than_one_clip(make):
+    training = private(DROPOUTS[make]())
+    modes = [module.training for module in training.model.modules()]
+    assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-3
+    assert [module.training for module in training.model.modules()] == modes
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d, nn.SyncBatchNorm, nn.LazyBatchNorm1d, OwnNorm])
+def test_batch_norms_are_refused_by_their_base(norm):
+    model = Twice()
+    model.norm = norm() if norm is nn.LazyBatchNorm1d else norm(8)
+    with pytest.raises(InvalidParameter, match="batch-norm"):
+        private(adapted(model, ["layer"]))
+
+
+def test_a_module_that_stays_in_training_mode():
+    class Stubborn(Twice):
+        def forward(self, ids):
+            self.train()
+            return super().forward(ids)
+
+    with pytest.raises(InvalidParameter, match="evaluation mode"):
+        private(adapted(Stubborn(), ["layer"]))
+
+    class Deaf(nn.Dropout):
+        def train(self, mode=True):
+            return super().train(True)
+
+    model = Twice()
+    model.words = nn.Sequential(model.words, Deaf(0.5))
+    assert largest_move(private(adapted(model, ["layer"])), texts(40)) <= 1 + 1e-4
+
+
+def test_losses_that_remember_or_draw():
+    kept, coins = [], torch.Generator()
+
+    def with_history(model, batch):
+        losses = next_word(model, batch)
+        kept.append(float(losses.detach().mean()))
+        return losses
+
+    def drawn(model, batch, given):
+        return next_word(model, batch) * torch.rand(len(batch["ids"]), generator=given)
+
+    def global_count(model, batch):
+        CALLS[0] += 1
+        return next_word(model, batch)
+
+    for loss in (with_history, functools.partial(drawn, given=coins), global_count):
+        with pytest.raises(InvalidParameter, match=r"chance|trace"):
+            private(small("twice"), loss)
+
+
+@pytest.mark.parametrize("made", ["model", "autocast", "inside"])
+def test_coarse_numbers_are_computed_alone(made):
+    def inside(model, batch):
+        with torch.autocast("cpu", torch.bfloat16):
+            return next_word(model, batch).float()
+
+    model = small("twice").bfloat16() if made == "model" else small("twice")
+    loss = inside if made == "inside" else next_word
+    with torch.autocast("cpu", torch.bfloat16, enabled=made == "autocast"):
+        with pytest.raises(InvalidParameter, match="microbatch=1"):
+            private(model, loss)
+        training = private(model, loss, microbatch=1)
+        assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-6
+    batch = next(training.batches(texts(40)))
+    if made == "autocast":
+        with pytest.raises(InvalidParameter, match="autocast"):
+            training.step(batch)
+    else:
+        training.step(batch)
+
+
+def only_at(word, plant):
+    """What no probe shows: it happens where a private example has a certain word."""
+    return lambda m, x, ids: plant(m, x, ids) if (ids == word).any() else x
+
+
+@pytest.mark.parametrize("plant", [*CHANCE, *MEMORY])
+def test_what_only_private_examples_bring_about_ends_the_training(plant):
+    if plant == "a seed of its own":
+        pytest.skip("nothing outside is moved: an assumption says so")
+    model = adapted(Planted(only_at(WORDS - 1, PLANTS[plant])), ["layer"])
+    examples = texts(40)
+    probe = {"ids": examples["ids"].clamp(max=WORDS - 2)[:3]}
+    examples["ids"][5, 3] = WORDS - 1
+    training = PrivateLoRA(model, next_word, probe=probe, **PUBLIC)
+    before = [layer.trained.clone() for layer in training._layers]
+    with pytest.raises(StageFailed, match=r"random number|remember"):
+        training.fit(examples)
+    assert all(torch.equal(layer.trained, one) for layer, one in zip(training._layers, before))
+    with pytest.raises(InvalidParameter, match="ended by an error"):
+        training.finish()
+
+
+class Augmented:
+    """A dataset that draws for every example."""
+
+    def __init__(self, ids, **more):
+        self.ids = ids
+        self.__dict__.update(more)
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __getitem__(self, place):
+        drawn = (random.random(), np.random.rand(), float(torch.rand(())))  # noqa: NPY002
+        DRAWN.append(drawn)
+        return {"ids": self.ids[place]}
+
+
+DRAWN = []
+
+
+def test_what_a_dataset_draws_is_drawn_for_each_example_afresh():
+    """Known seeds tell nothing of it, and it says nothing of how many examples there were."""
+    states = []
+    for training in (private(small("twice"), steps=1) for _ in range(2)):
+        torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        training.fit(Augmented(texts(40)["ids"]))
+        states.append((random.getstate(), torch.get_rng_state().tolist()))
+    torch.manual_seed(0)
+    random.seed(0)
+    assert all(state == (random.getstate(), torch.get_rng_state().tolist()) for state in states)
+    assert all(len({row[i] for row in DRAWN}) == len(DRAWN) == 80 for i in range(3))
+    hidden = [torch.Generator(), np.random.default_rng(), np.random.RandomState(1), random.Random(1)]
+    for one in hidden:
+        with pytest.raises(Exception, match="generator of its own"):
+            private(small("twice")).fit(Augmented(texts(40)["ids"], transforms=[{"coins": one}]))
+
+
+def test_full_gradients_move_by_no_more_than_one_clip():
+    """Of which a projection shows its part: all of it, if it shows all dimensions."""
+    model = adapted(gpt2(resid_pdrop=0.5, attn_pdrop=0.5), ["c_attn"], fan_in_fan_out=True)
+    training = private(model, method="m2")
+    training._projections = lambda: [torch.eye(layer.inputs, dtype=torch.float64) for layer in training._layers]
+    training.plan_.question.parameters["rank"] = 16
+    assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-3
