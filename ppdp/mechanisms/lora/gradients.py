@@ -148,8 +148,8 @@ class FullGradients(Gradients):
         assert isinstance(other, FullGradients)
         found = []
         for layer in self.layers:
-            (x, g), (u, d) = self._tokens(layer), other._tokens(layer)
-            found.append(float(((x[place] @ u[there].mT) * (g[place] @ d[there].mT)).sum()))
+            (x, g), (u, d) = self._tokens(layer, [place]), other._tokens(layer, [there])
+            found.append(float(((x[0] @ u[0].mT) * (g[0] @ d[0].mT)).sum()))
         return math.fsum(found)
 
     def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
@@ -161,13 +161,15 @@ class FullGradients(Gradients):
         tokens = {name: sum(x.shape[1] for x, _ in calls) for name, calls in self._calls.items()}
         return max(layer.inputs + tokens.get(layer.name, 0) for layer in self.layers)
 
-    def _tokens(self, layer: Layer) -> tuple[Tensor, Tensor]:
-        """Inputs and gradients of outputs of all calls of a layer, in float64."""
+    def _tokens(self, layer: Layer, places: Sequence[int] | None = None) -> tuple[Tensor, Tensor]:
+        """Inputs and gradients of outputs of all calls of a layer, in float64; of all examples, or of some."""
+        some = slice(None) if places is None else places
         calls = self._calls.get(layer.name)
         if calls is None:
-            x, g = (torch.zeros(self.n, 1, width, dtype=torch.float64) for width in (layer.inputs, layer.outputs))
+            n = self.n if places is None else len(places)
+            x, g = (torch.zeros(n, 1, width, dtype=torch.float64) for width in (layer.inputs, layer.outputs))
         else:
-            x, g = (torch.cat(one, dim=1).double() for one in zip(*calls))
+            x, g = (torch.cat([call[some] for call in one], dim=1).double() for one in zip(*calls))
         return x, g
 
 

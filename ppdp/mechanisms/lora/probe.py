@@ -53,7 +53,10 @@ class Probe:
             first = self._run([0])
         if operations.chance:
             drawn = ", ".join(sorted(operations.chance))
-            refuse(f"the loss of a made-up example depends on chance ({drawn}).", "no dropout by hand, no sampling.")
+            refuse(
+                f"the loss of a made-up example depends on chance ({drawn}).",
+                "no dropout by hand, no sampling; eval() for a model beside it.",
+            )
         self._unchanged()
         self._coarse = operations.coarse or is_coarse(arithmetic())
         if self._coarse and microbatch > 1:
@@ -103,7 +106,7 @@ class Probe:
         found += [own[:place] + own[place + 1 :] for place in own]
         found += [[place, (place + 1) % self._n] for place in own]
         full = min(microbatch, WIDEST)
-        found += [[(place * step) % self._n for place in range(full)] for step in (1, 3)]
+        found += [[place % self._n for place in range(full)]]
         return [places[:microbatch] for places in found]
 
     def _compare(self, found: Gradients, places: Sequence[int], alone: Sequence[Gradients], most: float) -> None:
