@@ -49,6 +49,7 @@ def test_verification_knows_nothing_of_what_made_the_certificate():
 
 
 OF_OTHERS = {
+    "_BatchNorm": "what every batch-norm of torch derives from",
     "_actions": "argparse has no other list of the options of a parser",
     "_SubParsersAction": "nor of its commands",
     "_asdict": "public in a named tuple, in spite of the underscore",
@@ -61,6 +62,8 @@ OF_OTHERS = {
     "_inheriting": "how multiprocessing itself tells a process that still runs the script of its parent",
     "_lower_loss": "as _discretization",
     "_probs": "as _discretization",
+    "_rand": "NumPy's global generator as an object, by which scikit-learn itself goes",
+    "_schema": "the names of an operation's arguments in torch",
 }
 """Names of other libraries, with the reason."""
 

@@ -236,8 +236,8 @@ def _generator(one: Any) -> bytes:
         return bytes(one.get_state().numpy().tobytes())
     if isinstance(one, random.Random):
         return repr(one.getstate()).encode()
-    bits = one.bit_generator if isinstance(one, np.random.Generator) else one._bit_generator
-    return repr(_whole(bits.state)).encode()
+    state = one.bit_generator.state if isinstance(one, np.random.Generator) else one.get_state(legacy=False)
+    return repr(_whole(state)).encode()
 
 
 def _whole(state: Any) -> Any:
