@@ -21,6 +21,9 @@ RISING: tuple[Callable[..., Any], ...] = (
 """Functions of numbers that never fall, so that the ends of a range become those of another."""
 
 
+_REACHED = 0.02  # share of a public range that values must be able to reach: less is a slip of units
+
+
 def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str) -> tuple[Array, list[int]]:
     """The table of :func:`resolve_ranges`, and the positions of columns whose range is ``"private"``, 0 to 1 in it."""
     if isinstance(ranges, str):
@@ -85,15 +88,16 @@ def resolve_ranges(
 
 
 def check_reached(table: Array, domain: Domain, stage: str, parameter: str = "ranges") -> None:
-    """Refuse public ranges that no row can reach by the public bounds at the input: every value would be one end."""
+    """Refuse ranges of which rows reach nearly nothing by the public bounds in front: all values would be the same."""
     bound = min(domain.row_norm or math.inf, domain.entry_bound or math.inf)
-    beyond = np.flatnonzero((table[:, 0] >= bound) | (table[:, 1] <= -bound))
+    low, high = table.T
+    beyond = np.flatnonzero(np.minimum(high, bound) - np.maximum(low, -bound) < _REACHED * (high - low))
     if beyond.size == 0:
         return
     names = domain.feature_names or tuple(f"x{i}" for i in range(len(table)))
     raise InvalidParameter(
         f"{parameter} of {', '.join(repr(names[i]) for i in beyond)} lie outside of what comes in, {-bound:.6g} to "
-        f"{bound:.6g}, so that every value becomes the same.",
+        f"{bound:.6g}, or nearly so: all values would become the same.",
         stage=stage,
         fix=f"{parameter} in the units of the rows at this step; put the stage in front of what scales them.",
     )

@@ -148,6 +148,7 @@ class TestWhatIsWritten:
         "stage",
         [
             MinMaxScaler({"age": (18, 80)}),
+            MinMaxScaler({"age": (0, 120)}),
             RowMap(out_ranges={"age": (18, 80)}),
             GridQuantizer(cell=5.0),
             GridDeduplicator(cell=5.0),
