@@ -34,6 +34,7 @@ class Codes:
     values: tuple[float, ...]  # ascending
     names: tuple[str, ...]
     indicates: bool = False  # whether the column is 1 for the last of two names and 0 for anything else
+    column: str = ""  # whose category that is
 
     @classmethod
     def of(cls, names: Sequence[str], **others: float) -> Codes:
@@ -44,9 +45,9 @@ class Codes:
         return cls(tuple(code for code, _ in every), tuple(name for _, name in every))
 
     @classmethod
-    def indicator(cls, name: str) -> Codes:
-        """Whether it is this category."""
-        return cls((0.0, 1.0), (f"not {name}", name), indicates=True)
+    def indicator(cls, name: str, column: str = "") -> Codes:
+        """Whether it is this category, of this column of the table."""
+        return cls((0.0, 1.0), (f"not {name}", name), indicates=True, column=column)
 
     def without(self, codes: Collection[float]) -> Codes:
         """The same without codes that no row can have."""

@@ -57,7 +57,8 @@ class Query(SharedDocstring, FitsAlone):
     bins : int, sequence of float, or mapping of columns to either, default=10
         Public grid of a histogram: so many equal cells of the public range of a column, or ascending edges; of a column
         of codes of categories (``CategoryEncoder(..., encoding="ordinal")``) a number is a cell for every category. A
-        mapping, by name or position, chooses columns. The outer cells take what lies beyond the grid. In a pipeline
+        mapping, by name or position, chooses columns; one that became columns of 0 and 1 stands for these. The outer
+        cells take what lies beyond the grid. In a pipeline
         edges are raw, in the units of the table that comes in, dates as dates, wherever steps in front are public
         scales and shifts of each column; elsewhere in the units of the last step. Inner edges outside the public range
         are refused.

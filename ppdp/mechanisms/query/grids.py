@@ -50,10 +50,18 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     domain = Domain(n_features=len(columns.names), feature_names=columns.names)
     if not isinstance(given, Mapping):
         given = dict.fromkeys(range(domain.d), given)
-    grid = {_position(name, column, domain, stage): marks for column, marks in given.items()}
-    if len(grid) < len(given):
+    listed = [(i, marks) for column, marks in given.items() for i in _positions(name, column, columns, domain, stage)]
+    grid = dict(listed)
+    if len(grid) < len(listed):
         raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__)
     return {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
+
+
+def _positions(name: str, column: Any, columns: Columns, domain: Domain, stage: object) -> list[int]:
+    """Where a column is, or the columns of 0 and 1 that a column of categories became."""
+    kinds = enumerate(columns.kinds)
+    own = [i for i, kind in kinds if isinstance(column, str) and isinstance(kind, Codes) and kind.column == column]
+    return own if own and column not in columns.names else [_position(name, column, domain, stage)]
 
 
 def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, edges: bool) -> Any:
@@ -101,13 +109,10 @@ def _position(name: str, column: Any, domain: Domain, stage: object) -> int:
         return names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < domain.d:
         return int(column)
-    hot = isinstance(column, str) and any(one.startswith(f"{column}_") for one in names)
     raise InvalidParameter(
         f"{name} names the column {shown(column)}, which is not there.",
         stage=type(stage).__name__,
-        fix='for its categories CategoryEncoder(..., encoding="ordinal") in front, or the query "sum".'
-        if hot
-        else "name columns of the rows at this step, or count them from 0.",
+        fix="name columns of the rows at this step, or count them from 0.",
     )
 
 

@@ -116,7 +116,8 @@ class OneHot(Categorical):
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)), indicators=True)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        kinds = [Codes.indicator(_word(self.categories[j][i])) for j in range(len(given.names)) for i in self._kept(j)]
+        labels = [(_word(self.categories[j][i]), name) for j, name in enumerate(given.names) for i in self._kept(j)]
+        kinds = [Codes.indicator(*label) for label in labels]
         return Columns.raw(out.names, "1 for this category", out.ranges, kinds)
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:

@@ -338,7 +338,10 @@ class Binned(PublicMap):
         if not self.hot:
             return Columns.raw(out.names, "numbers of bins", out.ranges, [Codes.of(words) for words in bins])
         return Columns.raw(
-            out.names, "1 in this bin", out.ranges, [Codes.indicator(word) for own in bins for word in own]
+            out.names,
+            "1 in this bin",
+            out.ranges,
+            [Codes.indicator(word, name) for own, name in zip(bins, given.names) for word in own],
         )
 
     def _words(self, ends: Array) -> list[str]:

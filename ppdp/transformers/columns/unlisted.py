@@ -67,7 +67,7 @@ class Unlisted(PublicMap):
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
         labels = [list(self._labels(i)) for i in range(len(given.names))]
         if self.hot:
-            kinds = [Codes.indicator(label) for own in labels for label in own]
+            kinds = [Codes.indicator(label, name) for own, name in zip(labels, given.names) for label in own]
             return Columns.raw(out.names, "1 for this category", out.ranges, kinds)
         used = [self.most if self.found is None else len(found) for found in self.found or [()] * len(labels)]
         kinds = [Codes.of(own, **beside(self.other, self.missing)) for own in labels]

@@ -215,9 +215,15 @@ class TestWhatIsRead:
         frame = table([("code", coded)], GaussianMechanism("histogram", bins=[-0.5, 1.5, 3.5]), PEOPLE[["town"]])
         assert list(frame.category) == ["another, A, B", "C, missing"]
 
-    def test_a_category_that_became_columns_says_what_to_do(self):
-        with pytest.raises(InvalidParameter, match="ordinal"):
-            table(declared(), GaussianMechanism("histogram", bins={"sex": 3}))
+    def test_a_category_that_became_columns_is_counted_by_its_name(self):
+        frame = table(declared(), GaussianMechanism("histogram", bins={"sex": 3, "age": [20, 40, 60]}))
+        assert list(frame.category) == ["", "", "not F", "F", "not M", "M", "not other", "other"]
+        counts = frame.set_index("category").loc[["F", "M", "other"]]
+        within(counts, [(PEOPLE.sex == "F").sum(), (PEOPLE.sex == "M").sum(), 0])
+        with pytest.raises(InvalidParameter, match="twice"):
+            table(declared(), GaussianMechanism("histogram", bins={"sex": 3, "sex_F": 3}))
+        with pytest.raises(InvalidParameter, match="'town', which is not there"):
+            table(declared(), GaussianMechanism("histogram", bins={"town": 3}))
 
     def test_a_histogram_of_a_column_of_zeros_and_ones_has_two_cells(self):
         frame = table(declared(), GaussianMechanism("histogram", bins={"sex_F": 10}))
