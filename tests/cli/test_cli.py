@@ -423,3 +423,9 @@ def test_a_ledger_is_compared_with_certificates(study, capsys, monkeypatch):
     assert found["certificates"] == {"first/certificate.json": True, "second": False}
     assert main(compare) == 1
     assert "second: its entry, or one before it, is not there" in capsys.readouterr().out
+
+
+def test_nobody_else_reads_predictions(study):
+    assert main(["fit", "study.toml", "--data", "study.csv", "--out", "release", "--quiet"]) == 0
+    assert main(["predict", "release", "study.toml", "--data", "study.csv", "--out", "predicted.csv"]) == 0
+    assert (study / "predicted.csv").stat().st_mode & 0o777 == 0o600

@@ -122,9 +122,9 @@ def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
         return file.read()
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file so that it is there whole or not at all, whenever the process or the machine dies."""
-    with written(path), replacing(path, 0o644) as file:
+    with written(path), replacing(path, mode) as file:
         file.write(data)
 
 
@@ -212,9 +212,9 @@ class Saved:
             raise kind(f"cannot read it: {error.message}", fix=fix) from None
 
 
-def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], content: str | bytes, mode: int = 0o644) -> None:
     """Write a file so that it is there whole or not at all."""
-    write_bytes(Path(path), content.encode() if isinstance(content, str) else content)
+    write_bytes(Path(path), content.encode() if isinstance(content, str) else content, mode)
 
 
 @contextmanager

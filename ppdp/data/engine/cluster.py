@@ -98,7 +98,8 @@ def _of_own(Client: Any, folder: str) -> Any:
 
     environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
     environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment, **RARELY}):
+    here = {"distributed.nanny.pre-spawn-environ": environment, "temporary-directory": folder, **RARELY}
+    with dask.config.set(here):
         return Client(dashboard_address="127.0.0.1:0", local_directory=folder, set_as_default=False)
 
 

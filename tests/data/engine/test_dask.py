@@ -471,3 +471,24 @@ def test_a_client_without_a_connection_is_not_taken(monkeypatch):
 
     monkeypatch.setattr(distributed.Client, "current", classmethod(lambda _: HalfMade()))
     assert cluster.open_client() is None
+
+
+def test_all_of_a_cluster_of_its_own_writes_to_one_private_folder(tmp_path, monkeypatch):
+    """Scheduler and workers: the folder goes with the process."""
+    import dask
+
+    made = {}
+
+    class Started:
+        def __init__(self, **given):
+            made.update(given, here=dask.config.get("temporary-directory"))
+            raise OSError
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(distributed, "Client", Started)
+    monkeypatch.setattr(engine, "open_client", lambda: None)
+    with pytest.raises(InvalidParameter), ppdp.engine("dask"):
+        pass
+    assert made["local_directory"] == made["here"]
+    assert os.path.dirname(made["here"]) == str(tmp_path)
+    assert os.listdir(tmp_path) == []
