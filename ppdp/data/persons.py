@@ -78,7 +78,7 @@ def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
     found = np.concatenate(codes)
     if invalid == "error" and (found == NOBODY).any():
         raise InvalidValue(
-            "a row has no id that is a whole number or text, so nobody knows whose it is.",
+            "a row has no id (a whole number, text, a UUID, an address or a date), so nobody knows whose it is.",
             fix="an id for every row, or invalid='repair' leaves it out.",
         )
     return found
