@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,15 +16,16 @@ from ppdp.certificate.document import Certificate
 from ppdp.certificate.issuing import issue_alone
 from ppdp.certificate.record import Mechanism
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import outside
 from ppdp.core.checks import check_budget, integer, positive
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count
-from ppdp.exceptions import ImpossibleBudget
+from ppdp.exceptions import ImpossibleBudget, NoiseWarning
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.lora.layers import STAGE, Layer
 from ppdp.privacy.ledger.fits import Cost
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_exponent
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon, lattice_exponent, lowered
 
 FORMULAS = {"fa": "lora.frozen-a", "m2": "lora.fresh-projection"}
 NAME = "lora"
@@ -133,9 +135,13 @@ def make_plan(
     asked = Question.asked(FORMULAS[method], "privacy", domain, parameters, steps, start=start)
     far = domain.neighbours
     draws = draws_that_count(asked.formula, domain, far, steps=asked.steps, size=asked.size)
-    allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
-    if allowance >= delta / 2:
+    kept = certifiable_epsilon(float(epsilon), delta, draws)
+    if kept <= 0:
         raise ImpossibleBudget("delta is below what the noise sampler can certify.", stage=STAGE, fix="a larger delta.")
+    if kept < epsilon:
+        warnings.warn(lowered(epsilon, delta, kept), NoiseWarning, stacklevel=outside())
+        epsilon = kept
+    allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
     noise_scale = asked.calibrated(domain, far, 0.0, PrivacyLoss(), (epsilon, delta - allowance))
     loss = asked.privacy_map(domain, far, noise_scale)
     cost = Cost(float(epsilon), float(delta), loss, 0.0, allowance, domain.adjacency)

@@ -21,7 +21,7 @@ from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, Rou
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon, lowered
 
 WIDE = 2000  # columns of which a matrix of all products takes long
 _MATRICES = ("matrix", "moment", "complete-matrix")
@@ -280,14 +280,6 @@ class Solver:
             asked: dict[str, Any] = {"steps": most.steps, "size": most.size, "parameters": most.parameters}
             draws += draws_that_count(most.formula, route.domain, route.distance, **asked)
         return draws
-
-
-def lowered(epsilon: float, delta: float, kept: float) -> str:
-    """What is said of a plan that keeps less than it was asked for."""
-    return (
-        f"noise cannot be drawn finely enough to certify epsilon = {epsilon:g} at delta = {delta:g}: the plan keeps"
-        f" epsilon = {kept:g}, the largest that can be certified."
-    )
 
 
 def _draws(route: Route, release: PlannedRelease) -> int:

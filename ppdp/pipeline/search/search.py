@@ -34,14 +34,13 @@ from ppdp.exceptions import InvalidInput, InvalidParameter, NoiseWarning, Privac
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.solve import lowered
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
 from ppdp.pipeline.search.plan import SearchPlan, plan_search
 from ppdp.pipeline.search.summary import SearchSummary, part_of_search, whole_search
 from ppdp.pipeline.sparse import check_sparse_plan
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
-from ppdp.privacy.noise.sampler import Noise
+from ppdp.privacy.noise.sampler import Noise, lowered
 
 
 class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):

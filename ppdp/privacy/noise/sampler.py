@@ -129,6 +129,14 @@ def certifiable_epsilon(epsilon: float, delta: float, draws: float) -> float:
     return min(epsilon, most)
 
 
+def lowered(epsilon: float, delta: float, kept: float) -> str:
+    """What is said of a plan that keeps less than it was asked for."""
+    return (
+        f"noise cannot be drawn finely enough to certify epsilon = {epsilon:g} at delta = {delta:g}: the plan keeps"
+        f" epsilon = {kept:g}, the largest that can be certified."
+    )
+
+
 def gaussian_scale(sensitivity: float, mu: float, bound: float, size: int) -> float:
     """Least noise scale with which ``size`` numbers cost at most ``mu``, lattice included.
 

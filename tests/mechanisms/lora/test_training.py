@@ -23,6 +23,7 @@ from ppdp.exceptions import (  # noqa: E402
     ExportError,
     InvalidInput,
     InvalidParameter,
+    NoiseWarning,
     StageFailed,
 )
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
@@ -235,3 +236,10 @@ def test_an_empty_batch_is_a_step_like_others():
     training = private(small("twice"))
     assert training.fit(texts(0)).certificate_.verify()
     assert np.isfinite(training.plan_.noise_scale)
+
+
+def test_of_an_epsilon_that_noise_is_too_coarse_for_the_largest_is_kept():
+    with pytest.warns(NoiseWarning, match="epsilon = 50 at delta = 1e-05: the plan keeps epsilon = 2"):
+        training = private(small("twice"), dataset="large", epsilon=50.0).fit(texts(50))
+    assert training.certificate_.verify()
+    assert 20 < training.certificate_.epsilon < 30
