@@ -224,6 +224,10 @@ class SignatureError(CertificateError, code="signature"):
     """A signature is malformed, or it is not one of this certificate with this key."""
 
 
+class DiagnosticWarning(UserWarning):
+    """A released share of altered rows is clearly above a tenth: a label, category, range or unit may be another."""
+
+
 class CompositionWarning(UserWarning):
     """Several fits of this process looked at the same data, and no ledger adds them up."""
 

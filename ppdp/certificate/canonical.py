@@ -12,11 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate.record import FIRST, SINCE_SECOND, Record, read_as
+from ppdp.certificate.record import Record, read_as, unknown_to
 from ppdp.exceptions import CertificateError
 
 FORM = re.compile("ppdp-certificate/([1-9][0-9]{0,3})")
-NEWEST = 2
+NEWEST = 3
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -81,9 +81,10 @@ def shipped(package: str, name: str) -> dict[str, Any]:
 def schema(version: int = NEWEST) -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of certificates of one version of the form; it ships with the package."""
     loaded = {**shipped("ppdp.certificate", "schema.json")}
-    if version == 1:
-        loaded["required"] = [name for name in loaded["required"] if name not in SINCE_SECOND]
-        loaded["properties"] = without(loaded["properties"], *SINCE_SECOND) | {"schema": {"const": FIRST}}
+    name = f"ppdp-certificate/{version}"
+    if unknown := unknown_to(name):
+        loaded["required"] = [one for one in loaded["required"] if one not in unknown]
+        loaded["properties"] = without(loaded["properties"], *unknown) | {"schema": {"const": name}}
     return loaded
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ppdp.certificate.share.signature import PrivateKey, PublicKey
     from ppdp.core.adjacency import Adjacency
 
-SCHEMA_NAME = "ppdp-certificate/2"
+SCHEMA_NAME = "ppdp-certificate/3"
 ASK_WHY = "ask `ppdp verify` why."
 
 

@@ -17,8 +17,9 @@ from ppdp.core.adjacency import Adjacency
 Open = Mapping[str, Any]
 T = TypeVar("T")
 
-FIRST = "ppdp-certificate/1"
+FIRST, SECOND = "ppdp-certificate/1", "ppdp-certificate/2"
 SINCE_SECOND = ("part_of", "search", "issued")
+SINCE_THIRD = ("diagnostics",)
 OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody said them
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_A_CHAIN = ("head",)  # the link of an entry, which earlier versions did not write
@@ -156,6 +157,35 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Of how many rows something was altered, as a share of all, with noise."""
+
+    kind: str
+    column: str | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostics:
+    """Noisy shares of the rows that the run altered."""
+
+    formula: str
+    parameters: Open
+    page: str
+    sensitivity: float
+    size: int
+    bound: float
+    noise_scale: float
+    mu: float
+    shares: tuple[Share, ...]
+
+    @property
+    def error(self) -> float:
+        """Standard error of each share."""
+        return self.noise_scale / self.bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
     """A route that was weighed."""
 
@@ -274,6 +304,7 @@ class Record:
     entrance: Entrance
     steps: tuple[Step, ...]
     releases: tuple[Release, ...]
+    diagnostics: Diagnostics | None = None
     gate: Gate | None
     mechanism: Mechanism | None
     total: Total
@@ -334,12 +365,17 @@ def written(part: Any) -> Any:
     """What a record is read from: the document, or a block of it."""
     kind: Any = type(part)
     if layout := _layout(kind):
-        unknown = SINCE_SECOND if isinstance(part, Record) and part.schema == FIRST else ()
+        unknown = unknown_to(part.schema) if isinstance(part, Record) else ()
         unsaid = [name for name in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN) if getattr(part, name, None) is None]
         return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
     if isinstance(part, Mapping):
         return {key: written(value) for key, value in part.items()}
     return [written(value) for value in part] if isinstance(part, (list, tuple)) else part
+
+
+def unknown_to(schema: str) -> tuple[str, ...]:
+    """Blocks that an earlier form of the document does not have."""
+    return {FIRST: (*SINCE_SECOND, *SINCE_THIRD), SECOND: SINCE_THIRD}.get(schema, ())
 
 
 @cache

@@ -23,7 +23,7 @@ from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_f
 from ppdp.cli.planning import planned
 from ppdp.cli.tables import Source, is_large, open_rows
 from ppdp.core.progress import unseen
-from ppdp.exceptions import ExportError, HeaderWarning, InvalidValue, NoiseWarning
+from ppdp.exceptions import DiagnosticWarning, ExportError, HeaderWarning, InvalidValue, NoiseWarning
 
 if TYPE_CHECKING:
     from ppdp.pipeline.release.load import ReleasedPipeline
@@ -70,7 +70,8 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
         X, y = layout.rows(plan.domain.classes)
         try:
             with file.located(), warnings.catch_warnings():
-                warnings.simplefilter("ignore", NoiseWarning)  # the certificate says it, which is printed
+                for said in (NoiseWarning, DiagnosticWarning):
+                    warnings.simplefilter("ignore", said)  # the certificate says it, which is printed
                 warnings.simplefilter("ignore", HeaderWarning)  # somebody said that they are names
                 pipe.fit(X, y, layout.ids())
         except Misuse as error:

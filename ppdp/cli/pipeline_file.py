@@ -65,8 +65,7 @@ class PipelineFile:
         from ppdp.pipeline.pipeline import Pipeline
 
         given = dict(self.content.get("pipeline", {}))
-        if given.get("gate") == "none":
-            given["gate"] = None
+        given |= {name: None for name in ("gate", "diagnostics") if given.get(name) == "none"}
         if dataset is not None:
             given["dataset"] = dataset
         with self.located():

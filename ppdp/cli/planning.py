@@ -121,6 +121,13 @@ def as_plain(made: Any) -> dict[str, Any]:
             }
             for release in made.releases
         ],
+        "diagnostics": made.diagnostics
+        and {
+            "properties": [asdict(one) for one in made.diagnostics.properties],
+            "noise_scale": made.diagnostics.noise_scale,
+            "mu": made.diagnostics.mu,
+            "error": made.diagnostics.error,
+        },
         "gate": gate and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.hopeless)},
         "mechanism": mechanism
         and {

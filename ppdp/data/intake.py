@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.core.names import read_as_cells, repeated
-from ppdp.data.cells import numbers
+from ppdp.data.altered import Marker
+from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
 from ppdp.data.frames import cells, column, matrix, opened
@@ -279,7 +280,11 @@ def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
 
 def repaired_labels(y: Any, classes: tuple[Any, ...], invalid: str) -> Array:
     """Codes of the labels; any other label is an error, which does not say it, or counts as the first class."""
-    codes = read_labels(y, classes)
+    return settled_labels(read_labels(y, classes), invalid)
+
+
+def settled_labels(codes: Array, invalid: str) -> Array:
+    """Codes of labels, of which NaN is none of the classes: an error, or the first class."""
     unknown = np.isnan(codes)
     if unknown.any() and invalid == "error":
         raise InvalidValue(
@@ -295,7 +300,12 @@ def repaired_targets(y: Any, y_range: tuple[float, float], invalid: str) -> Arra
 
     NaN and infinity are an error, which does not say where, or count as the centre of the range.
     """
-    targets, improper = (part.ravel() for part in numbers(y))
+    return settled_targets(numbers(y), y_range, invalid)
+
+
+def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> Array:
+    """The same of targets that were read."""
+    targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
         raise InvalidInput("y must hold numbers, to learn a regression.")
     finite = np.isfinite(targets)
@@ -322,6 +332,8 @@ class Reader:
         What becomes of anything else.
     regression : bool
         Whether labels are targets.
+    marker : Marker, optional
+        What finds the rows that are altered.
     """
 
     domain: Domain
@@ -329,17 +341,23 @@ class Reader:
     gaps: bool
     invalid: str
     regression: bool = False
+    marker: Marker | None = None
 
     def __call__(self, table: Any, labels: Any = None) -> Rows:
         """Rows of an opened table."""
         table, texts = (table, None) if self.coded is None else self.coded(table)
         values = read_values(table, self.invalid)  # infinite where a cell is improper
         X = repaired_values(values, self.domain, gaps=self.gaps, invalid=self.invalid)
-        if labels is None:
-            y = None
-        elif self.regression:
-            y = repaired_targets(labels, self.domain.require("y_range"), self.invalid)
-        else:
-            y = repaired_labels(labels, self.domain.classes or (), self.invalid)
+        y, wrong = (None, None) if labels is None else self._labels(labels)
+        marks = None if self.marker is None else self.marker(values, X, wrong)
         copied = not issparse(X) and not np.may_share_memory(X, values)  # as columns of a frame are, to become rows
-        return replace(Rows.of(X, y), texts=texts, ours=copied)
+        return replace(Rows.of(X, y), texts=texts, ours=copied, marks=marks)
+
+    def _labels(self, labels: Any) -> tuple[Array, NDArray[np.bool_]]:
+        """Codes of labels, or targets; and which were none of the classes, or outside of their range."""
+        if not self.regression:
+            codes = read_labels(labels, self.domain.classes or ())
+            return settled_labels(codes, self.invalid), np.isnan(codes)
+        read, (low, high) = numbers(labels), self.domain.require("y_range")
+        wrong = ~((read.values >= low) & (read.values <= high))
+        return settled_targets(read, (low, high), self.invalid), wrong.ravel()

@@ -44,7 +44,11 @@ def placed(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None =
     else:
         X = spread(rows.X)
     y = None if rows.y is None else spread(rows.y)
-    return Rows(X, y, spread(rows.weight), texts=rows.texts)
+    marks = None
+    if rows.marks is not None:
+        marks = np.zeros((domain.n, rows.marks.shape[1]), dtype=bool)
+        marks[slots] = rows.marks[which]
+    return Rows(X, y, spread(rows.weight), texts=rows.texts, marks=marks)
 
 
 @contextmanager

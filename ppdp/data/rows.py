@@ -45,6 +45,8 @@ class Rows:
         Euclidean norms, of rows that are read many times as they are.
     texts : mapping of int to tuple of str, optional
         What the codes of some columns stand for, in front of the stage that releases categories.
+    marks : ndarray of bool, optional
+        Which properties of :mod:`ppdp.data.altered` every row has, of rows that come in.
     """
 
     X: Array
@@ -55,6 +57,7 @@ class Rows:
     first: int = 0
     norms: Array | None = None
     texts: Mapping[int, tuple[str, ...]] | None = None
+    marks: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:

@@ -30,6 +30,8 @@ class Stream:
     maps : tuple of callable
         What becomes of a block: the first takes a table of the source, each other one rows. They map every row by
         itself, to the same bits in every pass.
+    altered : ndarray, optional
+        Marks of the rows (:mod:`ppdp.data.altered`), added up where they were lost on the way.
     """
 
     source: Any
@@ -37,6 +39,7 @@ class Stream:
     n: int
     d: int
     maps: tuple[Callable[[Any], Any], ...]
+    altered: NDArray[np.float64] | None = None
 
     def each(self, function: Callable[[Rows], Rows], d: int) -> Stream:
         """The same rows behind one more map, to d columns."""

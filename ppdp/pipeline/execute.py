@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ppdp.core.boundary import at_step
+from ppdp.data.altered import altered_counts
 from ppdp.data.engine.kept import kept
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
@@ -35,6 +36,7 @@ class Outcome:
 
     released: Mapping[str, Array]
     rung: int = -1
+    altered: Array | None = None  # noisy numbers of altered rows
 
 
 def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
@@ -47,7 +49,9 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     StageFailed
         If a step raises an error of its own.
     """
+    asked = plan.diagnostics
     with ExitStack() as files:
+        counts = None if asked is None else altered_counts(rows, len(asked.properties))
         fold = _Fold(plan, noise, files)
         for position, step in enumerate(plan.steps):
             with at_step(step.name):
@@ -59,7 +63,9 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             with at_step(m.name), kept(rows, passes, last=True) as rows:
                 answers = m.stage.release(rows, m.question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
-    return Outcome(released, fold.plan.rung)
+        if asked is None or counts is None:
+            return Outcome(released, fold.plan.rung)
+        return Outcome(released, fold.plan.rung, noise.release(counts, asked.noise_scale, float(asked.n)))
 
 
 class _Fold:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
+from ppdp.bounds.altered import SHARES
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.issuing import standing, total, versions, what_left
 from ppdp.certificate.record import (
     Alternative,
     Condition,
+    Diagnostics,
     Entrance,
     Fact,
     Gate,
@@ -25,6 +27,7 @@ from ppdp.certificate.record import (
     Record,
     Release,
     Rung,
+    Share,
     Step,
     read_as,
     written,
@@ -34,6 +37,7 @@ from ppdp.certificate.share.files import hashed
 from ppdp.core.names import dataset_name
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.pipeline.release.description import describe
@@ -56,7 +60,13 @@ def rehearse(pipe: Any, plan: Plan, *, seeded: bool) -> None:
 
 
 def certified(
-    pipe: Any, plan: Plan, arrays: Mapping[str, NDArray[np.float64]], issued: Mapping[str, Any], *, seeded: bool
+    pipe: Any,
+    plan: Plan,
+    arrays: Mapping[str, NDArray[np.float64]],
+    issued: Mapping[str, Any],
+    *,
+    seeded: bool,
+    altered: NDArray[np.float64] | None = None,
 ) -> tuple[str, Certificate]:
     """The description of a pipeline's steps, and the certificate of what was released."""
     inference, words = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None)), issuer_words(pipe)
@@ -68,6 +78,7 @@ def certified(
         seeded=seeded,
         dataset=pipe.dataset,
         issued={**issued, **words} if issued else {},
+        altered=altered,
     )
     return inference, certificate
 
@@ -87,11 +98,12 @@ def issue(
     seeded: bool,
     issued: Mapping[str, Any],
     dataset: str | None = None,
+    altered: NDArray[np.float64] | None = None,
 ) -> Certificate:
     """Write the certificate of the execution of a plan.
 
     ``inference`` is the SHA-256 of the description of the steps, ``issued`` the block of that name, empty if nothing is
-    issued yet.
+    issued yet; ``altered`` are the noisy numbers of altered rows.
     """
     status, reasons = standing(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
@@ -113,6 +125,7 @@ def issue(
         entrance=Entrance(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(_release(release, plan) for release in plan.releases),
+        diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, altered),
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
         total=total(plan.loss, plan.allowance),
@@ -163,6 +176,24 @@ def _release(release: PlannedRelease, plan: Plan) -> Release:
         mu=release.mu,
         failure=release.failure,
         threshold=release.threshold,
+    )
+
+
+def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -> Diagnostics:
+    counts = np.zeros(len(own.properties)) if altered is None else altered
+    return Diagnostics(
+        formula=SHARES,
+        parameters={"counts": len(own.properties)},
+        page=FORMULAS[SHARES].page,
+        sensitivity=own.sensitivity,
+        size=len(own.properties),
+        bound=float(own.n),
+        noise_scale=own.noise_scale,
+        mu=own.mu,
+        shares=tuple(
+            Share(kind=one.kind, column=one.column, share=float(count) / own.n)
+            for one, count in zip(own.properties, counts, strict=True)
+        ),
     )
 
 

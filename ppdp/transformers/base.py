@@ -19,6 +19,7 @@ from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
+from ppdp.data.altered import Property
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
@@ -221,6 +222,20 @@ class Stage(Documented, Answering, BaseEstimator):
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         """So many rows as they could come in by what is declared here; None if nothing is."""
         return None
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        """What its public map may do to a row that must not be overlooked: values clipped, or of no category.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts at the input.
+        """
+        return ()
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        """Which rows of ``X`` it alters so, an array of bool of shape (n, n_properties); each row by itself."""
+        raise NotImplementedError
 
     def instead(self) -> Iterator[tuple[str, Any]]:
         """What may take its place where no route leads through it, in words and as a stage with public parameters."""

@@ -198,6 +198,7 @@ def what_left(content: Record) -> list[str]:
         f" {_quoted(release.serves)}" + (", words out of private cells" if release.statistic == "categories" else "")
         for release in content.releases
     ]
+    left += ["the noisy shares of altered rows"] if content.diagnostics is not None else []
     left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
     left += [_answer(mechanism, content.released.names)] if mechanism is not None else []
     return left

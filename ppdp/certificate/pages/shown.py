@@ -18,7 +18,7 @@ from ppdp.certificate.pages.markup import begun, bound, element, html_page, item
 from ppdp.certificate.pages.meaning import DIGEST, ON_TRUST, powers_in_words
 from ppdp.certificate.pages.sections import render_page
 from ppdp.certificate.pages.view import Noise, View, printable_view, spreads
-from ppdp.certificate.record import Gate, Record, Release
+from ppdp.certificate.record import Diagnostics, Gate, Record, Release
 from ppdp.certificate.replay.verify import Verification
 from ppdp.core.figures import figure
 from ppdp.core.formula import GAUSSIAN
@@ -103,7 +103,8 @@ def render_fragment(view: View) -> str:
         *_marked(view.beside),
         div(_badge(c.status), *claim),
         div(view.meaning, style=SOFT),
-        *_marked([*c.reasons, *(f"Warning: {warning}" for warning in c.warnings)]),
+        *_marked([*c.reasons, *(f"Warning: {warning}" for warning in view.warnings)]),
+        div(f"Altered: {view.altered}.", style=SOFT) if view.altered else None,
         div("It rests on this, which nothing has checked on these rows:", style="margin:.35rem 0 0"),
         *_listed(view.rests_on),
         div(f"Protected: {view.protected}; {view.neighbours}.", style=SOFT),
@@ -201,7 +202,8 @@ def _lines(view: View, c: Record) -> Iterator[tuple[str, str]]:
     yield from ((name, f"{words} ({UNPROVED})") for name, words in view.said)
     yield from (("because", reason) for reason in c.reasons)
     yield from (("rests on", _typed(words)) for words in view.rests_on)
-    yield from (("warning", warning) for warning in c.warnings)
+    yield from (("warning", warning) for warning in view.warnings)
+    yield from [("altered", view.altered)] if view.altered else []
     yield from [("data", c.dataset)] if c.dataset else []
     yield "adjacency", view.neighbours
     yield "protects", view.protected
@@ -237,6 +239,8 @@ def _released(noise: Noise) -> tuple[str, str]:
         rung = f" at {one.ladder.place}" if one.ladder else ""
         paid = cost or f"{one.kind} noise {one.noise_scale:.4g}"
         return "gate", f"passed{rung}; {paid}, delta {one.delta:.3g} ({one.rule})"
+    if isinstance(one, Diagnostics):
+        return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}"
     if isinstance(one, Release):
         above = "" if one.threshold is None else f", above {one.threshold:.4g}, delta {one.failure:.3g}"
         return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}{above}"
@@ -287,7 +291,8 @@ def render_card(view: View) -> str:
         begun(attack),
         _items(view.fact_lines, "Public facts:"),
         ON_TRUST,
-        _items(c.warnings, "Warnings:"),
+        _items(view.warnings, "Warnings:"),
+        f"Altered before anything was learned: {_plain(view.altered)}." if view.altered else "",
         _items(c.not_covered, "Not covered:"),
         f"`ppdp verify certificate.json` computes every figure again, without the data. {DIGEST}",
     ]

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ppdp.bounds import FORMULAS
+from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.issued import account_in_words, left_out, said
 from ppdp.certificate.pages import meaning, trust
 from ppdp.certificate.pages.markup import printable
 from ppdp.certificate.pages.tradeoff import guess_in_words
-from ppdp.certificate.record import Entrance, Gate, Mechanism, Record, Release, Step, read_as, written
+from ppdp.certificate.record import Diagnostics, Entrance, Gate, Mechanism, Record, Release, Step, read_as, written
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
@@ -23,6 +24,7 @@ ASKED = {
     CHOICE: "chooses at random among public candidates, those that suit the prepared rows with more probability.",
 }
 
+ALTERED = "numbers of altered rows"
 FEW = 20  # above this range a logarithmic scale is easier to read
 
 
@@ -71,7 +73,7 @@ class Noise:
     size: int
     sensitivity: float | None
     law: str
-    one: Release | Gate | Mechanism
+    one: Release | Diagnostics | Gate | Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class View:
     points: Sequence[Point]
     noises: Sequence[Noise]
     parts: Sequence[str]  # what costs something else than a mu
+    warnings: Sequence[str]
+    altered: str | None  # shares of altered rows
     covered: Sequence[str]
     not_covered: Sequence[tuple[str, str]]  # and in plain words where it names parameters
 
@@ -135,6 +139,8 @@ def view_of(c: Record) -> View:
         facts=trust.shown_facts(c),
         points=points_of(c),
         noises=tuple(_noises(c)),
+        warnings=[*c.warnings, *alerts(c)],
+        altered=altered_in_words(c),
         parts=[Part.from_dict(part).words() for part in c.total.parts],
         covered=meaning.covered_in_words(c),
         not_covered=[
@@ -153,6 +159,9 @@ def _noises(c: Record) -> Iterator[Noise]:
                 f"; above {figure(one.threshold)}, exceeded unduly with probability {figure(one.failure, upward=True)}"
             )
         yield Noise(one.statistic, note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
+    if c.diagnostics is not None:
+        d = c.diagnostics
+        yield Noise(ALTERED, "of all rows, as they came in", ALTERED, 1, d.size, d.sensitivity, law_of(d), d)
     if c.gate is not None:
         yield Noise("gate", meaning.told(c.gate), "the gate's answer", 1, 1, 1.0, law_of(c.gate), c.gate)
     m = c.mechanism
@@ -161,7 +170,7 @@ def _noises(c: Record) -> Iterator[Noise]:
         yield Noise(m.name, m.class_, m.name, times, m.size, m.sensitivity, law_of(m), m)
 
 
-def law_of(one: Release | Gate | Mechanism) -> str:
+def law_of(one: Release | Diagnostics | Gate | Mechanism) -> str:
     """Law of its noise: "Gaussian" or another; one that is not known here gets no name.
 
     What costs a mu is Gaussian, but for choices that are released: `verify` computes it so. Of anything else only its

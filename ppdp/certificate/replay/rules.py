@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.bounds import lookup
+from ppdp.bounds.altered import SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
+from ppdp.certificate.altered import KINDS
 from ppdp.certificate.record import Condition, Mechanism, Record, Release, Search, Step
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -117,6 +119,7 @@ def part_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) ->
     names = [step.name for step in c.steps]
     for i, release in enumerate(c.releases):
         yield from _release(c, release, points[release.at][0], names, f"releases[{i}]")
+    yield from _shares(c)
     yield from _served(c)
     if c.mechanism is not None:
         yield from _answers(c.mechanism, end)
@@ -192,6 +195,23 @@ def _release(c: Record, release: Release, domain: Domain, names: list[str], wher
     fits = any(steps[position].way == "noisy" for position in positions)
     if fits != (release.purpose == "fit"):
         yield f"{where}: its purpose is another."
+
+
+def _shares(c: Record) -> Iterator[str]:
+    """Shares of altered rows are of properties that are known here, each once."""
+    own = c.diagnostics
+    if own is None:
+        return
+    if own.page != lookup(own.formula, "release").page or own.formula != SHARES:
+        yield "diagnostics: the formula is another, or proved on another page."
+    if own.parameters != {"counts": own.size} or own.size != len(own.shares):
+        yield "diagnostics: another number of shares follows."
+    if own.bound != Domain.from_dict(c.entrance.domain).n:
+        yield "diagnostics: another bound follows."
+    if len({(share.kind, share.column) for share in own.shares}) != own.size:
+        yield "diagnostics: a share is there twice."
+    if not {share.kind for share in own.shares} <= set(KINDS):
+        yield "diagnostics: no such share."
 
 
 def _served(c: Record) -> Iterator[str]:

@@ -92,6 +92,7 @@ def _entrance(domain: Domain, asked: Adjacency) -> Point:
 def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss, int]:
     """What the recorded noise costs from another first distance, and how many numbers were drawn."""
     points: list[Point] = []
+    entrance = domain, distance
     for step in c.steps:
         if c.gate is not None:
             _check_margins(step, domain, distance)
@@ -105,6 +106,11 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss
         squares.append(release_cost(release, *here)[1])
         draws += lookup(release.formula, "release").draws(here[1], release.size, release.parameters)
         failure = any_of(failure, release_failure(release, *here))
+    if c.diagnostics is not None:
+        squares.append(release_cost(c.diagnostics, *entrance)[1])
+        draws += lookup(c.diagnostics.formula, "release").draws(
+            entrance[1], c.diagnostics.size, c.diagnostics.parameters
+        )
     parts: tuple[Part, ...] = ()
     if c.gate is not None:
         noise = gate_noise(c.gate.kind, c.gate.noise_scale, domain.n).loss

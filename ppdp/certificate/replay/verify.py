@@ -18,7 +18,7 @@ import numpy as np
 from ppdp.bounds import lookup
 from ppdp.certificate.canonical import digest, parse
 from ppdp.certificate.issued import issued_rules
-from ppdp.certificate.record import Gate, Ladder, Mechanism, Record, Release, Rung
+from ppdp.certificate.record import Diagnostics, Gate, Ladder, Mechanism, Record, Release, Rung
 from ppdp.certificate.replay.rules import broken_rules, part_rules, restated, search_rules, step_rules
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -92,7 +92,7 @@ class Differences(list[str]):
             self.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
 
 
-def release_cost(release: Release, domain: Domain, distance: Distance) -> tuple[float, float]:
+def release_cost(release: Release | Diagnostics, domain: Domain, distance: Distance) -> tuple[float, float]:
     """Sensitivity of a release at this domain and distance, and the mu that it costs with its noise."""
     formula = lookup(release.formula, "release")
     s = float(formula(domain, distance, **release.parameters))
@@ -136,6 +136,10 @@ def _replay(c: Record) -> list[str]:
         elif release.failure is not None:
             least = formula.threshold(here, far, release.noise_scale, release.failure, release.parameters)
             found.same(f"releases[{i}].threshold", release.threshold, least)
+    if c.diagnostics is not None:
+        start = Domain.from_dict(c.entrance.domain), Distance.from_dict(c.entrance.distance)
+        squares.append(_of_diagnostics(c.diagnostics, *start, found) ** 2)
+        draws += lookup(c.diagnostics.formula, "release").draws(start[1], c.diagnostics.size, c.diagnostics.parameters)
     failed = any_of(*(release.failure or 0.0 for release in c.releases))
     gate = c.gate
     parts: tuple[Part, ...] = ()
@@ -173,6 +177,19 @@ def _replay(c: Record) -> list[str]:
         whole = spent if c.search is None else PrivacyLoss(c.total.mu, c.total.failure)
         found += issued_rules(c, whole)
     return found
+
+
+def _of_diagnostics(shares: Diagnostics, domain: Domain, distance: Distance, found: Differences) -> float:
+    """What shares of altered rows cost, as is recorded; they are those of rows as they came in."""
+    s, mu = release_cost(shares, domain, distance)
+    found.same("diagnostics.sensitivity", shares.sensitivity, s)
+    if not mu <= shares.mu * (1 + TOLERANCE):
+        found.append("diagnostics: their noise costs more than is recorded.")
+    formula = lookup(shares.formula, "release")
+    spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(formula.lattice(distance, shares.size, shares.parameters))
+    if not shares.mu <= mu * (1 + TOLERANCE) + 2 * spare:
+        found.append("diagnostics: their noise costs less than is recorded, so it was less.")
+    return shares.mu
 
 
 def draws_at(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:

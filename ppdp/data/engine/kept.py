@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.private_files import is_of_a_full_disk, private_path
 from ppdp.core.progress import paced
+from ppdp.data.altered import marks_added
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
@@ -129,10 +130,18 @@ def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
         for first in range(0, n, PIECE):  # whole before any row is read: a full disk tells of n only
             size = min(PIECE, n - first)
             own.write(Rows(np.zeros((size, rows.d)), np.zeros(size), np.zeros(size), first=first))
-        for block in rows.over(Rows.bare):
+        altered: Any = None
+        for block in rows.over(_with_marks):
             places = slots[block.first : block.first + block.n]
             own.scatter(block.part(places >= 0), places[places >= 0])
-        yield Stream(replace(own, labelled=len(rows.names) > rows.d), (), n, rows.d, ())
+            if block.marks is not None:
+                added = marks_added(replace(block, marks=block.marks[places >= 0])).astype(np.float64)
+                altered = added if altered is None else altered + added
+        yield Stream(replace(own, labelled=len(rows.names) > rows.d), (), n, rows.d, (), altered)
+
+
+def _with_marks(block: Rows) -> Rows:
+    return replace(block.bare(), marks=block.marks)
 
 
 @contextmanager

@@ -42,19 +42,27 @@ class Split:
     releases: tuple[PlannedRelease, ...]
     mechanism: float
     imprecise: tuple[tuple[PlannedRelease, float], ...]
+    diagnostics: float = 0.0  # mu of the shares of altered rows
 
 
 def _split(
-    route: Route, mu: float, failure: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None
+    route: Route,
+    mu: float,
+    failure: float,
+    *,
+    mechanism: bool,
+    gated: bool,
+    budget: Mapping[str, float] | None,
+    diagnostics: float,
 ) -> Split:
     """Solve the budget of a route once.
 
     Shares of ``mu²``: the gate 5 % if there is one; each release point 5 %, raised in steps to 20 % until the standard
-    error of every released statistic is at most 0.05 of its public range; the rest to the mechanism. Without a
-    mechanism the release points share everything.
+    error of every released statistic is at most 0.05 of its public range; ``diagnostics`` to shares of altered rows;
+    the rest to the mechanism. Without a mechanism the release points share everything else.
     """
     gate = gate_share(budget) if gated else 0.0
-    shares = release_shares(budget) if mechanism else ((1 - gate) / max(1, len(route.releases)),)
+    shares = release_shares(budget) if mechanism else ((1 - gate - diagnostics) / max(1, len(route.releases)),)
     solved: list[PlannedRelease] = []
     imprecise: list[tuple[PlannedRelease, float]] = []
     for release in route.releases:
@@ -65,13 +73,14 @@ def _split(
             solved[-1] = _above(solved[-1], step, failure)
         if error > LARGEST_ERROR:
             imprecise.append((release, error))
-    rest = 1 - gate - (sum(r.mu**2 for r in solved) / mu**2 if solved else 0.0)
+    rest = 1 - gate - diagnostics - (sum(r.mu**2 for r in solved) / mu**2 if solved else 0.0)
     if mechanism and rest <= 0:
         raise ImpossibleBudget(
             "the releases use the whole budget.",
             fix="use fewer noisy stages or a smaller budget={'release': ...}.",
         )
-    return Split(mu * math.sqrt(gate), tuple(solved), mu * math.sqrt(rest) if mechanism else 0.0, tuple(imprecise))
+    behind = mu * math.sqrt(rest) if mechanism else 0.0
+    return Split(mu * math.sqrt(gate), tuple(solved), behind, tuple(imprecise), mu * math.sqrt(diagnostics))
 
 
 def _above(release: PlannedRelease, step: PlannedStep, failure: float) -> PlannedRelease:
@@ -170,6 +179,7 @@ def gated_split(
     gaussian: bool,
     budget: Mapping[str, float] | None,
     rungs: tuple[int, ...] = (0,),
+    diagnostics: float = 0.0,
 ) -> tuple[Split, Gate | None]:
     """The shares of a route and its gate; no gate where ``kind`` is None.
 
@@ -180,7 +190,8 @@ def gated_split(
     Gaussian; several ``rungs`` are those of a ladder, which has Gaussian noise.
     """
     mu = gaussian_mu(epsilon, deltas.rest * (1 - 1e-9)) if deltas.rest else 0.0
-    shares = _split(route, mu, deltas.failure, mechanism=mechanism, budget=budget, gated=kind is not None)
+    asked: dict[str, Any] = {"mechanism": mechanism, "budget": budget, "diagnostics": diagnostics}
+    shares = _split(route, mu, deltas.failure, gated=kind is not None, **asked)
     if kind is None:
         return shares, None
     passing = deltas.gate * certain_share(mu) if len(rungs) > 1 else deltas.gate
@@ -191,7 +202,7 @@ def gated_split(
     if gaussian:
         behind = math.sqrt(max(mu**2 - shares.gate**2, 0.0))
         scaled = mu * _mu_beside(gate.loss, epsilon, deltas.rest * (1 - 1e-9), behind) / behind
-        shares = _split(route, scaled, deltas.failure, mechanism=mechanism, budget=budget, gated=True)
+        shares = _split(route, scaled, deltas.failure, gated=True, **asked)
     return shares, gate
 
 

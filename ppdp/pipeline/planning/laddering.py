@@ -91,7 +91,7 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
     if any(release.at > climb[0].conditional[0] for release in climb[0].releases):
         raise _refused(ladder, _RELEASED_BEHIND)
     plans = [solver.with_gate(route, "gaussian", further)[0] for route in climb]
-    if any((plan.gate, plan.allowance) != (plans[0].gate, plans[0].allowance) for plan in plans):
+    if any(_shared(plan) != _shared(plans[0]) for plan in plans):
         raise _refused(ladder, "how many numbers are released depends on the rung.")
     rungs = []
     for plan in plans:
@@ -104,6 +104,12 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
         for value, rung in zip(ladder.values, rungs)
     ]
     return replace(plans[-1], rungs=tuple(rungs), alternatives=tuple(table))
+
+
+def _shared(plan: Plan) -> tuple[Any, ...]:
+    """What is the same on all rungs."""
+    own = plan.diagnostics
+    return plan.gate, plan.allowance, None if own is None else (own.properties, own.mu, own.noise_scale)
 
 
 def _formulas(rung: Rung) -> list[str]:

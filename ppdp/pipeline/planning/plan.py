@@ -15,6 +15,7 @@ from ppdp.core.tables import html_table, visible
 from ppdp.data.facts import Fact, taken_on_trust
 from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms.base import Question, behind
+from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate, certain_share
 from ppdp.privacy.loss import PrivacyLoss, any_of
@@ -104,6 +105,10 @@ class Plan:
         Which of them the plan shows.
     vague : bool
         Whether some stage is fitted from statistics with much noise, since no plan does better.
+    diagnostics : PlannedDiagnostics or None
+        Noisy shares of altered rows; None if none are released.
+    silent : str
+        Why none are, where somebody asked for them.
     advice : Advice or None
         What would help where it is strained: a larger epsilon, another step.
     """
@@ -124,6 +129,8 @@ class Plan:
     rungs: tuple[Rung, ...] = ()
     rung: int = -1
     vague: bool = False
+    diagnostics: PlannedDiagnostics | None = None
+    silent: str = ""
     advice: Any = field(default=None, compare=False)
 
     def on(self, rung: int) -> Plan:
@@ -192,7 +199,7 @@ class Plan:
     @property
     def loss(self) -> PrivacyLoss:
         """Everything that is released, composed; on a ladder that of the dearest rung."""
-        before = loss_before(self.releases, self.gate)
+        before = loss_before(self.releases, self.gate, self.diagnostics)
         if self.rungs:
             mu = math.hypot(before.mu, max(rung.mechanism.loss.mu for rung in self.rungs))
             return PrivacyLoss(mu, before.failure / certain_share(mu))
@@ -266,6 +273,10 @@ class Plan:
             told = f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
             needed = "" if release.threshold is None else f", one needs {release.threshold:.0f} rows and their noise"
             lines.append(f"{told}{needed}")
+        if self.diagnostics is not None:
+            lines.append(self.diagnostics.describe())
+        elif self.silent:
+            lines.append(f"no shares of altered rows: {self.silent}")
         if self.gate is not None:
             lines.append(
                 f"gate: {len(self.conditions)} condition(s), {self.gate.kind} noise, passes in 99 % of cases from a"
@@ -284,10 +295,16 @@ class Plan:
         return lines
 
 
-def loss_before(releases: Sequence[PlannedRelease], gate: Gate | None) -> PrivacyLoss:
-    """Loss of the releases and the gate; a gate behind a release that may fail is one whose delta adds."""
+def loss_before(
+    releases: Sequence[PlannedRelease], gate: Gate | None, diagnostics: PlannedDiagnostics | None = None
+) -> PrivacyLoss:
+    """Loss of releases, shares of altered rows and the gate.
+
+    A gate behind a release that may fail is one whose delta adds.
+    """
     test = gate.loss if gate is not None else PrivacyLoss()
-    mu = math.sqrt(sum(release.mu**2 for release in releases) + test.mu**2)
+    shares = 0.0 if diagnostics is None else diagnostics.mu
+    mu = math.sqrt(sum(release.mu**2 for release in releases) + test.mu**2 + shares**2)
     delta = gate.delta if gate is not None else 0.0
     adding = gate is not None and gate.adding
     failures = [release.failure or 0.0 for release in releases]

@@ -14,6 +14,7 @@ from ppdp.data.facts import Fact
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
+from ppdp.pipeline.planning.diagnostics import SHARE, Counted, Entrance
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
 from ppdp.pipeline.planning.public_units import asked
@@ -132,6 +133,7 @@ class Solver:
     gate: str | None
     budget: Mapping[str, float] | None
     deltas_add: bool
+    entrance: Entrance | None = None  # what may be altered there; None where nobody wants to know
     paths: Paths = field(init=False)
     behind: tuple[Route, Any] | None = field(init=False, default=None)  # the last step, as asked behind this route
 
@@ -212,14 +214,41 @@ class Solver:
         return plan, shares
 
     def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
-        """The plan of a route with this kind of gate; several rungs are those of a ladder."""
+        """The plan of a route with this kind of gate; several rungs are those of a ladder.
+
+        Shares of altered rows are released beside it where that can be afforded.
+        """
+        counted, silent = self._counted(route)
+        if counted is not None:
+            try:
+                return self._with_gate(route, kind, rungs, counted)
+            except ImpossibleBudget:
+                silent = "the budget leaves nothing for them"
+        plan, split_ = self._with_gate(route, kind, rungs, None)
+        return replace(plan, silent=silent), split_
+
+    def _counted(self, route: Route) -> tuple[Counted | None, str]:
+        """Which properties of rows are counted, or why none are."""
+        if self.entrance is None:
+            return None, ""
+        if self.delta == 0:
+            return None, "they have Gaussian noise, which needs a delta above 0"
+        if self.mechanism is None and not route.releases:
+            return None, ""
+        if self.mechanism is not None and not self.mechanism[1].question(route.domain).gaussian:
+            return None, "the noise of the last step is not Gaussian"
+        return Counted.on(route, self.entrance, self.domain, self.mu_at(self.delta)), ""
+
+    def _with_gate(
+        self, route: Route, kind: str | None, rungs: tuple[int, ...], counted: Counted | None
+    ) -> tuple[Plan, Split]:
         if self.mechanism is not None and route.domain.missing_rows:
             raise UnsupportedOrder(
                 "rows may have missing values here.",
                 stage=self.mechanism[0],
                 fix="fill those of every column before it.",
             )
-        draws = self._draws(route)
+        draws = self._draws(route) + (0 if counted is None else counted.draws)
         if self.delta == 0 and draws:
             raise ImpossibleBudget("Gaussian noise needs a delta above 0.")
         epsilon = certifiable_epsilon(self.epsilon, self.delta, draws)
@@ -238,8 +267,10 @@ class Solver:
             gaussian=self.mechanism is None or self.asked(route).question(route.domain).gaussian,
             budget=self.budget,
             rungs=rungs,
+            diagnostics=0.0 if counted is None else SHARE,
         )
-        before = loss_before(shares.releases, gate)
+        diagnostics = None if counted is None else counted.at(shares.diagnostics, self.domain.n)
+        before = loss_before(shares.releases, gate, diagnostics)
         planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, (epsilon, delta))
         plan = Plan(
             epsilon,
@@ -259,6 +290,7 @@ class Solver:
                 *_warnings(gate, planned, route, self.domain.n, epsilon),
                 *_undeclared(self.facts),
             ),
+            diagnostics=diagnostics,
         )
         return plan, shares
 

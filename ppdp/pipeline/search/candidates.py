@@ -83,7 +83,7 @@ class Candidate:
 
     def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
         """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
-        pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta)
+        pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta, diagnostics=self._told(n, setting))
         found: Plan = pipeline.plan_for(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
         if found.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
@@ -96,9 +96,17 @@ class Candidate:
     def fit(self, spend: PlannedFit, setting: Setting, X: Any, y: NDArray[Any], seed: int | None) -> Pipeline:
         """A fit as planned."""
         pipeline: Pipeline = clone(self.pipeline).set_params(
-            epsilon=spend.epsilon, delta=spend.delta, domain=setting.domain(len(y)), random_state=seed
+            epsilon=spend.epsilon,
+            delta=spend.delta,
+            domain=setting.domain(len(y)),
+            random_state=seed,
+            diagnostics=self._told(len(y), setting),
         )
         return pipeline.fit(X, y)
+
+    def _told(self, n: int, setting: Setting) -> str | None:
+        """Shares of altered rows are released once, by the fit on all rows."""
+        return self.pipeline.diagnostics if n == setting.n_rows else None
 
 
 def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:

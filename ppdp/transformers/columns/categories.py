@@ -48,6 +48,7 @@ class Categorical(PublicMap):
     step: str = ""
     bounds = True
     reads = True
+    listed = True
 
     @property
     def reads_cells(self) -> bool:
@@ -61,6 +62,10 @@ class Categorical(PublicMap):
     def declares(self) -> str | None:
         shown = "; ".join(", ".join(map(str, labels)) for labels in self.categories)
         return f"the categories of {self.step!r} are public: {shown}" if self.step else None
+
+    def unlisted(self, X: Array) -> NDArray[np.bool_]:
+        same = [self._same(column, known).any(axis=1) for column, known in zip(X.T, self.categories)]
+        return ~np.column_stack(same) & ~np.isnan(X)
 
     def _of(self, given: ColumnFacts) -> tuple[tuple[Any, ...], ...]:
         if len(self.categories) != len(given.names):
@@ -170,6 +175,7 @@ class Labelled(PublicMap):
     bounds = True
     fills = True
     reads = True
+    listed = True
 
     @property
     def expects(self) -> bool:  # type: ignore[override]
@@ -195,6 +201,15 @@ class Labelled(PublicMap):
         made = self.categories[position]
         gap, other = self._position(self.missing, made), self._position(self.other, made)
         return Labels(self.labels[position], gap, other, typed=True)
+
+    def unlisted(self, X: Array) -> NDArray[np.bool_]:
+        out = []
+        for column, labels, made in zip(X.T, self.labels, self.categories):
+            if _is_text(labels):
+                out.append(column == self._position(self.other, made))
+            else:
+                out.append(~np.isin(column, np.array(labels, dtype=np.float64)) & ~np.isnan(column))
+        return np.column_stack(out)
 
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         return [(f"categories of {name}", ", ".join(map(str, labels))) for name, labels in zip(names, self.labels)]

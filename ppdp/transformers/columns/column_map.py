@@ -19,6 +19,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
+from ppdp.data.altered import CLIPPED, UNLISTED, Property
 from ppdp.data.categories import Texts, among
 from ppdp.data.cells import objects
 from ppdp.data.frames import named, opened
@@ -27,7 +28,7 @@ from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.maps import ColumnFacts, Mapped
+from ppdp.transformers.columns.maps import ColumnFacts, Filled, Mapped
 from ppdp.transformers.columns.readings import AsText, Reading
 from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
@@ -55,6 +56,29 @@ class _Part:
         for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
             values = _clipped(step.apply(values, given), out)
         return values
+
+    def alters(self, *, ranged: bool) -> str | None:
+        """What it may do to values of its columns that must not be overlooked; ``ranged`` if ranges are declared."""
+        encoder = self.block.encoder
+        if encoder is not None and encoder.listed:
+            return UNLISTED
+        ranged = ranged and encoder is None and bool(np.isfinite(self.facts[0].ranges).any())
+        return CLIPPED if ranged or any(step.narrows for step in self.block.maps) else None
+
+    def altered(self, X: Array) -> NDArray[np.bool_]:
+        """Which values are of no listed category, or outside of their ranges."""
+        if self.block.encoder is not None and self.block.encoder.listed:
+            return self.block.encoder.unlisted(X)
+        values = _clipped(X, self.facts[0])
+        found = (values != X) & ~np.isnan(X)
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
+            if step.narrows:
+                low, high = out.ranges.T
+                return np.asarray(found | (values < low) | (values > high))
+            if out.names != given.names or not isinstance(step, Filled):
+                break
+            values = _clipped(step.apply(values, given), out)
+        return np.asarray(found)
 
     def units(self, columns: Columns) -> Columns:
         found = columns.at(self.positions).clipped(*self.facts[0].ranges.T)
@@ -241,6 +265,17 @@ class ColumnMap(RowWiseTransformer):
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         parts = self._parts(statistics["names"], X.shape[1], statistics["reach"], statistics.get("found", {}))
         return _mapped_by(parts, X, statistics["norm"])
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        return tuple(Property(kind, name) for kind, part in self._altering(domain) for name in part.facts[0].names)
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        return np.concatenate([part.altered(X[:, part.positions]) for _, part in self._altering(domain)], axis=1)
+
+    def _altering(self, domain: Domain) -> list[tuple[str, _Part]]:
+        parts = self._parts(domain.feature_names, domain.d, _reach(domain))
+        found = [(part.alters(ranged=self.ranges is not None), part) for part in parts]
+        return [(kind, part) for kind, part in found if kind is not None]
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         names, reach = domain.feature_names, _reach(domain)

@@ -33,6 +33,7 @@ class Dated(PublicMap):
     step: str = ""
     bounds = True
     reads = True
+    narrows = True
     reads_cells = True
 
     def reading(self, position: int) -> Reading | None:

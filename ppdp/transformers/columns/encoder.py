@@ -14,6 +14,7 @@ from ppdp.core.declared import Value
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
+from ppdp.data.altered import Property
 from ppdp.data.categories import Texts, among
 from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
@@ -47,6 +48,12 @@ class Encoder(RowWiseTransformer):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         return self._as_map(domain.feature_names, domain.d).ways(domain, distance)
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        return self._as_map(domain.feature_names, domain.d).alters(domain)
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        return self._as_map(domain.feature_names, domain.d).altered(X, domain)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return self.read({}, way, domain)

@@ -81,6 +81,8 @@ class PublicMap:
     fills = False  # whether no gap is left
     expects = False  # whether gaps are declared to come in
     reads = False  # whether it takes cells that are no numbers, if it comes first
+    listed = False  # whether its columns hold public categories, and anything else counts as another
+    narrows = False  # whether it clips its columns to public ranges of their own
     step = ""  # name of the step that it stands for
 
     @property
@@ -100,6 +102,10 @@ class PublicMap:
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         """What is declared of each of its columns: name and value, in public words."""
         return ()
+
+    def unlisted(self, X: Array) -> Any:
+        """Which entries are none of the categories, where they are listed."""
+        raise NotImplementedError
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         """What is known of the columns that come out."""
@@ -148,6 +154,7 @@ class Within(PublicMap):
     ranges: tuple[tuple[float, float], ...]
     step: str = ""
     bounds = True
+    narrows = True
 
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         return [(words, value) for words, value, _ in ranges_by_column(self.ranges, names)]

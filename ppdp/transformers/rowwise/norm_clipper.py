@@ -11,6 +11,7 @@ import numpy as np
 from ppdp.core.checks import length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.data.altered import SHORTENED, Property, shortened
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.units import Columns
@@ -53,6 +54,13 @@ class NormClipper(RowWiseTransformer):
         return {"max_norm": way.parameters["max_norm"]}
 
     keeps_columns = True
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        bounded = domain.row_norm is not None and domain.row_norm <= self.max_norm * (1 + 1e-9)
+        return () if bounded else (Property(SHORTENED),)
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        return shortened(X, self.max_norm)
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         return rng.standard_normal((n, domain.d)) * (0.7 * self.max_norm / math.sqrt(domain.d))

@@ -17,6 +17,7 @@ from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.altered import CLIPPED, Property, outside
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
@@ -210,6 +211,13 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         ranges = resolve_ranges(self.ranges, len(columns), names, "MinMaxScaler")
         own = tuple((float(low), float(high)) for low, high in ranges)
         return Within(own), Scaled(pair("feature_range", self.feature_range, self))
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
+        return tuple(Property(CLIPPED, name) for name in names) if self.adds_up else ()
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        return outside(X, *self._table(domain)[0].T)
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         if self.quantiles is not None:

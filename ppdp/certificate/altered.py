@@ -1,0 +1,63 @@
+"""Released shares of altered rows in words: what a run repaired, clipped, or took as another category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ppdp.certificate.record import Diagnostics, Record, Share
+from ppdp.data.altered import CELL, CLIPPED, KEPT, LABEL, SHORTENED, TARGET, UNLISTED
+
+TENTH = 0.1
+CLEAR = 2.0  # standard errors
+MOST = 12  # shares in one line
+KINDS = (LABEL, TARGET, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED)
+
+_CHECK = {
+    LABEL: "are the declared classes spelled as the labels are?",
+    TARGET: "does y_range hold the targets, in their unit?",
+    CELL: "are the cells written as the column is declared (numbers with a currency sign, dates of another form)?",
+    CLIPPED: "do the public ranges hold the values, in their unit?",
+    SHORTENED: "is the public norm in the unit of the columns?",
+    UNLISTED: "are the declared categories spelled as the values are?",
+}
+_IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
+
+
+def alerts(c: Record) -> list[str]:
+    """A warning for every share that is clearly above a tenth, or of rows kept clearly below one."""
+    return [] if c.diagnostics is None else list(_alerts(c.diagnostics))
+
+
+def _alerts(found: Diagnostics) -> Iterator[str]:
+    for share in found.shares:
+        if share.kind == KEPT:
+            if share.share + CLEAR * found.error < TENTH:
+                yield f"{_words(share, found)} of the cap n_rows: {_IDS}"
+        elif share.share - CLEAR * found.error > TENTH:
+            yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
+
+
+def altered_in_words(c: Record) -> str | None:
+    """All shares with their standard error, the largest first; None where none were released."""
+    found = c.diagnostics
+    if found is None:
+        return None
+    of = "the cap n_rows" if c.neighbours.hides_number else "all rows"
+    ranked = sorted(found.shares, key=lambda share: -share.share)
+    told = [f"{_named(share)} {_percent(share.share)}" for share in ranked[:MOST]]
+    more = f", and {len(ranked) - MOST} smaller shares" if len(ranked) > MOST else ""
+    return f"shares of {of}, each with a standard error of {_percent(found.error)}: {', '.join(told)}{more}"
+
+
+def _named(share: Share) -> str:
+    return share.kind if share.column is None else f"{share.kind} in {share.column!r}"
+
+
+def _words(share: Share, found: Diagnostics) -> str:
+    return f"{_named(share)}: {_percent(share.share)} (standard error {_percent(found.error)})"
+
+
+def _percent(share: float) -> str:
+    """A share between 0 and 1 for readers, whatever noise made of it."""
+    percent = 100 * min(max(share, 0.0), 1.0)
+    return f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"

@@ -1,0 +1,166 @@
+"""Which rows a fit alters before anything is learned of them: ``docs/theory/altered-shares.md``.
+
+A row has a property (its label was repaired, its value in this column was clipped) by itself and by public facts, so
+that the numbers of rows with each property can be released like any count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from ppdp.data.parallel import pieces
+from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import clip_norms
+from ppdp.data.stream import Stream
+from ppdp.data.summary import Counts, fold
+
+Marks = NDArray[np.bool_]
+
+LABEL, TARGET, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT = (
+    "labels repaired",
+    "targets clipped or repaired",
+    "cells repaired",
+    "values clipped",
+    "rows clipped to a norm",
+    "values of no declared category",
+    "rows kept",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property that a row may have; without a column it may be that of any of them."""
+
+    kind: str
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Finds which properties every row has, each row by itself.
+
+    Attributes
+    ----------
+    properties : tuple of Property
+        Of the entrance first, then of each stage.
+    counted : tuple of Property
+        Those that are counted: the same, or one for each kind.
+    entry_bound, row_norm : float or None
+        What rows are clipped to at the entrance.
+    gaps : bool
+        Whether NaN is a declared gap there.
+    stages : tuple of (stage, statistics, domain)
+        Public maps of single rows, from the first step on.
+    """
+
+    properties: tuple[Property, ...]
+    counted: tuple[Property, ...]
+    entry_bound: float | None
+    row_norm: float | None
+    gaps: bool
+    stages: tuple[tuple[Any, Any, Any], ...]
+
+    def __call__(self, values: Any, X: Any, wrong: Marks | None) -> Marks:
+        """Marks of rows, of shape (n, counted); ``values`` are cells as they were read, ``X`` behind the entrance.
+
+        ``wrong`` says which labels were repaired, or which targets were clipped.
+        """
+        found = np.zeros((X.shape[0], len(self.counted)), dtype=bool)
+        for piece in pieces(X.shape[0]):
+            found[piece] = self._counted(self._marks(values[piece], X[piece], None if wrong is None else wrong[piece]))
+        return found
+
+    def _marks(self, values: Any, X: Any, wrong: Marks | None) -> list[Any]:
+        """Blocks of marks, side by side as the properties are."""
+        kinds, blocks = {one.kind for one in self.properties}, []
+        with np.errstate(all="ignore"):
+            if LABEL in kinds or TARGET in kinds:
+                blocks.append(np.zeros((X.shape[0], 1), dtype=bool) if wrong is None else wrong[:, None])
+            if KEPT in kinds:
+                blocks.append(np.ones((X.shape[0], 1), dtype=bool))
+            if CELL in kinds:
+                blocks.append(_where(values, np.isinf if self.gaps else _not_finite))
+            if self.entry_bound is not None:
+                blocks.append(_where(values, self._beyond))
+            if self.row_norm is not None:
+                blocks.append(shortened(self._repaired(values), self.row_norm))
+            for stage, statistics, domain in self.stages:
+                if stage.alters(domain):
+                    blocks.append(stage.altered(X, domain))
+                X = X if stage is self.stages[-1][0] else stage.map_rows(X, statistics)
+        return blocks
+
+    def _beyond(self, values: Array) -> Marks:
+        return np.asarray(np.isfinite(values) & (np.abs(values) > self.entry_bound))
+
+    def _repaired(self, values: Any) -> Any:
+        if issparse(values):
+            return csr_array((self._repaired(values.data), values.indices, values.indptr), values.shape)
+        values = np.where(np.isfinite(values), values, np.nan if self.gaps else 0.0)
+        return values if self.entry_bound is None else np.clip(values, -self.entry_bound, self.entry_bound)
+
+    def _counted(self, blocks: Sequence[Any]) -> Marks:
+        if len(self.counted) == len(self.properties):
+            return np.concatenate([one.toarray() if issparse(one) else one for one in blocks], axis=1)
+        any_of = {one.kind: np.zeros(blocks[0].shape[0], dtype=bool) for one in self.counted}
+        start = 0
+        for block in blocks:
+            kinds = [one.kind for one in self.properties[start : start + block.shape[1]]]
+            for kind in dict.fromkeys(kinds):
+                own = block if len(set(kinds)) == 1 else block[:, [i for i, one in enumerate(kinds) if one == kind]]
+                any_of[kind] |= np.asarray(own.sum(axis=1) > 0).ravel()
+            start += len(kinds)
+        return np.column_stack([any_of[one.kind] for one in self.counted])
+
+
+def shortened(X: Any, norm: float) -> Marks:
+    """Which rows a norm shortens, of shape (n, 1)."""
+    clipped = clip_norms(X, norm)
+    if clipped is X:
+        return np.zeros((X.shape[0], 1), dtype=bool)
+    if issparse(X):
+        changed = csr_array((clipped.data != X.data, X.indices, X.indptr), X.shape)
+        return np.asarray(changed.sum(axis=1) > 0).reshape(-1, 1)
+    return np.asarray(((clipped != X) & ~np.isnan(X)).any(axis=1, keepdims=True))
+
+
+def outside(X: Any, low: Array, high: Array) -> Any:
+    """Which entries lie outside of the ranges of their columns; of a sparse array only those that it holds."""
+    if issparse(X):
+        data = (X.data < low[X.indices]) | (X.data > high[X.indices])
+        return csr_array((data, X.indices, X.indptr), X.shape)
+    return (low > X) | (high < X)
+
+
+def _not_finite(values: Array) -> Marks:
+    return np.asarray(~np.isfinite(values))
+
+
+def _where(values: Any, test: Any) -> Any:
+    """Which entries pass a test; of a sparse array only those that it holds."""
+    return (
+        csr_array((test(values.data), values.indices, values.indptr), values.shape)
+        if issparse(values)
+        else test(values)
+    )
+
+
+def altered_counts(rows: Rows | Stream, size: int) -> Array:
+    """How many rows have each property; 0 where nobody has looked."""
+    if isinstance(rows, Rows):
+        return np.zeros(size) if rows.marks is None else rows.marks.sum(axis=0, dtype=np.float64)
+    if rows.altered is not None:
+        return rows.altered
+    return np.asarray(fold(Counts(size, marks_added), rows), dtype=np.float64)
+
+
+def marks_added(block: Rows) -> NDArray[Any]:
+    """The marks of a block, added up."""
+    assert block.marks is not None
+    return np.asarray(block.marks.sum(axis=0))

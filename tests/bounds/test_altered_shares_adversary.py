@@ -1,0 +1,93 @@
+"""Counts of altered rows: no neighbouring dataset moves them further than is certified, and some do so fully."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ppdp import Adjacency, Domain
+from ppdp.bounds import lookup
+from ppdp.data.altered import CELL, CLIPPED, LABEL, Marker, Property, altered_counts
+from ppdp.data.placement import placed
+from ppdp.data.rows import Rows
+from ppdp.privacy.noise.sampler import Noise
+
+N, D = 12, 3
+FORMULA = lookup("release.altered-shares", "release")
+PROPERTIES = (
+    Property(LABEL),
+    *(Property(CELL, f"x{i}") for i in range(D)),
+    *(Property(CLIPPED, f"x{i}") for i in range(D)),
+)
+KINDS = tuple(Property(kind) for kind in (LABEL, CELL, CLIPPED))
+ADJACENCIES = {
+    "replace": Adjacency.replace(),
+    "replace two": Adjacency.replace(2),
+    "add or remove": Adjacency.add_remove(),
+    "person": Adjacency.person(rows=3),
+    "change": Adjacency.change(coordinate=0.5),
+}
+
+
+def rows_of(values, wrong, counted):
+    marker = Marker(PROPERTIES, counted, 1.0, None, False, ())
+    X = np.clip(np.where(np.isfinite(values), values, 0.0), -1.0, 1.0)
+    rows = Rows.of(X, np.zeros(len(X)))
+    return Rows(rows.X, rows.y, rows.weight, marks=marker(values, X, wrong))
+
+
+@pytest.mark.parametrize("counted", [PROPERTIES, KINDS], ids=["by column", "by kind"])
+@pytest.mark.parametrize("adjacency", ADJACENCIES.values(), ids=list(ADJACENCIES))
+def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
+    facts = Domain(n_rows=N, n_features=D, adjacency=adjacency)
+    bound = FORMULA(facts, facts.neighbours, counts=len(counted))
+    hidden, many = adjacency.hides_number, adjacency.rows
+    held = N - many if hidden else N
+    rng, most = np.random.default_rng(0), 0.0
+    for _ in range(200):
+        values = rng.choice([0.0, 0.5, 3.0, np.nan, np.inf], (held, D), p=[0.5, 0.2, 0.1, 0.1, 0.1])
+        wrong = rng.random(held) < 0.2
+        others, other_wrong = values.copy(), wrong.copy()
+        if adjacency.record_level and not hidden:
+            values[:many], wrong[:many] = 0.0, False
+            others[:many], other_wrong[:many] = rng.choice([3.0, np.inf], (many, D)), True
+        elif hidden:
+            others = np.concatenate([values, rng.choice([3.0, np.inf], (many, D))])
+            other_wrong = np.append(wrong, np.ones(many, dtype=bool))
+        else:
+            values[0], others[0] = 1.0, 1.0 + rng.choice([0.0, 0.25], D)
+        one, other = (
+            altered_counts(
+                placed(
+                    rows_of(v, w, counted),
+                    facts,
+                    Noise(3),
+                    np.concatenate([np.arange(held), np.full(len(v) - held, held)]) if adjacency.cuts else None,
+                ),
+                len(counted),
+            )
+            for v, w in ((values, wrong), (others, other_wrong))
+        )
+        most = max(most, float(np.linalg.norm(one - other)) / bound)
+    # A value is either repaired or clipped, so no row has every property by column.
+    assert (0.3 if not adjacency.record_level else 0.7) < most <= 1 + 1e-12
+
+
+def test_the_bound_is_attained_by_a_row_of_all_properties():
+    facts = Domain(n_rows=N, n_features=D)
+    none, every = np.zeros((N, D)), np.zeros((N, D))
+    every[0] = [np.inf, 3.0, 0.0]
+    counts = [
+        altered_counts(rows_of(values, np.arange(N) < wrong, KINDS), 3) for values, wrong in ((none, 0), (every, 1))
+    ]
+    assert np.linalg.norm(counts[1] - counts[0]) == pytest.approx(math.sqrt(3), rel=1e-12)
+    assert FORMULA(facts, facts.neighbours, counts=3) == pytest.approx(math.sqrt(3), rel=1e-8)
+
+
+@pytest.mark.parametrize("counts", [0, 1.5, 20_000, True])
+def test_impossible_numbers_of_counts_are_refused(counts):
+    from ppdp.exceptions import CertificateError
+
+    facts = Domain(n_rows=N, n_features=D)
+    with pytest.raises(CertificateError):
+        FORMULA(facts, facts.neighbours, counts=counts)

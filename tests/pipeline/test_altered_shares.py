@@ -1,0 +1,168 @@
+"""A run says what it altered: released shares of repaired, clipped and unlisted values, with warnings."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Adjacency, Certificate, Domain, Pipeline, PrivateSearchCV, make_column_map, make_pipeline
+from ppdp.exceptions import DiagnosticWarning
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, Ridge
+from ppdp.transformers import CategoryEncoder, DateEncoder, MinMaxScaler, NormClipper
+
+N = 4000
+AGE = np.random.default_rng(0).uniform(18, 80, N)
+TABLE = pd.DataFrame({"age": AGE})
+IN_YEARS = MinMaxScaler(ranges={"age": (18, 80)})
+LABELS = np.where(AGE > 50, "yes", "no")
+
+
+def warned(pipe, *data, **further):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        pipe.fit(*data, **further)
+    return [str(one.message) for one in found if one.category is DiagnosticWarning]
+
+
+def shares(pipe):
+    return {(one.kind, one.column): one.share for one in pipe.certificate_.record.diagnostics.shares}
+
+
+def model(*, scale=IN_YEARS, **given):
+    return make_pipeline(scale, LogisticRegression(classes=("no", "yes")), **{"epsilon": 4.0, **given})
+
+
+def test_labels_in_another_spelling_are_said():
+    pipe = model(invalid="repair")
+    (said,) = warned(pipe, TABLE, np.char.capitalize(LABELS))
+    assert "labels repaired" in said
+    assert shares(pipe)["labels repaired", None] == pytest.approx(1.0, abs=0.02)
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.status == "UNCONDITIONAL"
+    for page in (str(pipe.certificate_), pipe.certificate_.to_html(), pipe.certificate_._repr_html_()):
+        assert "labels repaired" in page
+
+
+SLIPS = {
+    "a range in thousands": (MinMaxScaler(ranges={"c": (0, 80)}), AGE * 1000, "values clipped"),
+    "money as text": (MinMaxScaler(ranges={"c": (0, 80_000)}), [f"${1000 * a:,.0f}" for a in AGE], "cells repaired"),
+    "a category misspelt": (CategoryEncoder({"c": ["male", "female"]}), ["Male", "Female"] * (N // 2), "no declared"),
+    "dates of the US": (DateEncoder({"c": ("2000-01-01", "2030-01-01")}), ["12/31/2020"] * N, "cells repaired"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_slips_in_a_column_are_said(slip):
+    stage, values, kind = SLIPS[slip]
+    pipe = make_pipeline(stage, GaussianMechanism(), epsilon=4, invalid="repair")
+    said = warned(pipe, pd.DataFrame({"c": values}))
+    assert any(kind in one for one in said), said
+    assert pipe.certificate_.verify()
+
+
+def test_nothing_is_said_where_all_is_well():
+    pipe = model(invalid="repair")
+    assert warned(pipe, TABLE, LABELS) == []
+    assert max(map(abs, shares(pipe).values())) < 0.03
+
+
+def test_columns_of_a_map_are_counted_each():
+    table = pd.DataFrame({"a": AGE * 1000, "b": AGE, "k": ["x", "Y"] * (N // 2)})
+    stage = make_column_map((MinMaxScaler((0, 100)), ["a", "b"]), (CategoryEncoder({"k": ["x", "y"]}), ["k"]))
+    pipe = make_pipeline(stage, GaussianMechanism(), epsilon=8).fit(table)
+    found = shares(pipe)
+    expected = {("values clipped", "a"): 1, ("values clipped", "b"): 0, ("values of no declared category", "k"): 0.5}
+    assert found.keys() == expected.keys()
+    assert all(abs(found[key] - expected[key]) < 0.03 for key in expected)
+
+
+def test_rows_clipped_to_a_norm_and_targets_are_counted():
+    X = np.random.default_rng(1).standard_normal((N, 3))
+    pipe = make_pipeline(NormClipper(0.5), Ridge(y_range=(0, 1)), epsilon=8).fit(X, np.full(N, 7.0))
+    found = shares(pipe)
+    assert found["targets clipped or repaired", None] == pytest.approx(1.0, abs=0.03)
+    assert found["rows clipped to a norm", None] == pytest.approx(
+        float((np.linalg.norm(X, axis=1) > 0.5).mean()), abs=0.03
+    )
+
+
+def test_many_columns_become_one_share_for_each_kind():
+    X = np.random.default_rng(1).uniform(0, 2, (500, 80))
+    pipe = make_pipeline(MinMaxScaler((0, 1)), GaussianMechanism(), epsilon=1).fit(X)
+    ((key, share),) = shares(pipe).items()
+    assert key == ("values clipped", None)
+    assert abs(share - 1) < 5 * pipe.certificate_.record.diagnostics.error
+
+
+def test_the_share_of_the_budget():
+    plan, off = (model(diagnostics=on).plan_for(None, shape=(N, 1), names=("age",)) for on in ("auto", None))
+    assert plan.diagnostics.mu**2 == pytest.approx(0.015 * off.loss.mu**2, rel=1e-3)
+    assert plan.loss.mu == pytest.approx(off.loss.mu, rel=1e-6)
+    assert plan.mechanism.loss.mu**2 == pytest.approx(0.985 * off.loss.mu**2, rel=1e-3)
+    assert off.diagnostics is None
+    assert "standard error" in repr(plan)
+
+
+def test_no_shares_where_nothing_can_be_altered_or_afforded():
+    domain = Domain(n_rows=N, n_features=1, feature_names=("age",))
+    pure = make_pipeline(IN_YEARS, LaplaceMechanism(), delta=0, domain=domain).plan()
+    assert pure.diagnostics is None
+    assert "no shares of altered rows" in repr(pure)
+    assert model(diagnostics=None).fit(TABLE, LABELS).certificate_.record.diagnostics is None
+
+
+def test_rows_without_an_id_show_in_the_rows_kept():
+    ids = np.where(np.arange(N) < N - 50, None, np.arange(N).astype(object))
+    domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=Adjacency.person(rows=1))
+    pipe = make_pipeline(IN_YEARS, GaussianMechanism(), epsilon=8, domain=domain, invalid="repair")
+    said = warned(pipe, TABLE, groups=ids)
+    assert any("rows kept" in one for one in said), said
+    assert shares(pipe)["rows kept", None] == pytest.approx(50 / N, abs=0.03)
+    assert pipe.certificate_.verify()
+
+
+def test_blocks_give_the_same_counts(tmp_path):
+    table = TABLE.assign(y=np.where(AGE > 70, "YES", LABELS))
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    seeded = {"invalid": "repair", "random_state": 0}
+    inside = model(**seeded).fit(TABLE, table["y"])
+    outside = model(**seeded).fit(str(tmp_path / "rows.parquet"), "y")
+    assert shares(inside) == shares(outside)
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.person(rows=2)])
+def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency):
+    table = TABLE.assign(y=np.where(AGE > 70, "YES", LABELS), id=np.arange(N) // 3)
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    domain = Domain(n_rows=N + 100, n_features=1, feature_names=("age",), adjacency=adjacency)
+    given = {"invalid": "repair", "random_state": 0, "domain": domain}
+    ids = {"groups": "id"} if adjacency.cuts else {}
+    columns = ["age", "y", *ids.values()]
+    table[columns].to_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    found = [shares(model(**given).fit(X, "y", **ids)) for X in (table[columns], str(tmp_path / "rows.parquet"))]
+    assert found[0] == found[1]
+
+
+def test_a_search_releases_them_once():
+    search = PrivateSearchCV(
+        model(invalid="repair", epsilon=1.0), {"logisticregression__max_iter": [5, 10]}, epsilon=8.0
+    )
+    search.fit(TABLE, LABELS)
+    assert search.certificate_.record.diagnostics is not None
+    assert search.certificate_.verify()
+
+
+@pytest.mark.parametrize(
+    "change", [{"mu": 0.5}, {"noise_scale": 1e-3}, {"size": 5}, {"sensitivity": 0.1}, {"bound": 1.0}]
+)
+def test_forged_shares_do_not_verify(change):
+    document = model().fit(TABLE, LABELS).certificate_.to_dict()
+    document["diagnostics"] |= change
+    assert not Certificate.sealed({k: v for k, v in document.items() if k != "digest"}).verify()
+
+
+def test_both_records_and_pages_survive_a_round_trip():
+    certificate = Pipeline([("s", IN_YEARS), ("m", GaussianMechanism())]).fit(TABLE).certificate_
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert "altered" in certificate.to_model_card().lower()
