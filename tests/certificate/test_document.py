@@ -251,8 +251,8 @@ class TestBrokenDocuments:
 
 
 def test_a_later_form_needs_a_newer_ppdp():
-    later = json.dumps({**document("unconditional"), "schema": "ppdp-certificate/3"})
-    with pytest.raises(CertificateError, match=r"reads up to ppdp-certificate/2: a newer ppdp is needed.* --upgrade"):
+    later = json.dumps({**document("unconditional"), "schema": "ppdp-certificate/4"})
+    with pytest.raises(CertificateError, match=r"reads up to ppdp-certificate/3: a newer ppdp is needed.* --upgrade"):
         Certificate.from_json(later)
 
 

@@ -28,6 +28,7 @@ QUESTIONS = (
     "Who is protected",
     "Against whom",
     "Released",
+    "Altered rows",
     "Taken on trust",
     "Spent on these people so far",
     "Again next month?",

@@ -33,7 +33,13 @@ LAST = {
 
 
 def pipeline(last, adjacency, **parameters):
-    given = {"epsilon": 1.0, "delta": 1e-6, "domain": Domain(n_rows=200, n_features=2), **parameters}
+    given = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "domain": Domain(n_rows=200, n_features=2),
+        "diagnostics": None,
+        **parameters,
+    }
     return make_pipeline(MinMaxScaler(ranges=(0, 1)), *LAST[last](), adjacency=adjacency, **given)
 
 

@@ -57,6 +57,7 @@ def test_the_zoo_shows_every_kind():
         d["mechanism"]["formula"] for d in documents if d["mechanism"]
     }
     used |= {r["formula"] for d in documents for r in d["releases"]}
+    used |= {d["diagnostics"]["formula"] for d in documents if d["diagnostics"]}
     used |= {c["formula"] for d in documents for s in d["steps"] for c in s["conditions"]}
     assert used == set(ppdp.bounds.FORMULAS) - ISSUED_NO_MORE - OF_NETWORKS - OF_MANY_ROWS
 

@@ -9,6 +9,7 @@ from zoo import Document, sealed
 
 from ppdp import Domain
 from ppdp.bounds import lookup
+from ppdp.core.distance import Distance
 from ppdp.core.formula import draws_that_count
 from ppdp.data.releases import STATISTICS
 from ppdp.privacy.gate import certain_share, gate_noise
@@ -43,6 +44,14 @@ def rederived(content: Document) -> Document:
         draws += formula.draws(far, *given)
         if formula.failure is not None:
             release["threshold"] = formula.threshold(here, far, noise, release["failure"], release["parameters"])
+    if own := c["diagnostics"]:
+        here, far = Domain.from_dict(c["entrance"]["domain"]), Distance.from_dict(c["entrance"]["distance"])
+        formula, given = lookup(own["formula"], "release"), (own["size"], own["parameters"])
+        own["sensitivity"] = formula(here, far, **own["parameters"])
+        own["mu"] = own["sensitivity"] / own["noise_scale"]
+        own["mu"] += lattice_allowance(own["bound"], own["noise_scale"], formula.lattice(far, *given))
+        squares.append(own["mu"] ** 2)
+        draws += formula.draws(far, *given)
     failed = any_of(*(release.get("failure", 0.0) for release in c["releases"]))
     gate, mechanism, failure, parts = c["gate"], c["mechanism"], failed, ()
     if gate:

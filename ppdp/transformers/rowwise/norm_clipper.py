@@ -44,6 +44,7 @@ class NormClipper(RowWiseTransformer):
 
     bounds_rows = True
     takes_sparse = "keeps"
+    keeps_columns = True
     statistic_names = ("max_norm",)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -52,8 +53,6 @@ class NormClipper(RowWiseTransformer):
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}
-
-    keeps_columns = True
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         bounded = domain.row_norm is not None and domain.row_norm <= self.max_norm * (1 + 1e-9)
