@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 from ppdp import Ledger, Pipeline, PrivateSearchCV, make_pipeline
-from ppdp.exceptions import InvalidInput, UnknownParameter, UnknownStage, UnsupportedOrder
+from ppdp.exceptions import InvalidInput, InvalidValue, UnknownParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms import LogisticRegression, Ridge
 from ppdp.transformers import MinMaxScaler
 
@@ -74,3 +74,15 @@ def test_conversions_of_them_say_what_to_write(around, fix):
     with pytest.raises(UnknownStage) as refused:
         Pipeline.from_sklearn(around, ranges=(0, 1), classes=(0, 1))
     assert fix in refused.value.fix
+
+
+def test_an_error_of_a_search_after_the_spend_says_that_the_ledger_counts_it():
+    rows = np.where(X[0, 0] == X, np.nan, X)
+    search = PrivateSearchCV(classifier(), {"logisticregression__alpha": [1.0, 2.0]}, delta=1e-5)
+    with Ledger(epsilon=9.0, delta=1e-3) as ledger, pytest.raises(InvalidValue, match="counts this fit") as late:
+        search.fit(rows, Y)
+    assert str(late.value).count("counts this fit") == 1
+    assert ledger.epsilon(1e-3) > 0
+    with pytest.raises(InvalidValue) as uncharged:
+        search.fit(rows, Y)
+    assert "ledger" not in str(uncharged.value)

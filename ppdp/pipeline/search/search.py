@@ -30,7 +30,7 @@ from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
-from ppdp.exceptions import InvalidInput, InvalidParameter, NoiseWarning, PrivacyRefusal
+from ppdp.exceptions import InvalidInput, InvalidParameter, NoiseWarning, PpdpError, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
@@ -241,12 +241,10 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             with paid_for(), at_step("search"):
                 model = self._run(candidates, plan, setting, table, cells(labels), noise)
             status = "released"
-        except PrivacyRefusal:
-            status = "refused"
-            raise
-        except InvalidInput:
-            counts = False
-            raise
+        except PpdpError as error:
+            status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
+            counts = not isinstance(error, InvalidInput)
+            raise (error if charged.ledger is None else error.charged()) from None
         finally:
             charged.settle(status, counts=counts)
         if model is not None:
