@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.cli.output import refuse
+from ppdp.core.names import LONGEST_NAME
 
-LONGEST_NAME = 10_000  # characters of a column's name; a longer one is a cell in the place of a header
 BLOCK = 1 << 24  # bytes that are parsed at once; a row is within one
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _UTF8 = 'pandas.read_csv(path, encoding="latin-1").to_csv(path, index=False), with the encoding that it has.'

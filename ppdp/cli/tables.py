@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppdp.cli.csv_file import BLOCK, LONGEST_NAME, check_quotes, header, readable
+from ppdp.cli.csv_file import BLOCK, check_quotes, header, readable
 from ppdp.cli.output import did_you_mean, refuse
-from ppdp.core.names import read_as_cells, repeated
+from ppdp.core.names import LONGEST_NAME, MOST_NAMES, read_as_cells, repeated
 
 CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 LARGE = 2**28  # bytes of a file that a fit reads in blocks if nothing else is asked for
@@ -102,6 +102,8 @@ def _unquoted(path: Path) -> Iterator[None]:
 
 def _checked(names: Sequence[str], path: Path, *, header_is_names: bool) -> list[str]:
     """Names of columns that are names, each once; no message holds any, for they may be the values of a row."""
+    if len(names) > MOST_NAMES:
+        refuse(f"has more than {MOST_NAMES} columns.", place=str(path), fix="fewer columns.")
     if not header_is_names and read_as_cells(names, positions=not path.name.lower().endswith(CSV)):
         what = "names of columns read as the cells of a row: is there no header?"
         refuse(what, place=str(path), fix="names of columns in the first line; --header-is-names if these are names.")

@@ -113,7 +113,7 @@ def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
 def _is_label(value: Any) -> bool:
     """Whether it is text in whole characters, a truth value, or a number that arrays can hold."""
     if isinstance(value, str):
-        return not any(0xD800 <= ord(character) < 0xE000 for character in value)
+        return value.isascii() or not any(0xD800 <= ord(character) < 0xE000 for character in value)
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
     return isinstance(value, float) and math.isfinite(value)

@@ -12,6 +12,8 @@ from unicodedata import category, normalize
 from ppdp.exceptions import InvalidParameter
 
 DEFAULT_DATASET = "default"
+LONGEST_NAME = 10_000  # characters of a column's name; a longer one is a cell in the place of a header
+MOST_NAMES = 2**16  # columns of a file; their names alone would fill a certificate and a memory
 
 # Nothing is drawn for these, although they are no format characters: fillers, joiners, selectors of variants, the blank
 # of Braille.

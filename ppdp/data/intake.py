@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
-from ppdp.core.names import read_as_cells, repeated
+from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
 from ppdp.data.altered import Marker
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
@@ -139,6 +139,8 @@ def check_names(names: list[Any]) -> None:
         raise InvalidInput("names of columns must be strings.", fix="X.columns = [...].") from None
     if several:
         raise InvalidInput(f"several columns have the same name: {', '.join(several)}.", fix="rename them.")
+    if max((len(name) for name in names if isinstance(name, str)), default=0) > LONGEST_NAME:
+        raise InvalidInput(f"a name of a column has more than {LONGEST_NAME} characters.", fix="shorter names.")
     if len({isinstance(name, str) for name in names}) > 1:
         raise InvalidInput(
             "some columns are named by strings and some are not.", fix="X.columns = X.columns.astype(str)."

@@ -5,12 +5,15 @@ import io
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
 from ppdp import PrivateSearchCV, declare, make_pipeline
+from ppdp.cli import tables
 from ppdp.cli.main import main
 from ppdp.core.names import read_as_cells
+from ppdp.data.engine import arrow
 from ppdp.exceptions import HeaderWarning, InvalidInput
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MinMaxScaler
@@ -216,3 +219,29 @@ class TestIds:
         half("ny").assign(id="=1+1").to_csv("rows.csv", index=False)
         assert main([*study, "--data", "rows.csv", "--id", "id", "--out", "new.csv"]) == 0
         assert set(pd.read_csv("new.csv")["id"]) == {"'=1+1"}
+
+
+class TestWidths:
+    def test_files_of_too_many_columns_are_refused_first(self, monkeypatch, capsys):
+        frame = pd.DataFrame(np.zeros((2, 4)), columns=list("abcd"))
+        frame.to_csv("rows.csv", index=False)
+        frame.to_parquet("rows.parquet")
+        monkeypatch.setattr(tables, "MOST_NAMES", 3)
+        monkeypatch.setattr(arrow, "MOST_NAMES", 3)
+        for file in ("rows.csv", "rows.parquet"):
+            assert "more than 3 columns" in refused(capsys, "init", file)
+        with pytest.raises(InvalidInput, match="more than 3 columns"):
+            make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism()).fit("rows.parquet")
+
+    def test_a_name_of_megabytes_is_refused_first(self):
+        table = pd.DataFrame({"a": [0.0], "b" * 10_000_000: [0.0]})
+        for read in (declare, make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism()).fit):
+            with pytest.raises(InvalidInput, match="characters"):
+                read(table)
+
+    def test_thousands_of_declared_ranges_are_one_part(self):
+        facts = declare(pd.DataFrame(np.zeros((1, 5)), columns=list("abcde")))
+        facts.update(dict.fromkeys("abde", (0, 1)), c=[1, 2, 3])
+        stage = facts.column_map()
+        assert [list(block.columns) for block in stage.blocks] == [["a", "b"], ["c"], ["d", "e"]]
+        assert [*stage.names_out(tuple(facts), np.nan)][:2] == ["a", "b"]

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Adjacency, Domain, Pipeline, make_column_map
+from ppdp import Adjacency, Domain, Pipeline, declare, make_column_map
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import CategoryEncoder, Deduplicator, MeanImputer, MinMaxScaler
+from ppdp.transformers import CategoryEncoder, Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 400
 CHANGE = Adjacency.change(coordinate={1: 0.5})
@@ -81,3 +81,17 @@ def test_positions_in_steps_are_refused_beside_a_named_column(table, stages):
 
 def test_names_in_steps_stand_beside_a_named_column(table):
     assert pipeline(PUBLIC, Deduplicator(key=["b"])).fit(table, "label").certificate_.verify()
+
+
+def test_released_categories_name_the_columns_of_all_stages_behind():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.uniform(0, 1, 3000), "c": rng.choice(["x", "y"], 3000)})
+    facts = declare(rows)
+    facts.update(a=(0, 1), c={"private": 3})
+    steps = [*facts.steps(), ("scale", StandardScaler())]
+    names = ["a", "c_x", "c_y", "c_unused_3", "c_other"]
+    fitted = Pipeline([*steps, ("mean", GaussianMechanism())], epsilon=3.0, dataset="names").fit(rows)
+    for part in (fitted[:1], fitted[:-1], fitted[1:2], Pipeline(steps, epsilon=3.0, dataset="names").fit(rows)):
+        assert list(part.get_feature_names_out()) == names
+    assert list(fitted[1].feature_names_in_) == names
+    assert fitted[:-1].set_output(transform="pandas").transform(rows).columns.tolist() == names

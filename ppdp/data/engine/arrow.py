@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
 from ppdp.data.engine.source import Source
@@ -96,6 +97,9 @@ class ArrowSource(Source):
     def __init__(self, dataset: Any) -> None:
         with _unquoted():
             self.schema = self._stored = dataset.schema
+        if len(self.schema.names) > MOST_NAMES:
+            raise InvalidInput(f"rows have more than {MOST_NAMES} columns.", fix="files of fewer columns.")
+        with _unquoted():
             self._fragments = list(dataset.get_fragments())
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             check_fragments(self._fragments)

@@ -29,7 +29,8 @@ def released_twins(
 ) -> list[tuple[str, Any]]:
     """Copies of the steps, as configured, that hold public and released values only."""
     domain, moments = Domain.from_dict(record.entrance.domain), None
-    twins = []
+    twins: list[tuple[str, Any]] = []
+    names = None  # those that released categories give, in the place of the plan's
     for position, (step, (name, stage)) in enumerate(zip(record.steps, steps)):
         after, distance = Domain.from_dict(step.domain), Distance.from_dict(step.distance)
         way = Way(step.formula, step.parameters, after, distance)
@@ -41,6 +42,10 @@ def released_twins(
         statistics = _statistics(twin, way, domain, moments if served else None)
         if statistics or not way.private:  # else nothing was released for it: it stays unfitted
             hold(twin, statistics, domain)
+            if names is not None:
+                twin.feature_names_in_ = names
+            if names is not None or getattr(twin, "found_", None):
+                names = twin.get_feature_names_out()
         twins.append((name, twin))
         moments = stage.carry(moments, statistics) if way.affine and moments is not None else None
         domain = after

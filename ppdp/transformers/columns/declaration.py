@@ -7,6 +7,7 @@ import math
 import re
 from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import groupby
 from numbers import Real
 from typing import Any
 
@@ -172,7 +173,7 @@ class Declaration(UserDict[str, Any]):
         parts = [(_form(column, value, self.kinds[column])[1], [column]) for column, value in read.items()]
         if not parts:
             raise InvalidParameter("no column is left.", fix="declare at least one.")
-        return make_column_map(*parts)
+        return make_column_map(*_together(parts))
 
     def lines(self) -> Iterator[str]:
         """A line of TOML for every column, with what may stand there."""
@@ -188,6 +189,17 @@ class Declaration(UserDict[str, Any]):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _together(parts: Sequence[tuple[Any, list[str]]]) -> Iterator[tuple[Any, list[str]]]:
+    """Parts in their order, of which neighbours with public ranges are one: a table may have thousands."""
+    for ranged, run in groupby(parts, lambda part: isinstance(part[0], MinMaxScaler)):
+        if not ranged:
+            yield from run
+            continue
+        stages, columns = zip(*run)
+        ranges = {column: pair for stage in stages for column, pair in stage.ranges.items()}
+        yield MinMaxScaler(ranges), [column for names in columns for column in names]
 
 
 def _of_type(kind: str) -> Any:
