@@ -27,10 +27,11 @@ from ppdp.mechanisms.lora.layers import Layer, Tensor
 Fingerprint = tuple[int, ...]
 
 _LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
+_WALKED = (torch.Tensor, np.ndarray, nn.Module, types.FunctionType)  # of what a function names
 _DATA = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)
 _HELD = (list, tuple, dict, set, frozenset, deque)
 _GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
-_OURS = {"torch", "peft", "transformers", "builtins"}  # whose classes and functions keep nothing beside their objects
+_OURS = {"torch", "peft", "transformers", "builtins", "numpy"}  # whose classes and functions keep nothing
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**20  # entries of a tensor all of whose bits are compared
 _MOST, _DEEP = 10_000, 8  # things that are looked at behind an attribute, and how far behind it
@@ -225,10 +226,18 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
         except ValueError:  # still empty
             yield None
     if str(one.__module__).split(".")[0] not in _OURS:
-        for name in one.__code__.co_names:
+        for name in sorted(set(_names(one.__code__))):
             value = one.__globals__.get(name)
-            if isinstance(value, (*_DATA, *_HELD, *_GENERATORS, torch.Tensor, np.ndarray, nn.Module)):
+            if isinstance(value, (*_DATA, *_HELD, *_GENERATORS, *_WALKED)):
                 yield value
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Names that a function or what is written inside it takes from elsewhere."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _names(inner)
 
 
 def _generator(one: Any) -> bytes:

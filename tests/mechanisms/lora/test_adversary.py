@@ -83,6 +83,15 @@ def counted_outside(_, x, __):
     return x * (CALLS[0] % 3)
 
 
+def count():
+    [CALLS.append(CALLS.pop() + 1) for _ in range(1)]
+
+
+def counted_by_another(_, x, __):
+    count()
+    return x * (CALLS[0] % 3)
+
+
 def attention(_, x, __):
     return x + functional.scaled_dot_product_attention(x, x, x, dropout_p=0.1)
 
@@ -114,6 +123,7 @@ MEMORY = {
     "a buffer that flips": flipped,
     "a running mean": remembered,
     "a global": counted_outside,
+    "a global of another function": counted_by_another,
 }
 MIXTURE = {
     "centred": lambda m, x, ids: x - x.mean(0, keepdim=True),
