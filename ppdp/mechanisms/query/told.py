@@ -87,8 +87,20 @@ def _histograms(query: Any, columns: Columns, question: Question, sigma: float) 
         error = np.full(len(counts), sigma)
         names = _categories(kind, raw) if isinstance(kind, Codes) else ()
         cells = np.vstack([ends, raw])
+        here = here.noted(*_beyond(ends, columns.ranges[column], raw))
         found.append(Answers("rows", here.names, counts, error, counts, error, here.notes, cells, names, here.dates))
     return found
+
+
+def _beyond(ends: Array, reach: Array, raw: Array) -> list[str]:
+    """Which of the cells hold what lies beyond the grid, where rows reach beyond it."""
+    low, high = reach + np.array([-1e-7, 1e-7]) * np.ptp(reach)
+    first, last = ("below", "above") if raw[0, 0] <= raw[0, -1] else ("above", "below")
+    words = [""] * ends.shape[1]
+    words[0] = f"with all {first} it" * bool(low < ends[0, 0] - 1e-6 * np.ptp(reach))
+    if high > ends[1, -1] + 1e-6 * np.ptp(reach):
+        words[-1] = f"{words[-1]} and {last} it" if words[-1] else f"with all {last} it"
+    return words
 
 
 def _categories(kind: Codes, raw: Array) -> tuple[str, ...]:

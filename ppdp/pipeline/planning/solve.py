@@ -235,7 +235,7 @@ class Solver:
             return None, "they have Gaussian noise, which needs a delta above 0"
         if self.mechanism is None and not route.releases:
             return None, ""
-        if self.mechanism is not None and not self.mechanism[1].question(route.domain).gaussian:
+        if self.mechanism is not None and not self.asked(route).question(route.domain).gaussian:
             return None, "the noise of the last step is not Gaussian"
         return Counted.on(route, self.entrance, self.domain, self.mu_at(self.delta)), ""
 

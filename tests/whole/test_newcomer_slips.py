@@ -1,0 +1,277 @@
+"""Ordinary slips of a newcomer: each ends in a refusal that says what to write, in a warning, or in the right result.
+
+None ends in a certificate over nonsense without a word.
+"""
+
+import uuid
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, declare, make_column_map, make_pipeline
+from ppdp.cli.main import main
+from ppdp.exceptions import NoiseWarning, PpdpError
+from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LogisticRegression
+from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, StandardScaler
+
+N = 4000
+CITIES = ["Aarhus", "Bergen", "Cork"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """People of whom age and city tell the outcome."""
+    rng = np.random.default_rng(0)
+    age, city = rng.uniform(18, 80, N).round(1), rng.choice(CITIES, N)
+    outcome = age / 20 + 2 * (city == "Cork") + rng.normal(size=N) > 3.2
+    income = 20000 + 600 * age + rng.normal(0, 5000, N)
+    return pd.DataFrame({"age": age, "city": city, "income": income, "outcome": outcome})
+
+
+def refused(*words):
+    """An error with what to write, in these words."""
+    return lambda slip: _refused(slip, words)
+
+
+def warned(*words):
+    """A release, beside which a warning says these words."""
+    return lambda slip: _warned(slip, words)
+
+
+def _refused(slip, words):
+    with pytest.raises(PpdpError) as caught:
+        slip()
+    message = str(caught.value)
+    assert caught.value.fix or "must be" in message
+    assert [word for word in words if word not in message] == []
+
+
+def _warned(slip, words):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", NoiseWarning)
+        slip()
+    messages = " ".join(str(warning.message) for warning in caught)
+    assert [word for word in words if word not in messages] == []
+
+
+def classifier(table, y, *, epsilon=2.0, classes=(False, True), ranges=((18, 80),), columns=("age",), **parameters):
+    """A model on some columns of numbers."""
+    first = MinMaxScaler(ranges=dict(zip(columns, ranges)))
+    steps = [("range", first), ("model", LogisticRegression(classes=classes))]
+    return Pipeline(steps, epsilon=epsilon, **parameters).fit(table[list(columns)], y)
+
+
+def right(pipe, table, least=0.75):
+    """Whether the model ranks the last class of the pipeline's above the first by age."""
+    assert roc_auc_score(table["outcome"], pipe.predict_proba(table[["age"]])[:, 1]) > least
+
+
+def test_labels_in_another_spelling(table):
+    labels = np.where(table["outcome"], "Yes", "No")
+    _warned(lambda: classifier(table, labels, classes=("no", "yes"), invalid="repair"), ["label"])
+    _refused(lambda: classifier(table, labels, classes=("no", "yes")), ["classes"])
+
+
+def test_labels_in_another_order(table):
+    labels = np.where(table["outcome"], "yes", "no")
+    pipe = classifier(table, labels, classes=("yes", "no"))
+    scores = pipe.predict_proba(table[["age"]])[:, list(pipe.classes_).index("yes")]
+    assert roc_auc_score(table["outcome"], scores) > 0.75
+
+
+@pytest.mark.parametrize("spelling", [("False", "True"), ("FALSE", "TRUE"), ("no", "yes"), ("0", "1")])
+@pytest.mark.parametrize("invalid", ["error", "repair"])
+def test_booleans_in_a_csv_file(table, spelling, invalid, tmp_path, capsys):
+    csv = table[["age"]].assign(outcome=np.where(table["outcome"], spelling[1], spelling[0]))
+    status, words = from_file(csv, tmp_path, capsys, "classes = [false, true]", invalid=invalid)
+    assert status != 0 or predicted(tmp_path, capsys, table) > 0.75, words
+    assert status == 0 or "classes = [" in words
+
+
+def test_means_in_units_of_the_table(table):
+    for steps in ([("range", MinMaxScaler(ranges={"age": (18, 80)}))], declared(table, age=(18, 80)).steps()):
+        mean = Pipeline([*steps, ("mean", GaussianMechanism())], epsilon=2).fit(table[["age"]]).release_.to_pandas()
+        assert abs(mean["raw_value"].iloc[0] - table["age"].mean()) < 2
+
+
+def test_edges_in_units_of_the_table(table):
+    slip = GaussianMechanism("histogram", bins=[20, 40, 60, 80])
+    pipe = make_pipeline(MinMaxScaler(ranges={"age": (18, 80)}), slip, epsilon=2).fit(table[["age"]])
+    counts = pipe.release_.to_pandas()
+    for low, high in ((20, 40), (40, 60), (60, 80)):
+        row = counts[(counts["raw_low"].round(6) == low) & (counts["raw_high"].round(6) == high)]
+        first = low == 20  # which says that it holds all below it, too
+        assert ("below" in row["note"].iloc[0]) == first
+        assert abs(row["value"].iloc[0] - table["age"].between(0 if first else low, high).sum()) < 100
+
+
+def test_candidates_in_units_of_the_table(table):
+    slip = ExponentialMechanism(candidates=range(18, 81))
+    pipe = make_pipeline(MinMaxScaler(ranges={"age": (18, 80)}), slip, epsilon=2).fit(table[["age"]])
+    assert abs(pipe.release_.to_pandas()["raw_value"].iloc[0] - table["age"].median()) < 3
+
+
+def test_edges_outside_of_the_range(table):
+    slip = GaussianMechanism("histogram", bins=[200, 300, 400])
+    pipe = make_pipeline(MinMaxScaler(ranges={"age": (18, 80)}), slip)
+    _refused(lambda: pipe.fit(table[["age"]]), ["80"])
+
+
+def test_a_range_in_thousands(table):
+    _warned(lambda: classifier(table, table["outcome"], columns=["income"], ranges=[(0, 100)]), ["income", "clip"])
+
+
+def test_dates_in_another_order(table):
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N) % 700, "D")
+    other = pd.DataFrame({"visit": days.strftime("%m/%d/%Y"), "age": table["age"]})
+    first = make_column_map((DateEncoder(("2020-01-01", "2022-12-31")), ["visit"]), (MinMaxScaler((18, 80)), ["age"]))
+    for invalid, ends in (("repair", warned("visit")), ("error", refused())):
+        pipe = make_pipeline(first, MeanImputer(), GaussianMechanism(), epsilon=2, invalid=invalid)
+        ends(lambda pipe=pipe: pipe.fit(other))
+
+
+def test_identifiers_of_another_type(table):
+    ids = [uuid.UUID(int=i // 2) for i in range(N)]
+    for groups in (np.array(ids, dtype=object), pd.Series(ids), list(map(str, ids))):
+        pipe = make_pipeline(
+            MinMaxScaler(ranges={"age": (18, 80)}),
+            GaussianMechanism("mean"),
+            epsilon=4,
+            invalid="repair",
+            adjacency=Adjacency.person(2),
+            domain=Domain(n_rows=N),
+        )
+        mean = pipe.fit(table[["age"]], groups=groups).release_.to_pandas().set_index("statistic")["raw_value"]
+        assert abs(mean["mean"] - table["age"].mean()) < 1
+        assert mean["share of rows present"] > 0.99
+
+
+def test_a_header_that_is_data(table, tmp_path, capsys):
+    frame = pd.DataFrame(table[["age", "income"]].to_numpy(), columns=["34.5", "41000"])
+    _warned(lambda: declare(frame), ["name"])
+    pipe = make_pipeline(MinMaxScaler(ranges={"34.5": (18, 80), "41000": (0, 1e5)}), GaussianMechanism())
+    _warned(lambda: pipe.fit(frame), ["name"])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert main(["init", str(tmp_path / "rows.csv")]) == 2
+    assert "header" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("write", "word"),
+    [
+        (lambda rows, path: rows.to_csv(path), "index"),
+        (lambda rows, path: rows.to_csv(path, index=False, sep=";"), ";"),
+        (lambda rows, path: rows.assign(city="Århus").to_csv(path, index=False, encoding="latin-1"), "UTF-8"),
+    ],
+    ids=["index column", "semicolons", "Latin-1"],
+)
+def test_other_kinds_of_csv(write, word, table, tmp_path, capsys):
+    write(table, tmp_path / "rows.csv")
+    assert main(["init", str(tmp_path / "rows.csv"), "--label", "outcome"]) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_positions_beside_a_named_label(table):
+    rows = table[["outcome", "age", "income"]]
+    steps = [("range", MinMaxScaler(ranges={"age": (18, 80), "income": (0, 1e5)})), ("sum", GaussianMechanism("sum"))]
+    adjacency = Adjacency.change(coordinate={1: 0.5})
+    _refused(lambda: Pipeline(steps, adjacency=adjacency).fit(rows, y="outcome"), ["age"])
+
+
+@pytest.mark.parametrize("value", [(0, 50, 100), (0,), (100, 0), "0-100", (0, "100")])
+def test_what_is_no_range(value, table):
+    _refused(lambda: declared(table, age=value).steps(), ["age"])
+
+
+@pytest.mark.parametrize("value", [[18, 80], np.array([18, 80]), (np.float32(18), np.int8(80)), (18, 80)])
+def test_ranges_of_other_types(value, table):
+    mean = Pipeline([*declared(table, age=value).steps(), ("mean", GaussianMechanism())], epsilon=2)
+    assert abs(mean.fit(table[["age"]]).release_.to_pandas()["raw_value"].iloc[0] - table["age"].mean()) < 2
+
+
+def test_a_tuple_for_a_list(table):
+    facts = declare(table[["city"]])
+    _refused(lambda: (facts.update(city=tuple(CITIES)), facts.steps()), ["city = ["])
+    for categories in (CITIES, np.array(CITIES)):
+        facts.update(city=categories)
+        pipe = Pipeline([*facts.steps(), ("sum", GaussianMechanism("sum"))], epsilon=4).fit(table[["city"]])
+        released = pipe.release_.to_pandas().set_index("category")["raw_value"]
+        assert np.abs(released[CITIES] - table["city"].value_counts()[CITIES]).max() < 60
+
+
+def test_a_misspelt_category(table):
+    facts = declare(table[["city"]])
+    facts.update(city=["Århus", "Bergen", "Cork"])
+    pipe = Pipeline([*facts.steps(), ("sum", GaussianMechanism("sum"))])
+    _warned(lambda: pipe.fit(table[["city"]]), ["city"])
+    encoder = make_column_map((CategoryEncoder(["aarhus", "bergen", "cork"]), ["city"]))
+    _warned(lambda: make_pipeline(encoder, GaussianMechanism()).fit(table[["city"]]), ["city"])
+
+
+@pytest.mark.parametrize("other", [np.nan, 7.0], ids=["all missing", "constant"])
+def test_a_column_that_tells_nothing(other, table):
+    rows = table[["age"]].assign(other=other)
+    ranges = MinMaxScaler(ranges={"age": (18, 80), "other": (0, 10)})
+    steps = [ranges, MeanImputer(), StandardScaler(), LogisticRegression(classes=(False, True))]
+    pipe = make_pipeline(*steps, epsilon=2).fit(rows, table["outcome"])
+    assert roc_auc_score(table["outcome"], pipe.predict_proba(rows)[:, 1]) > 0.75
+
+
+@pytest.mark.parametrize("epsilon", [28, 50, 200])
+def test_a_large_epsilon(epsilon, table):
+    right(classifier(table, table["outcome"], epsilon=epsilon), table)
+
+
+@pytest.mark.parametrize(
+    ("slip", "word"),
+    [
+        (lambda: Pipeline([], n_jobs=2), "n_jobs"),
+        (lambda: LogisticRegression(classes=(0, 1), n_jobs=2), "n_jobs"),
+        (lambda: LogisticRegression(classes=(0, 1), C=0.1), "alpha"),
+        (lambda: PrivateSearchCV(Pipeline([]), {}, n_jobs=2), "n_jobs"),
+        (lambda: PrivateSearchCV(Pipeline([]), {}, cv=5), "cv"),
+    ],
+)
+def test_parameters_of_other_libraries(slip, word):
+    with pytest.raises((PpdpError, TypeError), match=word) as caught:
+        slip()
+    assert len(str(caught.value)) > 60  # says what to write
+
+
+def declared(table, **facts):
+    """A declaration of these columns."""
+    declaration = declare(table[list(facts)])
+    declaration.update(facts)
+    return declaration
+
+
+def from_file(csv, folder, capsys, model, invalid):
+    """Status and words of a fit of the file by the command line."""
+    csv.to_csv(folder / "rows.csv", index=False)
+    (folder / "study.toml").write_text(
+        f'[data]\nlabel = "outcome"\n[pipeline]\nepsilon = 2.0\ndelta = 1e-6\ninvalid = "{invalid}"\n'
+        f'[columns]\nage = [18, 80]\n[[steps]]\nuse = "LogisticRegression"\n{model}\n'
+    )
+    status = main(["fit", str(folder / "study.toml"), "--data", str(folder / "rows.csv"), "--out", str(folder / "out")])
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def predicted(folder, capsys, table):
+    """How well the released model ranks the rows of the file."""
+    new, answers = folder / "rows.csv", folder / "answers.csv"
+    assert (
+        main(["predict", str(folder / "out"), str(folder / "study.toml"), "--data", str(new), "--out", str(answers)])
+        == 0
+    )
+    capsys.readouterr()
+    column = pd.read_csv(answers)
+    return (
+        (column["prediction" if "prediction" in column else column.columns[0]].astype(str).str.lower() == "true")
+        .eq(table["outcome"])
+        .mean()
+    )
