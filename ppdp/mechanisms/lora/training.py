@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -161,6 +162,9 @@ class PrivateLoRA:
         self._optimizer = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer(trained)
         if {id(one) for group in self._optimizer.param_groups for one in group["params"]} != {id(t) for t in trained}:
             refuse("the optimizer does not have exactly the trained tensors.", "optimizer=lambda tensors: ...")
+        closure = inspect.signature(self._optimizer.step).parameters.get("closure")
+        if closure is not None and closure.default is closure.empty:
+            refuse("the optimizer asks for the loss itself, of which only one noisy gradient leaves.", "SGD or Adam.")
         self._start = [layer.trained.detach().clone() for layer in self._layers] if method == "m2" else []
         self._rest = fingerprint(others(model, self._layers))
         self._charged: Charge | None = None

@@ -119,6 +119,7 @@ CASES = {
     "large batches": (lambda: small("twice"), {"batch_size": 61}, "batch_size"),
     "no clip": (lambda: small("twice"), {"clip": 0.0}, "clip"),
     "a ledger of words": (lambda: small("twice"), {"ledger": "mine"}, "ledger"),
+    "an optimizer with a closure": (lambda: small("twice"), {"optimizer": torch.optim.LBFGS}, "the loss itself"),
     "a word for a rate": (lambda: small("twice"), {"learning_rate": -1.0}, "learning_rate"),
 }
 
