@@ -135,6 +135,8 @@ def _check_file(path: str) -> None:
         mode = os.stat(path).st_mode
     except OSError:
         _refuse(path, "is a link to a file that is not there, or cannot be looked at", "take it away, or mend it.")
+    if stat.S_ISDIR(mode):
+        _refuse(path, "is a folder among the files of a glob", "the folder itself, or ** and the ending of the files.")
     if not stat.S_ISREG(mode):
         _refuse(path, "is neither a file nor a folder", "take it away, or name the files that hold rows.")
 

@@ -95,6 +95,10 @@ class TestAllOrNone:
             with pytest.raises(InvalidInput, match=r"is not there|neither a file nor a folder"):
                 opened(given)
 
+    def test_a_folder_among_the_files_of_a_glob_is_refused_as_one(self, folder):
+        with pytest.raises(InvalidInput, match="is a folder"):
+            opened(f"{folder}/*")
+
     def test_a_link_to_a_folder_is_refused_in_a_folder(self, folder, tmp_path):
         (tmp_path / "other").mkdir()
         pq.write_table(TABLE, tmp_path / "other" / "3.parquet")
