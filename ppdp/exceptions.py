@@ -20,6 +20,7 @@ __all__ = [
     "BudgetExceeded",
     "CertificateError",
     "CompositionWarning",
+    "DiagnosticWarning",
     "DiskFull",
     "DomainMismatch",
     "ExportError",

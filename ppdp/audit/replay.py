@@ -105,7 +105,8 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
             fix="ppdp.audit.audit(pipeline, domain) attacks the plan, without data.",
         )
     X = csr_array(rows.X).toarray() if issparse(rows.X) else rows.X  # made dense they give the same bits
-    return _Replay(plan, replace(rows, X=X), seconds, seed).report()
+    replayed = replace(plan, diagnostics=None)  # counts of rows as they came in, before what is replayed
+    return _Replay(replayed, replace(rows, X=X, marks=None), seconds, seed).report()
 
 
 class _Replay:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -157,10 +158,9 @@ def altered_counts(rows: Rows | Stream, size: int) -> Array:
         return np.zeros(size) if rows.marks is None else rows.marks.sum(axis=0, dtype=np.float64)
     if rows.altered is not None:
         return rows.altered
-    return np.asarray(fold(Counts(size, marks_added), rows), dtype=np.float64)
+    return np.asarray(fold(Counts(size, partial(marks_added, size)), rows), dtype=np.float64)
 
 
-def marks_added(block: Rows) -> NDArray[Any]:
-    """The marks of a block, added up."""
-    assert block.marks is not None
-    return np.asarray(block.marks.sum(axis=0))
+def marks_added(size: int, block: Rows) -> NDArray[Any]:
+    """The marks of a block, added up; none where it has no rows."""
+    return np.zeros(size) if block.marks is None else np.asarray(block.marks.sum(axis=0))

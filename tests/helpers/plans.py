@@ -12,7 +12,7 @@ from ppdp.privacy.gaussian import gaussian_mu
 
 
 def plan(*steps, n=5000, d=3, domain=None, **parameters) -> Plan:
-    return make_pipeline(*steps, **parameters).plan(domain or Domain(n_rows=n, n_features=d))
+    return make_pipeline(*steps, **{"diagnostics": None, **parameters}).plan(domain or Domain(n_rows=n, n_features=d))
 
 
 def classifier(**parameters) -> LogisticRegression:

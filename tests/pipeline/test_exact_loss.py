@@ -48,7 +48,9 @@ class NoNoise(Noise):
 
 def planned(n: int, d: int, floor: int, missing: int | None) -> Plan:
     imputer = MeanImputer(min_observed=floor, max_missing=missing, statistics="exact")
-    pipe = Pipeline([("clip", NormClipper()), ("impute", imputer), ("mean", GaussianMechanism())], gate=None)
+    pipe = Pipeline(
+        [("clip", NormClipper()), ("impute", imputer), ("mean", GaussianMechanism())], gate=None, diagnostics=None
+    )
     return pipe.plan(Domain(n_rows=n, n_features=d))
 
 
@@ -113,7 +115,7 @@ def test_with_public_ranges_any_row_may_have_gaps(d):
     """As in the main job: entries are bounded, so means that follow one row cost what is certified."""
     n = 100
     stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", MeanImputer(statistics="exact"))]
-    plan = Pipeline([*stages, ("mean", GaussianMechanism())]).plan(Domain(n_rows=n, n_features=d))
+    plan = Pipeline([*stages, ("mean", GaussianMechanism())], diagnostics=None).plan(Domain(n_rows=n, n_features=d))
     X = np.full((n, d), np.nan)
     Z = X.copy()
     X[0], Z[0] = 1.0, -1.0
@@ -122,7 +124,7 @@ def test_with_public_ranges_any_row_may_have_gaps(d):
 
 def test_rows_alone():
     """Without a fitted stage one replaced row reaches the certificate, up to rounding."""
-    pipe = Pipeline([("clip", NormClipper()), ("mean", GaussianMechanism())])
+    pipe = Pipeline([("clip", NormClipper()), ("mean", GaussianMechanism())], diagnostics=None)
     plan = pipe.plan(Domain(n_rows=100, n_features=2))
     X = np.zeros((100, 2))
     Z = X.copy()

@@ -24,7 +24,7 @@ def conditional(**parameters):
         ("pca", PCA(1, statistics="exact")),
         ("model", LogisticRegression(classes=(0, 1), max_iter=5)),
     ]
-    return Pipeline(steps, **{"epsilon": 20.0, "delta": 1e-6, "random_state": 0, **parameters})
+    return Pipeline(steps, **{"epsilon": 20.0, "delta": 1e-6, "random_state": 0, "diagnostics": None, **parameters})
 
 
 @pytest.fixture(scope="module")

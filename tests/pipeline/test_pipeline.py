@@ -59,6 +59,7 @@ class TestPlan:
         plan = classifier().plan(Domain(n_rows=N, n_features=3))
         pipe = classifier().fit(*patients)
         planned = [r.noise_scale for r in plan.releases] + plan.mechanism.question.steps * [plan.mechanism.noise_scale]
+        planned.append(plan.diagnostics.noise_scale)
         assert [draw.noise_scale for draw in drawn] == planned
         assert [r["noise_scale"] for r in pipe.certificate_["releases"]] == [r.noise_scale for r in plan.releases]
         assert pipe.certificate_["mechanism"]["noise_scale"] == plan.mechanism.noise_scale
@@ -86,7 +87,7 @@ class TestPlan:
 
     def test_shares_of_the_budget_can_be_set(self):
         steps = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism()
-        pipe = make_pipeline(*steps, epsilon=2.0, budget={"gate": 0.25, "release": 0.5})
+        pipe = make_pipeline(*steps, epsilon=2.0, budget={"gate": 0.25, "release": 0.5}, diagnostics=None)
         plan = pipe.plan(Domain(n_rows=5000, n_features=4))
         total = plan.loss.mu**2
         assert plan.gate.mu**2 / total == pytest.approx(0.25, rel=1e-4)

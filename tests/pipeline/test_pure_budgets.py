@@ -73,7 +73,8 @@ def test_rows_that_are_equal_need_no_part_of_delta():
     """Their noise has one law on both sides: at epsilon 20 the sampler's part would be more than delta for all rows."""
     facts = Domain(n_rows=20_000, n_features=64)
     steps = [RANGE, ("release", GaussianMechanism("rows"))]
-    plan = Pipeline(steps, adjacency=Adjacency.change(coordinate=0.5), epsilon=20.0).plan(facts)
+    given = {"adjacency": Adjacency.change(coordinate=0.5), "epsilon": 20.0, "diagnostics": None}
+    plan = Pipeline(steps, **given).plan(facts)
     assert plan.allowance == pytest.approx((1 + np.exp(20.0)) * 64 * 2.0**-60)
-    certificate = Pipeline(steps, adjacency=Adjacency.change(coordinate=0.5), epsilon=20.0).fit(X).certificate_
+    certificate = Pipeline(steps, **given).fit(X).certificate_
     assert certificate.verify()

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ppdp.core.private_files import is_of_a_full_disk, private_path
 from ppdp.core.progress import paced
-from ppdp.data.altered import marks_added
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
@@ -135,7 +134,7 @@ def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
             places = slots[block.first : block.first + block.n]
             own.scatter(block.part(places >= 0), places[places >= 0])
             if block.marks is not None:
-                added = marks_added(replace(block, marks=block.marks[places >= 0])).astype(np.float64)
+                added = block.marks[places >= 0].sum(axis=0, dtype=np.float64)
                 altered = added if altered is None else altered + added
         yield Stream(replace(own, labelled=len(rows.names) > rows.d), (), n, rows.d, (), altered)
 

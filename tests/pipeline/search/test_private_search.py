@@ -64,7 +64,7 @@ class TestBudget:
         plan = found.summary_.plan
         fits = [
             pipeline(epsilon=fit.epsilon, delta=fit.delta)
-            .set_params(**params)
+            .set_params(**params, diagnostics=None)
             .plan(Domain(n_rows=train, n_features=3))
             .loss.mu
             for fit, params in zip(plan.fits, found.cv_results_["params"])
