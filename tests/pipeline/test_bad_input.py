@@ -208,7 +208,8 @@ class TestValues:
     def test_rows_above_the_declared_norm_are_always_clipped(self, drawn, invalid):
         X = rows()
         clipped = X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None]
-        for pipe in (mean(NormClipper(1.0), invalid=invalid), mean(domain=Domain(row_norm=1.0), invalid=invalid)):
+        given = {"invalid": invalid, "diagnostics": None}
+        for pipe in (mean(NormClipper(1.0), **given), mean(domain=Domain(row_norm=1.0), **given)):
             pipe.fit(X)
             value, *_ = drawn.pop()
             np.testing.assert_allclose(value, clipped.mean(axis=0), atol=1e-12)
