@@ -79,6 +79,11 @@ def test_positions_in_steps_are_refused_beside_a_named_column(table, stages):
         pipeline(*stages).fit(table, "label")
 
 
+def test_positions_in_steps_stand_where_the_named_column_is_the_last(table):
+    last = table[["a", "b", "label"]]
+    assert pipeline(PUBLIC, Deduplicator(key=[1])).fit(last, "label").certificate_.verify()
+
+
 def test_names_in_steps_stand_beside_a_named_column(table):
     assert pipeline(PUBLIC, Deduplicator(key=["b"])).fit(table, "label").certificate_.verify()
 
