@@ -36,7 +36,7 @@ SPENT = {"epsilon": 3.0, "delta": 1e-6}
 
 def planned(*steps, adjacency=ONE, domain=FACTS, **spent):
     named = [step if isinstance(step, tuple) else (f"step{at}", step) for at, step in enumerate(steps)]
-    return Pipeline(named, adjacency=adjacency, **{**SPENT, **spent}).plan(domain)
+    return Pipeline(named, adjacency=adjacency, **{"diagnostics": None, **SPENT, **spent}).plan(domain)
 
 
 def halved(plan):

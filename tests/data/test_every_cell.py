@@ -176,7 +176,7 @@ def fit_of(reader, column):
         y = column
     else:
         X = pd.DataFrame({"a": pd.Series(column, dtype=object), "b": b})
-    return Pipeline([*steps, ("last", mechanism)], **shared), X, y, groups
+    return Pipeline([*steps, ("last", mechanism)], **{"diagnostics": None, **shared}), X, y, groups
 
 
 def read(pipe, X, y=None, groups=None):
