@@ -87,4 +87,8 @@ def deduplicated(stage, given):
     """What a fit left that compares rows so."""
     front = RowMap(np.tanh, out_norm=2.0) if getattr(stage, "keys", "") == "raw" else MinMaxScaler(ranges=(-1, 1))
     model = LogisticRegression(classes=(0, 1), max_iter=2)
-    return left(make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5).fit(given, "y"))
+    return left(
+        make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5, diagnostics=None).fit(
+            given, "y"
+        )
+    )
