@@ -78,8 +78,10 @@ def are_words(classes: Sequence[Any] | None) -> bool:
 
 def labels_of(column: Any, classes: Sequence[Any] | None) -> Any:
     """Labels as numbers, or as text if one of the public classes is."""
+    import pyarrow as pa
+
     if is_text(column.type):
-        column = _as_classes(text_of(column), classes or ())
+        column = pa.chunked_array([_as_classes(text_of(column), classes or ())])
     return text_of(column).to_numpy(zero_copy_only=False) if are_words(classes) else numbers_of(column, ())
 
 
@@ -98,7 +100,7 @@ def _as_classes(text: Any, classes: Sequence[Any]) -> Any:
     words = pa.array([*truth], pa.large_string())
     written = pa.array([forms[digit] for digit in truth.values()], pa.large_string())
     read = pc.take(written, pc.index_in(pc.utf8_lower(text), value_set=words))
-    return pa.chunked_array([pc.coalesce(read, text)])
+    return pc.coalesce(read, text)
 
 
 def is_text(kind: Any) -> bool:

@@ -1,0 +1,51 @@
+"""Slips in a CSV file or a pipeline file: each ends in a refusal, a warning on the page, or the right result."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp.cli.main import main
+
+N = 2000
+
+
+@pytest.fixture(scope="module")
+def people():
+    """People whose income follows from their age."""
+    rng = np.random.default_rng(0)
+    age = rng.uniform(18, 80, N).round(1)
+    return pd.DataFrame({"age": age, "income": (20000 + 600 * age + rng.normal(0, 5000, N)).round()})
+
+
+def fitted(rows, folder, capsys, *, label, model, columns="age = [18, 80]", invalid="error"):
+    """Status and words of a fit, and the predictions for the same rows."""
+    rows.to_csv(folder / "rows.csv", index=False)
+    (folder / "study.toml").write_text(
+        f'[data]\nlabel = "{label}"\n[pipeline]\nepsilon = 4.0\ndelta = 1e-6\ninvalid = "{invalid}"\n'
+        f"[columns]\n{columns}\n[[steps]]\n{model}\n"
+    )
+    names = [str(folder / name) for name in ("study.toml", "rows.csv", "release", "predictions.csv")]
+    status = main(["fit", names[0], "--data", names[1], "--out", names[2]])
+    printed = capsys.readouterr()
+    if status:
+        return status, printed.err, None
+    assert main(["predict", names[2], names[0], "--data", names[1], "--out", names[3]]) == 0
+    capsys.readouterr()
+    return status, " ".join(printed.out.split()), pd.read_csv(names[3])["prediction"]
+
+
+def test_targets(people, tmp_path, capsys):
+    model = 'use = "Ridge"\ny_range = [0, 100000]'
+    status, _, predictions = fitted(people, tmp_path, capsys, label="income", model=model)
+    assert status == 0
+    assert np.corrcoef(predictions, people["income"])[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("classes", [("low", "high"), (1, 2), (3, 5), ("a", "b", "c")])
+def test_labels_that_are_no_truth_values(classes, people, tmp_path, capsys):
+    rich = np.array(classes[:2], dtype=object)[(people["age"] > 50).astype(int)]
+    written = str(list(classes)).replace("'", '"')
+    model = f'use = "LogisticRegression"\nclasses = {written}'
+    status, words, predictions = fitted(people[["age"]].assign(rich=rich), tmp_path, capsys, label="rich", model=model)
+    assert status == 0, words
+    assert (predictions == rich).mean() > 0.9
