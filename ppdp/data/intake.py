@@ -254,7 +254,8 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
             raise InvalidValue(
                 "Input X contains NaN, and no step fills missing values.",
                 fix="MeanImputer() for numbers; of codes a category for missing values, by CategoryEncoder(...,"
-                " add_indicator=True) or declared as code = [0, 1, 2, nan], with MeanImputer() behind.",
+                " add_indicator=True) or declared as code = [0, 1, 2, nan], with MeanImputer()"
+                " behind; or invalid='repair'.",
             )
     else:
         X = np.where(np.isfinite(X), X, np.nan if gaps else 0.0)

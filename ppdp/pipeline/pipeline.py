@@ -262,15 +262,17 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
         with delivered(X, y, groups) as given:
-            names = getattr(X, "column_names", getattr(X, "columns", ()))
-            self._check_beside(given[0].source.schema.names if isinstance(given[0], Delivered) else names, y, groups)
+            self._check_beside(given[0], X, y, groups)
             return self._fit(*given)
 
-    def _check_beside(self, names: Sequence[Any], *beside: Any) -> None:
+    def _check_beside(self, received: Any, X: Any, *beside: Any) -> None:
         """Refuse positions of columns where labels or ids are taken out of the table by name."""
         taken = [name for name in beside if isinstance(name, str)]
-        if taken:
+        if taken and type(X).__name__ != "LazyFrame":
             self._forget()
+            names = getattr(X, "column_names", getattr(X, "columns", ()))
+            if isinstance(received, Delivered):
+                names = received.source.schema.names
             last = set(list(names)[-len(taken) :]) == set(taken)  # then the others stay in their places
             check_beside_names(self.neighbours, [] if last else self.checked_steps()[0], repr(taken[0]))
 

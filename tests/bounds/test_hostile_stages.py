@@ -47,7 +47,9 @@ class Answers:
 def largest_share(steps, domain, pair):
     """The largest change of an answer as a share of its sensitivity; 0 if the plan is refused."""
     try:
-        plan = make_pipeline(*steps, GaussianMechanism(), epsilon=1.0, delta=1e-6, gate=None).plan(domain)
+        plan = make_pipeline(*steps, GaussianMechanism(), epsilon=1.0, delta=1e-6, gate=None, diagnostics=None).plan(
+            domain
+        )
     except PpdpError:
         return 0.0
     with np.errstate(all="ignore"):

@@ -44,7 +44,7 @@ def rederived(content: Document) -> Document:
         draws += formula.draws(far, *given)
         if formula.failure is not None:
             release["threshold"] = formula.threshold(here, far, noise, release["failure"], release["parameters"])
-    if own := c["diagnostics"]:
+    if own := c.get("diagnostics"):
         here, far = Domain.from_dict(c["entrance"]["domain"]), Distance.from_dict(c["entrance"]["distance"])
         formula, given = lookup(own["formula"], "release"), (own["size"], own["parameters"])
         own["sensitivity"] = formula(here, far, **own["parameters"])

@@ -105,7 +105,9 @@ class TestEnd:
         with monkeypatch.context() as patch:
             patch.setattr(ClippedGradient, "__call__", lambda self, theta: came.append(1) or gradient(self, theta))
             model = LogisticRegression((0, 1), **parameters)
-            pipe = make_pipeline(NormClipper(10.0), model, epsilon=1, delta=1e-7, random_state=0).fit(X, y)
+            pipe = make_pipeline(NormClipper(10.0), model, epsilon=1, delta=1e-7, random_state=0, diagnostics=None).fit(
+                X, y
+            )
         assert pipe.certificate_.to_dict()["mechanism"]["steps"] == pipe[-1].n_iter_
         assert pipe.certificate_.verify()
         return len(came), pipe[-1].n_iter_

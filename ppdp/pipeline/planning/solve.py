@@ -24,6 +24,7 @@ from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon, lowered
 
+DEAREST = 0.03  # more noise of a last step that is not Gaussian, up to which shares of altered rows are released
 WIDE = 2000  # columns of which a matrix of all products takes long
 _MATRICES = ("matrix", "moment", "complete-matrix")
 
@@ -221,9 +222,18 @@ class Solver:
         counted, silent = self._counted(route)
         if counted is not None:
             try:
-                return self._with_gate(route, kind, rungs, counted)
+                beside = self._with_gate(route, kind, rungs, counted)
             except ImpossibleBudget:
                 silent = "the budget leaves nothing for them"
+            else:
+                if beside[0].mechanism is None or beside[0].mechanism.question.gaussian:
+                    return beside
+                alone = self._with_gate(route, kind, rungs, None)
+                dearer = _noise(beside[0]) / _noise(alone[0]) - 1
+                if dearer <= DEAREST:
+                    return beside
+                silent = f"beside this last step they would cost {100 * dearer:.0f} % more noise"
+                return replace(alone[0], silent=silent), alone[1]
         plan, split_ = self._with_gate(route, kind, rungs, None)
         return replace(plan, silent=silent), split_
 
@@ -235,8 +245,6 @@ class Solver:
             return None, "they have Gaussian noise, which needs a delta above 0"
         if self.mechanism is None and not route.releases:
             return None, ""
-        if self.mechanism is not None and not self.asked(route).question(route.domain).gaussian:
-            return None, "the noise of the last step is not Gaussian"
         return Counted.on(route, self.entrance, self.domain, self.mu_at(self.delta)), ""
 
     def _with_gate(
