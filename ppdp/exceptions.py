@@ -226,7 +226,7 @@ class SignatureError(CertificateError, code="signature"):
 
 
 class DiagnosticWarning(UserWarning):
-    """A released share of altered rows is clearly above a tenth: a label, category, range or unit may be another."""
+    """A label, category, range or unit may be another: a released share of rows, or the type of a column, says so."""
 
 
 class CompositionWarning(UserWarning):

@@ -97,16 +97,16 @@ def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
         low, high = _float(items[0]), _float(items[1])
         if low < high and math.isfinite(high - low):
             return low, high
-    raise _refused(name, "be (low, high) with low < high", value, stage)
+    raise _refused(name, "be (low, high) with low < high", value, stage, fix="two numbers, the lower one first.")
 
 
 def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
     """Distinct plain labels: strings, numbers or booleans, NumPy's turned into Python's."""
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
-        raise _refused(name, "be a sequence of labels", value, stage)
+        raise _refused(name, "be a sequence of labels", value, stage, fix="a list of them, such as [0, 1].")
     items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
     if not all(map(_is_label, items)) or len(set(items)) != len(items):
-        raise _refused(name, "hold distinct strings or numbers", value, stage)
+        raise _refused(name, "hold distinct strings or numbers", value, stage, fix="each of them once.")
     return items
 
 

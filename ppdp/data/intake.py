@@ -81,7 +81,9 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
         raise InvalidInput("Complex data not supported: X must hold real numbers.")
     times = [name for name, kind in kinds.items() if _is_time(kind)]
     if times:
-        _refuse_cells(times, _DAYS.format(names=times))
+        lengths = [name for name in times if str(kinds[name]).lower().startswith(("time", "duration"))]
+        lengths = [name for name in lengths if not str(kinds[name]).lower().startswith("timestamp")]
+        _refuse_cells(times, _LENGTHS.format(name=lengths[0]) if lengths else _DAYS.format(names=times))
 
 
 def warn_of_cells(names: Sequence[Any] | None) -> None:
@@ -117,7 +119,12 @@ def check_released(table: Any, names: Collection[str] | None, coded: Callable[[A
         )
 
 
-_CODES = "CategoryEncoder for text, DateEncoder for dates, or leave them out."
+_SHAPED = "X of rows and columns, table[['column', ...]]; y of as many labels, table['column']."
+_CODES = (
+    "CategoryEncoder for text, DateEncoder for dates, pd.read_csv(path, decimal=',', thousands='.') for numbers in "
+    "another form, or leave them out."
+)
+_LENGTHS = "numbers of one unit: table[{name!r}].dt.total_seconds() / 86400 for days."
 _DAYS = (
     'in the first step, make_column_map((DateEncoder(("1990-01-01", "2030-12-31")), {names}), ...) for these columns.'
 )
@@ -162,7 +169,7 @@ def _publicly(check: Callable[[], Any]) -> None:
             message = f"{message}. Reshape your data."
         if not message.startswith(_PUBLIC_MESSAGES):
             message = "X must be a table of rows and columns."
-    raise InvalidInput(message)
+    raise InvalidInput(message, fix=_SHAPED)
 
 
 def _is_time(kind: Any) -> bool:
@@ -186,7 +193,8 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
     """One label or target per row of ``X``: the column, of which only the form was looked at."""
     if y is None:
         raise InvalidInput(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.",
+            fix="fit(X, y), or fit(table, y='its column').",
         )
     if isinstance(y, str):
         raise InvalidInput("y is a name, where labels are asked for.", fix=f"a column: y=table[{y!r}].")
@@ -196,7 +204,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
     except Exception:  # of a container that does not keep to its own form
         kind, filler = None, np.empty(0)
     if kind is None or kind.kind == "V" or issparse(y):
-        raise InvalidInput("y must be a column of labels.")
+        raise InvalidInput("y must be a column of labels.", fix="one label for every row: y=table['its column'].")
     if kind.kind == "c":
         raise InvalidInput("Complex data not supported: y must hold labels or real numbers.")
     if _is_time(kind):
@@ -207,7 +215,8 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
     _publicly(lambda: column_or_1d(filler, warn=True))
     if not isinstance(X, Delivered) and len(y) != np.shape(X)[0]:
         raise InvalidInput(
-            "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X."
+            "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X.",
+            fix="X and y of the same rows, in the same order.",
         )
     return y
 
@@ -215,6 +224,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
 def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     """Labels found in y: private, so the certificate becomes conditional."""
     message, y = None, cells(y)
+    fix = "labels of one kind without missing values; for a target, a regressor such as Ridge."
     try:
         if y.dtype == object:
             if len({isinstance(label, str) for label in y}) > 1:  # NumPy would make text of the others
@@ -228,7 +238,7 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     except Exception:  # a cell's own code may raise anything
         message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:
-        raise InvalidInput(message)
+        raise InvalidInput(message, fix=fix)
     if len(classes) < 2:
         raise InvalidParameter(
             "y must hold at least two classes, not one class.", fix="pass classes=(a, b) to the model."
@@ -310,7 +320,10 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     """The same of targets that were read."""
     targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
-        raise InvalidInput("y must hold numbers, to learn a regression.")
+        raise InvalidInput(
+            "y must hold numbers, to learn a regression.",
+            fix="numbers with a decimal point and no other signs: pd.read_csv(path, decimal=',', thousands='.').",
+        )
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():
         raise InvalidValue(

@@ -279,6 +279,9 @@ def _parameters_of(cls: type) -> frozenset[str]:
     return frozenset(inspect.signature(cls).parameters)
 
 
+_PAIRS = "Pipeline([('range', MinMaxScaler(...)), ...]), or make_pipeline(step, ...), which names them."
+
+
 def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
     """Stages and the mechanism, if the last step is one; ``cls`` is the pipeline's class.
 
@@ -286,19 +289,23 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
     one of ppdp's, or a mechanism is not last.
     """
     if not isinstance(steps, (list, tuple)) or not steps:
-        raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.")
+        raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.", fix=_PAIRS)
     if any(not isinstance(item, (list, tuple)) or len(item) != 2 for item in steps):
-        raise InvalidParameter("steps must be a list of (name, step) pairs.")
+        raise InvalidParameter("steps must be a list of (name, step) pairs.", fix=_PAIRS)
     names = [name for name, _ in steps]
     if any(not isinstance(name, str) or not name.isprintable() or not name for name in names):
-        raise InvalidParameter("names of steps must be strings of printable characters.")
+        raise InvalidParameter("names of steps must be strings of printable characters.", fix=_PAIRS)
     if any("__" in name or "." in name for name in names):
-        raise InvalidParameter("names of steps must be strings without '__' and '.'.")
+        raise InvalidParameter("names of steps must be strings without '__' and '.'.", fix=_PAIRS)
     own = _parameters_of(cls)
     if own & set(names):
-        raise InvalidParameter(f"names of steps must not be those of parameters: {sorted(own & set(names))}.")
+        raise InvalidParameter(
+            f"names of steps must not be those of parameters: {sorted(own & set(names))}.", fix="other names."
+        )
     if len(set(names)) != len(names):
-        raise InvalidParameter("names of steps must be unique.")
+        raise InvalidParameter(
+            "names of steps must be unique.", fix="another name for each, or make_pipeline(step, ...)."
+        )
     for position, (name, step) in enumerate(steps):
         if isinstance(step, Mechanism) and position < len(steps) - 1:
             raise UnknownStage("a mechanism must be the last step.", stage=name, fix="move it to the end.")

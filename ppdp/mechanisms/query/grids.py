@@ -30,7 +30,7 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
         )
     grid = {_position(name, column, domain, stage): marks for column, marks in given.items()}
     if len(grid) < len(given):
-        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__)
+        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.")
     columns = sorted(grid)
     marks = [_marks(name, grid[column], domain, stage, edges) for column in columns]
     return {
@@ -53,7 +53,7 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     listed = [(i, marks) for column, marks in given.items() for i in _positions(name, column, columns, domain, stage)]
     grid = dict(listed)
     if len(grid) < len(listed):
-        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__)
+        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.")
     return {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
 
 

@@ -57,7 +57,10 @@ def columns_of(pipeline: Any, source: Source, other: Sequence[str] = ()) -> tupl
     times = Counter(names)
     absent = [name for name in (*wanted, *other) if times[name] != 1]
     if absent:
-        raise DomainMismatch(f"no column, or more than one, is called {', '.join(map(repr, absent))}.")
+        raise DomainMismatch(
+            f"no column, or more than one, is called {', '.join(map(repr, absent))}.",
+            fix="a file with the columns of the fit.",
+        )
     entrance.check_form(pipeline, Delivered(source, wanted, None), pipeline.coded, reset=False)
     return wanted
 

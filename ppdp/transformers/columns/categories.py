@@ -72,6 +72,7 @@ class Categorical(PublicMap):
             raise InvalidParameter(
                 f"categories of {len(self.categories)} columns are declared for {len(given.names)} columns.",
                 stage=self.step,
+                fix="categories={column: [...]}, or one list for all columns.",
             )
         for categories in self.categories:
             self._check_distinct(categories)

@@ -81,7 +81,9 @@ class CategoryEncoder(Encoder):
         if self.other is not None:
             labels("other", [self.other], self)
         if self.other is not None and (not isinstance(self.other, str) or self.other == missing):
-            raise InvalidParameter(f"other={shown(self.other)} is no name of a category of its own.", stage=_NAME)
+            raise InvalidParameter(
+                f"other={shown(self.other)} is no name of a category of its own.", stage=_NAME, fix='other="other".'
+            )
         if self._private:
             return (Unlisted(self._most, hot, self.other, missing),)
         if self.max_categories is not None:
@@ -91,7 +93,9 @@ class CategoryEncoder(Encoder):
         read = Labelled(self._lists(columns), self.other, missing)
         made = read.categories
         if not all(_are_distinct(one) for one in read.labels):
-            raise InvalidParameter("every column needs categories, distinct as text and as numbers.", stage=_NAME)
+            raise InvalidParameter(
+                "every column needs categories, distinct as text and as numbers.", stage=_NAME, fix="each of them once."
+            )
         return (read, OneHot(made)) if hot else (read,)
 
     @property

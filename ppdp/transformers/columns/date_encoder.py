@@ -31,13 +31,14 @@ class Dated(PublicMap):
     epoch: float  # seconds since 1970
     format: str | None = None
     step: str = ""
+    plain: bool = False  # whether the ranges were given as numbers
     bounds = True
     reads = True
     narrows = True
     reads_cells = True
 
     def reading(self, position: int) -> Reading | None:
-        return DateReading(self.unit, self.epoch, self.format)
+        return DateReading(self.unit, self.epoch, self.format, self.plain)
 
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         days = [[_day(self.epoch + end * SECONDS[self.unit]) for end in ends] for ends in self.ranges]
@@ -125,7 +126,9 @@ class DateEncoder(Encoder):
         table = resolve_ranges(self._numbers(columns), len(columns), None, _NAME)
         if not (np.abs(epoch + table * SECONDS[unit]) < _FARTHEST).all():
             raise InvalidParameter("ranges hold what is no date between the years 1 and 9999.", stage=_NAME, fix=_FIX)
-        read = Dated(tuple((float(low), float(high)) for low, high in table), unit, epoch, self.format, _NAME)
+        read = Dated(
+            tuple((float(low), float(high)) for low, high in table), unit, epoch, self.format, _NAME, self._plain()
+        )
         if self.feature_range is None:
             return (read,)
         return read, Scaled(pair("feature_range", self.feature_range, self))
@@ -155,14 +158,23 @@ class DateEncoder(Encoder):
             return [[self._number(end) for end in one] if _is_pair(one) else one for one in given]
         return [self._number(end) for end in given]
 
+    def _plain(self) -> bool:
+        """Whether all ends of ranges are numbers."""
+        given = list(self.ranges.values() if isinstance(self.ranges, Mapping) else self.ranges)
+        return all(_is_number(end) for one in given for end in (one if _is_pair(one) else [one]))
+
     def _number(self, end: Any) -> float:
         """The end of a range in units since the epoch."""
-        if isinstance(end, (int, float, np.number)) and not isinstance(end, bool):
+        if _is_number(end):
             return float(end)
         seconds = seconds_of(end)
         if not math.isfinite(seconds):
             raise InvalidParameter(f"{shown(end)} is no date in ISO 8601.", stage=_NAME, fix=_FIX)
         return (seconds - seconds_of(self.epoch)) / SECONDS[self.unit]
+
+
+def _is_number(end: Any) -> bool:
+    return isinstance(end, (int, float, np.number)) and not isinstance(end, bool)
 
 
 def _is_pair(value: Any) -> bool:

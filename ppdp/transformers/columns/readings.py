@@ -7,17 +7,19 @@ at. A gap is NaN; a cell that is none of the things that its column may hold is 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import numpy as np
 
+from ppdp.core.boundary import outside
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
 from ppdp.data.cells import codes, dates, numbers
 from ppdp.data.column_types import described, kind_of, type_of_values
 from ppdp.data.rows import Array
-from ppdp.exceptions import NonNumericData
+from ppdp.exceptions import DiagnosticWarning, NonNumericData
 
 SECONDS = {
     "seconds": 1.0,
@@ -59,11 +61,15 @@ class Labels:
 
 @dataclass(frozen=True)
 class Dates:
-    """Units of time since a public epoch; numbers are such units already."""
+    """Units of time since a public epoch; numbers are such units already.
+
+    Of a column of numbers a warning says so where its public range is one of dates: years would pass for days.
+    """
 
     unit: str
     epoch: float  # seconds since 1970
     format: str | None = None  # of text; ISO 8601 without
+    plain: bool = False  # whether the public range is one of numbers
 
     def codes(self, column: Any, name: Any) -> Array:
         """The column as numbers; its name is for errors."""
@@ -74,6 +80,13 @@ class Dates:
                 fix="dates, times with a date, text, or numbers of units since the epoch.",
             )
         if kind == "number":
+            if not (self.plain or len(column)):  # once, where the form of the table is looked at
+                warnings.warn(
+                    f"the column {name!r} holds numbers, and its range dates: they are taken as {self.unit}. Fix: of "
+                    f"years, MinMaxScaler({{{name!r}: (1920, 2010)}}); of {self.unit}, a range of numbers as well.",
+                    DiagnosticWarning,
+                    stacklevel=outside(),
+                )
             return numbers(column).values.ravel()
         read = dates(column, unit=SECONDS[self.unit], epoch=self.epoch, form=self.format)
         return np.asarray((read.values - self.epoch) / SECONDS[self.unit])

@@ -28,7 +28,9 @@ def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, st
     """The table of :func:`resolve_ranges`, and the positions of columns whose range is ``"private"``, 0 to 1 in it."""
     if isinstance(ranges, str):
         if ranges != PRIVATE:
-            raise InvalidParameter('ranges must hold (low, high) pairs, or be "private".', stage=stage)
+            raise InvalidParameter(
+                'ranges must hold (low, high) pairs, or be "private".', stage=stage, fix="ranges={column: (0, 10)}."
+            )
         ranges = [PRIVATE] * n_features
     if not has_private(ranges):
         return resolve_ranges(ranges, n_features, names, stage), []
@@ -83,7 +85,11 @@ def resolve_ranges(
     with np.errstate(all="ignore"):
         widths = table[:, 1] - table[:, 0]
     if not (np.isfinite(table).all() and np.isfinite(widths).all() and (widths > 0).all()):
-        raise InvalidParameter(f"every pair of {parameter} must be finite with low < high.", stage=stage)
+        raise InvalidParameter(
+            f"every pair of {parameter} must be finite with low < high.",
+            stage=stage,
+            fix=f"{parameter}={{column: (0, 10)}}, two numbers for each column, the lower one first.",
+        )
     return table
 
 
@@ -120,7 +126,11 @@ def _by_column(
     except Exception:  # of a class of the user's own
         named, unnamed = {}, False
     if len(named) < len(ranges):
-        raise InvalidParameter(f"{parameter} must go by names or positions of columns, once each.", stage=stage)
+        raise InvalidParameter(
+            f"{parameter} must go by names or positions of columns, once each.",
+            stage=stage,
+            fix="names, as X.columns has them.",
+        )
     if names is None and not unnamed:
         raise DomainMismatch(
             f"{parameter} goes by column names, and the data have none.",
