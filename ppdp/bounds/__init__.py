@@ -4,6 +4,7 @@ Importing this package registers every formula that a certificate may name; they
 """
 
 from ppdp.bounds import (  # noqa: F401  each registers its own
+    altered,
     clustering,
     coarse_pca,
     columns,

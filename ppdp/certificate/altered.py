@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ppdp.certificate.record import Diagnostics, Record, Share
-from ppdp.data.altered import CELL, CLIPPED, KEPT, LABEL, SHORTENED, TARGET, UNLISTED
+from ppdp.data.altered import CELL, CLIPPED, KEPT, LABEL, SHORTENED, TARGET, TINY, TINY_TARGET, UNLISTED
 
 TENTH = 0.1
+NEARLY_ALL = 0.9  # of the values are tiny: fewer may well be
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
-KINDS = (LABEL, TARGET, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED)
+KINDS = (LABEL, TARGET, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET)
 
 _CHECK = {
     LABEL: "are the declared classes spelled as the labels are?",
@@ -19,12 +20,14 @@ _CHECK = {
     CLIPPED: "do the public ranges hold the values, in their unit?",
     SHORTENED: "is the public norm in the unit of the columns?",
     UNLISTED: "are the declared categories spelled as the values are?",
+    TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise",
+    TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise",
 }
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 
 
 def alerts(c: Record) -> list[str]:
-    """A warning for every share that is clearly above a tenth, or of rows kept clearly below one."""
+    """A warning for every share clearly above a tenth, or nine of tiny values, or of rows kept clearly below one."""
     return [] if c.diagnostics is None else list(_alerts(c.diagnostics))
 
 
@@ -33,7 +36,7 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
         if share.kind == KEPT:
             if share.share + CLEAR * found.error < TENTH:
                 yield f"{_words(share, found)} of the cap n_rows: {_IDS}"
-        elif share.share - CLEAR * found.error > TENTH:
+        elif share.share - CLEAR * found.error > (NEARLY_ALL if share.kind in (TINY, TINY_TARGET) else TENTH):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
 
 

@@ -23,7 +23,7 @@ from ppdp.data.summary import Counts, fold
 
 Marks = NDArray[np.bool_]
 
-LABEL, TARGET, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT = (
+LABEL, TARGET, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET = (
     "labels repaired",
     "targets clipped or repaired",
     "cells repaired",
@@ -31,7 +31,11 @@ LABEL, TARGET, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT = (
     "rows clipped to a norm",
     "values of no declared category",
     "rows kept",
+    "values tiny beside their range",
+    "targets tiny beside their range",
 )
+_PART = 0.02  # of the width of a range
+MOST_TINY = 16  # columns of a table up to which tiny values are counted: in wider ones some column always has some
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Marker:
     def __call__(self, values: Any, X: Any, wrong: Marks | None) -> Marks:
         """Marks of rows, of shape (n, counted); ``values`` are cells as they were read, ``X`` behind the entrance.
 
-        ``wrong`` says which labels were repaired, or which targets were clipped.
+        ``wrong`` says which labels were repaired, or which targets were clipped, and which are tiny.
         """
         found = np.zeros((X.shape[0], len(self.counted)), dtype=bool)
         for piece in pieces(X.shape[0]):
@@ -82,7 +86,9 @@ class Marker:
         kinds, blocks = {one.kind for one in self.properties}, []
         with np.errstate(all="ignore"):
             if LABEL in kinds or TARGET in kinds:
-                blocks.append(np.zeros((X.shape[0], 1), dtype=bool) if wrong is None else wrong[:, None])
+                labels = sum(one.kind in (LABEL, TARGET, TINY_TARGET) for one in self.properties)
+                known = np.zeros((X.shape[0], labels), dtype=bool) if wrong is None else wrong
+                blocks.append(known.reshape(X.shape[0], -1)[:, :labels])
             if KEPT in kinds:
                 blocks.append(np.ones((X.shape[0], 1), dtype=bool))
             if CELL in kinds:
@@ -137,6 +143,19 @@ def outside(X: Any, low: Array, high: Array) -> Any:
         data = (X.data < low[X.indices]) | (X.data > high[X.indices])
         return csr_array((data, X.indices, X.indptr), X.shape)
     return (low > X) | (high < X)
+
+
+def beside_zero(low: Any, high: Any) -> Any:
+    """Which ranges hold values that are tiny beside them."""
+    return np.isfinite(high - low) & (low < _PART * (high - low)) & (high > -_PART * (high - low))
+
+
+def tiny(X: Any, low: Array, high: Array) -> Any:
+    """Which entries are not 0, and nearer to it than a fiftieth of their range is wide, as those of other units are."""
+    if issparse(X):
+        data = (X.data != 0) & (np.abs(X.data) < _PART * (high - low)[X.indices])
+        return csr_array((data, X.indices, X.indptr), X.shape)
+    return (X != 0) & (np.abs(X) < _PART * (high - low))
 
 
 def _not_finite(values: Array) -> Marks:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
-from ppdp.data.altered import Marker
+from ppdp.data.altered import Marker, tiny
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
@@ -370,10 +370,11 @@ class Reader:
         return replace(Rows.of(X, y), texts=texts, ours=copied, marks=marks)
 
     def _labels(self, labels: Any) -> tuple[Array, NDArray[np.bool_]]:
-        """Codes of labels, or targets; and which were none of the classes, or outside of their range."""
+        """Codes of labels, or targets; and which were none of the classes, or outside of their range or tiny in it."""
         if not self.regression:
             codes = read_labels(labels, self.domain.classes or ())
-            return settled_labels(codes, self.invalid), np.isnan(codes)
+            return settled_labels(codes, self.invalid), np.isnan(codes).reshape(-1, 1)
         read, (low, high) = numbers(labels), self.domain.require("y_range")
-        wrong = ~((read.values >= low) & (read.values <= high))
-        return settled_targets(read, (low, high), self.invalid), wrong.ravel()
+        values = read.values.ravel()
+        wrong = np.column_stack([~((values >= low) & (values <= high)), tiny(values, low, high)])
+        return settled_targets(read, (low, high), self.invalid), wrong

@@ -11,6 +11,7 @@ from ppdp.data.altered import CELL, CLIPPED, LABEL, Marker, Property, altered_co
 from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
 from ppdp.privacy.noise.sampler import Noise
+from ppdp.transformers import MinMaxScaler
 
 N, D = 12, 3
 FORMULA = lookup("release.altered-shares", "release")
@@ -82,6 +83,15 @@ def test_the_bound_is_attained_by_a_row_of_all_properties():
     ]
     assert np.linalg.norm(counts[1] - counts[0]) == pytest.approx(math.sqrt(3), rel=1e-12)
     assert FORMULA(facts, facts.neighbours, counts=3) == pytest.approx(math.sqrt(3), rel=1e-8)
+
+
+def test_the_bound_is_attained_between_clipped_and_tiny_values():
+    stage, facts = MinMaxScaler(ranges=(-1, 1)), Domain(n_rows=N, n_features=D)
+    rows = np.full((N, D), 0.5)
+    clipped, tiny = ([*np.full((1, D), value), *rows[1:]] for value in (3.0, 0.01))
+    counts = [np.sum(stage.altered(np.array(one), facts), axis=0) for one in (clipped, tiny)]
+    assert len(stage.alters(facts)) == 2 * D
+    assert np.linalg.norm(counts[0].astype(int) - counts[1]) == pytest.approx(math.sqrt(2 * D), rel=1e-12)
 
 
 @pytest.mark.parametrize("counts", [0, 1.5, 20_000, True])

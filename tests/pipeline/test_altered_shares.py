@@ -61,6 +61,50 @@ def test_slips_in_a_column_are_said(slip):
     assert pipe.certificate_.verify()
 
 
+OTHER_UNITS = {
+    "shares in percent": ((0, 100), AGE / 80),
+    "thousands in units": ((0, 100_000), AGE),
+    "a range on both sides": ((-1e6, 1e6), AGE),
+}
+
+
+@pytest.mark.parametrize("unit", OTHER_UNITS)
+@pytest.mark.parametrize("spelled", ["by a step", "in a map"])
+def test_values_far_below_their_range_are_said(unit, spelled):
+    ends, values = OTHER_UNITS[unit]
+    stage = MinMaxScaler(ranges={"c": ends}) if spelled == "by a step" else make_column_map((MinMaxScaler(ends), ["c"]))
+    pipe = make_pipeline(stage, GaussianMechanism(), epsilon=4)
+    (said,) = warned(pipe, pd.DataFrame({"c": values}))
+    assert "tiny" in said
+    assert "'c'" in said
+    assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize(
+    ("ends", "values"),
+    [((0, 100), AGE), ((0, 10), np.arange(N) % 100 // 99), ((-5, 5), (AGE - 49) / 18), ((18, 80), AGE)],
+    ids=["in their unit", "nearly all 0", "standard scores", "far from 0"],
+)
+def test_nothing_is_said_of_values_in_the_unit_of_their_range(ends, values):
+    pipe = make_pipeline(MinMaxScaler(ranges={"c": ends}), GaussianMechanism(), epsilon=4)
+    assert warned(pipe, pd.DataFrame({"c": values})) == []
+
+
+@pytest.mark.parametrize("y", [AGE / 80, AGE - 49])
+def test_targets_in_another_unit_are_said(y):
+    pipe = make_pipeline(IN_YEARS, Ridge(y_range=(0, 100_000)), epsilon=4)
+    assert any("targets tiny" in said for said in warned(pipe, TABLE, y))
+    assert warned(make_pipeline(IN_YEARS, Ridge(y_range=(0, 100)), epsilon=4), TABLE, AGE) == []
+
+
+def test_years_beside_a_range_of_dates_are_said():
+    years = pd.DataFrame({"born": 1940 + np.arange(N) % 60})
+    (said,) = warned(make_pipeline(DateEncoder(("1920-01-01", "2010-12-31")), GaussianMechanism()), years)
+    assert "MinMaxScaler({'born'" in said
+    assert warned(make_pipeline(DateEncoder((0, 3000)), GaussianMechanism()), years) == []
+    assert warned(make_pipeline(MinMaxScaler({"born": (1920, 2010)}), GaussianMechanism()), years) == []
+
+
 def test_nothing_is_said_where_all_is_well():
     pipe = model(invalid="repair")
     assert warned(pipe, TABLE, LABELS) == []
@@ -73,6 +117,7 @@ def test_columns_of_a_map_are_counted_each():
     pipe = make_pipeline(stage, GaussianMechanism(), epsilon=8).fit(table)
     found = shares(pipe)
     expected = {("values clipped", "a"): 1, ("values clipped", "b"): 0, ("values of no declared category", "k"): 0.5}
+    expected |= {("values tiny beside their range", name): 0 for name in "ab"}
     assert found.keys() == expected.keys()
     assert all(abs(found[key] - expected[key]) < 0.03 for key in expected)
 

@@ -14,13 +14,25 @@ import numpy as np
 from ppdp.bounds import lookup
 from ppdp.bounds.altered import SHARES
 from ppdp.core.domain import Domain
-from ppdp.data.altered import CELL, CLIPPED, KEPT, LABEL, SHORTENED, TARGET, Marker, Property
+from ppdp.data.altered import (
+    CELL,
+    CLIPPED,
+    KEPT,
+    LABEL,
+    SHORTENED,
+    TARGET,
+    TINY_TARGET,
+    Marker,
+    Property,
+    beside_zero,
+)
 from ppdp.data.rows import Rows
 from ppdp.pipeline.planning.route import Route
 from ppdp.privacy.noise.sampler import gaussian_scale
 
 SHARE = 0.015  # of mu squared
 PRECISE = 0.01  # standard error of a share up to which every column is counted by itself
+LARGE = 3.0  # mu from which on what is counted stays the same: a plan may keep less of epsilon than is asked for
 MOST_COLUMNS = 64  # that are counted by themselves
 
 
@@ -40,6 +52,8 @@ class Entrance:
         columns = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
         found = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
         found += [Property(TARGET)] if self.labels == TARGET else []
+        if self.labels == TARGET and domain.y_range is not None and beside_zero(*domain.y_range):
+            found.append(Property(TINY_TARGET))
         found += [Property(KEPT)] if domain.adjacency.cuts else []
         found += [Property(CELL, name) for name in columns] if self.repairs else []
         found += [Property(CLIPPED, name) for name in columns] if domain.entry_bound is not None else []
@@ -73,7 +87,7 @@ class Counted:
             return None
         kinds = tuple(Property(kind) for kind in dict.fromkeys(one.kind for one in properties))
         counted = tuple(properties)
-        error = math.sqrt(len(counted)) * domain.neighbours.changed / (math.sqrt(SHARE) * mu * domain.n)
+        error = math.sqrt(len(counted)) * domain.neighbours.changed / (math.sqrt(SHARE) * min(mu, LARGE) * domain.n)
         if len(counted) > MOST_COLUMNS or error > PRECISE or len(set(counted)) < len(counted):
             counted = kinds if len(kinds) < len(counted) else counted
         nobody = [Rows.of(np.empty((0, s.domain.d))) for s, _ in stages]

@@ -19,7 +19,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
-from ppdp.data.altered import CLIPPED, UNLISTED, Property
+from ppdp.data.altered import CLIPPED, MOST_TINY, TINY, UNLISTED, Property, beside_zero, tiny
 from ppdp.data.categories import Texts, among
 from ppdp.data.cells import objects
 from ppdp.data.frames import named, opened
@@ -79,6 +79,21 @@ class _Part:
                 break
             values = _clipped(step.apply(values, given), out)
         return np.asarray(found)
+
+    def beside_zero(self) -> list[int]:
+        """Which of its columns are numbers whose public range holds values that are tiny beside it."""
+        return [] if self.block.encoder is not None else np.flatnonzero(beside_zero(*self._limits.T)).tolist()
+
+    def tiny(self, X: Array) -> NDArray[np.bool_]:
+        """Which values of these columns are tiny beside their range."""
+        near = self.beside_zero()
+        return np.asarray(tiny(X[:, near], *self._limits[near].T))
+
+    @property
+    def _limits(self) -> Array:
+        """The public ranges to which columns of numbers are clipped first."""
+        narrowed = (out.ranges for step, out in zip(self.block.maps, self.facts[1:]) if step.narrows)
+        return next(narrowed, self.facts[0].ranges)
 
     def units(self, columns: Columns) -> Columns:
         found = columns.at(self.positions).clipped(*self.facts[0].ranges.T)
@@ -267,10 +282,19 @@ class ColumnMap(RowWiseTransformer):
         return _mapped_by(parts, X, statistics["norm"])
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
-        return tuple(Property(kind, name) for kind, part in self._altering(domain) for name in part.facts[0].names)
+        found: list[Property] = []
+        for kind, part in self._altering(domain):
+            names = part.facts[0].names
+            near = part.beside_zero() if kind == CLIPPED and domain.d <= MOST_TINY else []
+            found += [*(Property(kind, name) for name in names), *(Property(TINY, names[i]) for i in near)]
+        return tuple(found)
 
     def altered(self, X: Any, domain: Domain) -> Any:
-        return np.concatenate([part.altered(X[:, part.positions]) for _, part in self._altering(domain)], axis=1)
+        found = []
+        for kind, part in self._altering(domain):
+            values = X[:, part.positions]
+            found += [part.altered(values)] + [part.tiny(values)] * (kind == CLIPPED and domain.d <= MOST_TINY)
+        return np.concatenate(found, axis=1)
 
     def _altering(self, domain: Domain) -> list[tuple[str, _Part]]:
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
 from sklearn.base import clone
 
 from ppdp.bounds.columns import entries_of
@@ -17,7 +18,7 @@ from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.altered import CLIPPED, Property, outside
+from ppdp.data.altered import CLIPPED, MOST_TINY, TINY, Property, beside_zero, outside, tiny
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
@@ -214,10 +215,22 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
-        return tuple(Property(CLIPPED, name) for name in names) if self.adds_up else ()
+        if not self.adds_up:
+            return ()
+        small = [Property(TINY, names[i]) for i in self._beside_zero(domain)]
+        return (*(Property(CLIPPED, name) for name in names), *small)
 
     def altered(self, X: Any, domain: Domain) -> Any:
-        return outside(X, *self._table(domain)[0].T)
+        table, near = self._table(domain)[0], self._beside_zero(domain)
+        found = outside(X, *table.T)
+        if near.size == 0:
+            return found
+        blocks = [found, tiny(X[:, near], *table[near].T)]
+        return hstack(blocks, "csr") if issparse(X) else np.concatenate(blocks, axis=1)
+
+    def _beside_zero(self, domain: Domain) -> NDArray[np.intp]:
+        """Columns whose public range holds values that are tiny beside it, of a table that is not wide."""
+        return np.flatnonzero(beside_zero(*self._table(domain)[0].T) & (domain.d <= MOST_TINY))
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         if self.quantiles is not None:
