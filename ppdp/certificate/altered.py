@@ -20,8 +20,8 @@ _CHECK = {
     CLIPPED: "do the public ranges hold the values, in their unit?",
     SHORTENED: "is the public norm in the unit of the columns?",
     UNLISTED: "are the declared categories spelled as the values are?",
-    TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise",
-    TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise",
+    TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise.",
+    TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise.",
 }
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 

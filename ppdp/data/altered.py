@@ -55,7 +55,7 @@ class Marker:
     properties : tuple of Property
         Of the entrance first, then of each stage.
     counted : tuple of Property
-        Those that are counted: the same, or one for each kind.
+        Those that are counted: the same, or one in place of all of a kind.
     entry_bound, row_norm : float or None
         What rows are clipped to at the entrance.
     gaps : bool
@@ -115,15 +115,16 @@ class Marker:
     def _counted(self, blocks: Sequence[Any]) -> Marks:
         if len(self.counted) == len(self.properties):
             return np.concatenate([one.toarray() if issparse(one) else one for one in blocks], axis=1)
-        any_of = {one.kind: np.zeros(blocks[0].shape[0], dtype=bool) for one in self.counted}
+        any_of = {one: np.zeros(blocks[0].shape[0], dtype=bool) for one in self.counted}
         start = 0
         for block in blocks:
-            kinds = [one.kind for one in self.properties[start : start + block.shape[1]]]
-            for kind in dict.fromkeys(kinds):
-                own = block if len(set(kinds)) == 1 else block[:, [i for i, one in enumerate(kinds) if one == kind]]
-                any_of[kind] |= np.asarray(own.sum(axis=1) > 0).ravel()
-            start += len(kinds)
-        return np.column_stack([any_of[one.kind] for one in self.counted])
+            held = self.properties[start : start + block.shape[1]]
+            counted = [one if one in any_of else Property(one.kind) for one in held]
+            for key in dict.fromkeys(counted):
+                own = block if len(set(counted)) == 1 else block[:, [i for i, one in enumerate(counted) if one == key]]
+                any_of[key] |= np.asarray(own.sum(axis=1) > 0).ravel()
+            start += len(held)
+        return np.column_stack(list(any_of.values()))
 
 
 def shortened(X: Any, norm: float) -> Marks:

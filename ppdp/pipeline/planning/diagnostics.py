@@ -21,6 +21,7 @@ from ppdp.data.altered import (
     LABEL,
     SHORTENED,
     TARGET,
+    TINY,
     TINY_TARGET,
     Marker,
     Property,
@@ -71,7 +72,7 @@ class Counted:
 
     @classmethod
     def on(cls, route: Route, entrance: Entrance, domain: Domain, mu: float) -> Counted | None:
-        """By the public rule: each column by itself where that is precise, else one count for each kind."""
+        """By the public rule: each column by itself where that is precise, else one count for some or all kinds."""
         stages, properties = [], entrance.properties(domain)
         for step in route.steps:
             if step.way.name != "public" or step.way.distance.moved > domain.neighbours.moved:
@@ -86,10 +87,12 @@ class Counted:
         if not properties:
             return None
         kinds = tuple(Property(kind) for kind in dict.fromkeys(one.kind for one in properties))
-        counted = tuple(properties)
-        error = math.sqrt(len(counted)) * domain.neighbours.changed / (math.sqrt(SHARE) * min(mu, LARGE) * domain.n)
-        if len(counted) > MOST_COLUMNS or error > PRECISE or len(set(counted)) < len(counted):
-            counted = kinds if len(kinds) < len(counted) else counted
+        altered = [one for one in properties if one.kind != TINY]
+        choices = tuple(properties), (*altered, Property(TINY))
+        fewest = kinds if len(kinds) < len(properties) else choices[0]
+        each = PRECISE * math.sqrt(SHARE) * min(mu, LARGE) * domain.n / domain.neighbours.changed
+        most = min(MOST_COLUMNS, each**2) if len(set(altered)) == len(altered) else 0
+        counted = next((one for one in choices if len(one) <= most), fewest)
         nobody = [Rows.of(np.empty((0, s.domain.d))) for s, _ in stages]
         known = tuple(
             (s.stage, s.stage.prepare(none, s.way, s.domain), s.domain) for none, (s, _) in zip(nobody, stages)
