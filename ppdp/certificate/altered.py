@@ -17,7 +17,7 @@ _CHECK = {
     LABEL: "are the declared classes spelled as the labels are?",
     TARGET: "does y_range hold the targets, in their unit?",
     CELL: "are the cells written as the column is declared (numbers with a currency sign, dates of another form)?",
-    CLIPPED: "do the public ranges hold the values, in their unit?",
+    CLIPPED: "do the public ranges hold the values, in their unit? Is a code such as -9 for missing values among them?",
     SHORTENED: "is the public norm in the unit of the columns?",
     UNLISTED: "are the declared categories spelled as the values are?",
     TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise.",

@@ -36,6 +36,8 @@ def header(path: Path, delimiter: str) -> list[str]:
     other = max(_OTHER_DELIMITERS, key=lambda character: written.count(character))
     if written.count(other) >= len(names):
         word = _OTHER_DELIMITERS[other]
+        if other == delimiter:
+            refuse("whole lines stand in quotes.", place=str(path), fix="no quotes around a line, but around cells.")
         fix = f"pandas.read_csv(path, sep={other!r}).to_csv(path, index=False); and numbers with a decimal point."
         refuse(f"cells are parted by {word} ({other!r}), not by {delimiter!r}.", place=str(path), fix=fix)
     if not names[0] and all(names[1:]):
@@ -66,7 +68,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
         return
     except UnicodeDecodeError:
-        reason = ("is not in UTF-8.", _UTF8)
+        reason = _encoding(path)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         reason = _COMPRESSED
     except csv.Error as error:
@@ -75,6 +77,7 @@ def readable(path: Path) -> Iterator[None]:
         reason = _REASONS["quote"]
     except pa.ArrowException as error:
         reason = next((reason for word, reason in _REASONS.items() if word in str(error)), _OTHER)
+        reason = _encoding(path) if "UTF8" in str(error) else reason
     except OSError as error:
         if error.errno is not None:  # the system's, about the path
             raise
@@ -85,12 +88,31 @@ def readable(path: Path) -> Iterator[None]:
 _COMPRESSED = ("is no whole gzip file.", "compress it again; a file that is not compressed ends in .csv.")
 _OTHER = ("cannot be read as what its name says.", "rows as long as the header, UTF-8, quotes closed.")
 _REASONS = {
-    "UTF8": ("is not in UTF-8.", _UTF8),
     "Expected": ("a row has another number of cells than the header.", "rows as long as the header, quotes closed."),
     "straddl": (f"a row has more than {BLOCK >> 20} MiB.", "close every quote; drop columns of such cells."),
     "quote": ("a quote in the header is not closed.", "close every quote, and double those within a name."),
 }
 """What is wrong, and what to do, by a word of a reader's message."""
+
+
+_SPREADSHEET = (
+    "is an archive or a spreadsheet, not in UTF-8.",
+    "unpack it, or pandas.read_excel(path).to_csv(..., index=False).",
+)
+_UTF16 = ("is in UTF-16, not in UTF-8.", 'pandas.read_csv(path, encoding="utf-16").to_csv(path, index=False).')
+_STARTS = {
+    b"\x1f\x8b": ("is compressed by gzip, not in UTF-8.", "a name that ends in .csv.gz."),
+    b"PK": _SPREADSHEET,
+    b"\xd0\xcf": _SPREADSHEET,
+    b"\xff\xfe": _UTF16,
+    b"\xfe\xff": _UTF16,
+}
+"""What a file is that is not in UTF-8, and what to do, by its first two bytes."""
+
+
+def _encoding(path: Path) -> tuple[str, str]:
+    with path.open("rb") as file:
+        return _STARTS.get(file.read(2), ("is not in UTF-8.", _UTF8))
 
 
 def _refuse_long(path: Path) -> None:

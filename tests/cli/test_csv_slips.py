@@ -1,5 +1,7 @@
 """Slips in a CSV file or a pipeline file: each ends in a refusal, a warning on the page, or the right result."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,3 +51,43 @@ def test_labels_that_are_no_truth_values(classes, people, tmp_path, capsys):
     status, words, predictions = fitted(people[["age"]].assign(rich=rich), tmp_path, capsys, label="rich", model=model)
     assert status == 0, words
     assert (predictions == rich).mean() > 0.9
+
+
+@pytest.mark.parametrize("invalid", ["error", "repair"])
+@pytest.mark.parametrize(
+    ("columns", "cells", "word"),
+    [
+        ("age = [0, 100]", lambda age: age / 100, "tiny"),
+        ("age = [0, 100000]", lambda age: age, "tiny"),
+        ("age = [18, 80]", lambda age: (age - 49) / 18, "clipped"),
+        ("age = [18, 80]", lambda age: age.where(age < 60, -9), "-9"),
+        ("age = [18, 50, 80]", lambda age: age, "category"),
+        ('age = ["18", "80"]', lambda age: age, "category"),
+    ],
+)
+def test_numbers_in_other_units(columns, cells, word, invalid, people, tmp_path, capsys):
+    rows = people.assign(age=cells(people["age"]).round(4))
+    model = 'use = "Ridge"\ny_range = [0, 100000]'
+    status, page, _ = fitted(rows, tmp_path, capsys, label="income", model=model, columns=columns, invalid=invalid)
+    assert status == 0
+    assert " warning " in page
+    assert word in page[page.index(" warning ") : page.index(" altered ")]
+
+
+@pytest.mark.parametrize(
+    ("made", "word"),
+    [
+        (lambda text: gzip.compress(text.encode()), "rows.csv: is compressed by gzip"),
+        (lambda text: text.encode("utf-16"), 'encoding="utf-16"'),
+        (lambda text: b"PK\x03\x04\xff" + text.encode(), "spreadsheet"),
+        (lambda text: "\n".join(f'"{line}"' for line in text.splitlines()).encode(), "lines stand in quotes"),
+        (lambda text: text.replace(",", "|").encode(), "bars"),
+        (lambda text: b"# exported\n" + text.encode(), "another number of cells"),
+    ],
+    ids=["gzip", "UTF-16", "spreadsheet", "quoted lines", "bars", "comment"],
+)
+def test_other_kinds_of_files(made, word, people, tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(made(people.to_csv(index=False)))
+    assert main(["init", str(path), "--label", "income"]) == 2
+    assert word in capsys.readouterr().err

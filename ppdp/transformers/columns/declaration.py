@@ -254,7 +254,7 @@ def _listed(column: str, value: Any, kind: str) -> list[Any]:
             if isinstance(value, tuple)
             else f"a {type(value).__name__} object is neither a pair nor a list"
         )
-        fix = f"{column} = (low, high) for a range, {column} = [...] for categories."
+        fix = f"{column} = (low, high) for a range, {column} = [...] for categories. Dates are written 2030-12-31."
         raise InvalidParameter(f"{shown(value)} is declared for {column!r}, and {what}.", fix=fix)
     given = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "tolist") else []
     if kind == "number" and any(isinstance(one, str) for one in given):
