@@ -27,8 +27,15 @@ _IDS = "does every row have an id, and is n_rows the number of rows that are exp
 
 
 def alerts(c: Record) -> list[str]:
-    """A warning for every share clearly above a tenth, or nine of tiny values, or of rows kept clearly below one."""
-    return [] if c.diagnostics is None else list(_alerts(c.diagnostics))
+    """Warnings: of a model of one class, of shares clearly above a tenth, or nine of tiny values, of few rows kept."""
+    single = single_class_in_words(c)
+    return [*([] if single is None else [single]), *([] if c.diagnostics is None else _alerts(c.diagnostics))]
+
+
+def single_class_in_words(c: Record) -> str | None:
+    """That a released model is no use, if it plainly is none."""
+    label = c.released.single_class
+    return None if label is None else f"this model predicts one class only, {label!r}, whatever the row is"
 
 
 def _alerts(found: Diagnostics) -> Iterator[str]:

@@ -22,6 +22,7 @@ SINCE_SECOND = ("part_of", "search", "issued")
 SINCE_THIRD = ("diagnostics",)
 OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody said them
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
+OF_A_MODEL = ("single_class",)  # absent where a model predicts more than one, or it is not plain
 OF_A_CHAIN = ("head",)  # the link of an entry, which earlier versions did not write
 
 
@@ -197,11 +198,12 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """Shapes and hashes of what left."""
+    """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is."""
 
     names: Mapping[str, tuple[int, ...]]
     sha256: str
     inference: str
+    single_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +368,8 @@ def written(part: Any) -> Any:
     kind: Any = type(part)
     if layout := _layout(kind):
         unknown = unknown_to(part.schema) if isinstance(part, Record) else ()
-        unsaid = [name for name in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN) if getattr(part, name, None) is None]
+        optional = (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_MODEL, *OF_A_CHAIN)
+        unsaid = [name for name in optional if getattr(part, name, None) is None]
         return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
     if isinstance(part, Mapping):
         return {key: written(value) for key, value in part.items()}

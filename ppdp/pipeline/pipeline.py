@@ -17,7 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate.altered import alerts
-from ppdp.certificate.record import Record, read_as
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import at_step, before_rows, discreet, outside
 from ppdp.core.checks import choice
@@ -54,6 +55,7 @@ from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
+from ppdp.pipeline.release.single_class import single_class
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.release.twins import released_twins
 from ppdp.pipeline.sparse import check_sparse_plan
@@ -386,6 +388,10 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             array.setflags(write=False)
         inference, certificate = certified(self, plan, arrays, issued, seeded=seeded, altered=outcome.altered)
         record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
+        label = single_class(record, released_twins(record, steps_of(plan), arrays))
+        if label is not None:
+            record = replace(record, released=replace(record.released, single_class=label), digest="")
+            certificate = Certificate.sealed(written(record))
         self.hold(Released.of(record, arrays, inference, certificate), record, steps_of(plan))
 
     def hold(self, release: Released, record: Record, steps: Sequence[tuple[str, Any]]) -> None:

@@ -12,6 +12,7 @@ from zoo import certificate, document, of_a_search, zoo
 from ppdp.certificate.canonical import parse, schema
 from ppdp.certificate.record import (
     OF_A_CHAIN,
+    OF_A_MODEL,
     OF_A_THRESHOLD,
     OF_THE_ISSUER,
     Issued,
@@ -19,6 +20,7 @@ from ppdp.certificate.record import (
     PartOf,
     Record,
     Release,
+    Released,
     Search,
     read_as,
     written,
@@ -60,7 +62,8 @@ def differences(kind, block, where="document"):
     """Where a record and its block of the schema do not say the same."""
     hints = get_type_hints(kind)
     names = {name.rstrip("_"): name for name in (field.name for field in dataclasses.fields(kind))}
-    unsaid = set({Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD, LedgerEntry: OF_A_CHAIN}.get(kind, ()))
+    optional = {Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD, LedgerEntry: OF_A_CHAIN, Released: OF_A_MODEL}
+    unsaid = set(optional.get(kind, ()))
     if names.keys() != block["properties"].keys() or names.keys() - unsaid != set(block["required"]):
         yield f"{where}: {names.keys() ^ block['properties'].keys()}"
     for key, one in block["properties"].items():
@@ -70,7 +73,7 @@ def differences(kind, block, where="document"):
 def of_type(hint, one, where):
     if get_origin(hint) is UnionType:
         nullable = {"type": "null"} in one.get("oneOf", ()) or "null" in one.get("type", ())
-        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN)
+        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN, *OF_A_MODEL)
         if not nullable and not said and hint != Issued | None:  # since the second form
             yield f"{where}: it is never null"
         yield from of_type(get_args(hint)[0], one, where)

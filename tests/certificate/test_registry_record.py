@@ -131,7 +131,10 @@ def test_noise_is_named_and_only_our_own_is_said_to_be_exact(name, noise, exact)
     [
         ("unconditional", "Gaussian releases compose to mu = 0.6478 (Gaussian DP). Other"),
         ("a whole count", "Everything together, that is 1 x discrete-laplace"),
-        ("Poisson samples", "The rounding of noise costs mu = "),
+        (
+            "Poisson samples",
+            "Gaussian releases compose to mu = 0.07933 (Gaussian DP). Everything together, also 5 x poisson",
+        ),
         ("a vote", "Gaussian releases compose to mu = 0.1449 (Gaussian DP). Everything together, also 1 x bounded"),
     ],
 )

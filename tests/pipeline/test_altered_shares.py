@@ -8,8 +8,16 @@ import pytest
 
 from ppdp import Adjacency, Certificate, Domain, Pipeline, PrivateSearchCV, make_column_map, make_pipeline
 from ppdp.exceptions import DiagnosticWarning
-from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, Ridge
-from ppdp.transformers import CategoryEncoder, DateEncoder, MinMaxScaler, NormClipper
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    GaussianSketch,
+    LaplaceMechanism,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+)
+from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 N = 4000
 AGE = np.random.default_rng(0).uniform(18, 80, N)
@@ -35,13 +43,42 @@ def model(*, scale=IN_YEARS, **given):
 
 def test_labels_in_another_spelling_are_said():
     pipe = model(invalid="repair")
-    (said,) = warned(pipe, TABLE, np.char.capitalize(LABELS))
+    single, said = warned(pipe, TABLE, np.char.capitalize(LABELS))
+    assert "predicts one class only, 'no'" in single
     assert "labels repaired" in said
     assert shares(pipe)["labels repaired", None] == pytest.approx(1.0, abs=0.02)
     assert pipe.certificate_.verify()
     assert pipe.certificate_.status == "UNCONDITIONAL"
     for page in (str(pipe.certificate_), pipe.certificate_.to_html(), pipe.certificate_._repr_html_()):
         assert "labels repaired" in page
+
+
+@pytest.mark.parametrize("last", [LogisticRegression, LinearSVC])
+@pytest.mark.parametrize("more", [[], [MeanImputer(), StandardScaler()]], ids=["range", "scaler"])
+@pytest.mark.parametrize("classes", [("no", "yes"), ("no", "perhaps", "yes")])
+def test_a_model_of_one_class_is_called_one(last, more, classes):
+    if last is LinearSVC and len(classes) > 2:
+        pytest.skip("for two classes")
+    for labels in (LABELS, np.full(N, "no")):
+        steps = [IN_YEARS, *more, last(classes=classes)]
+        pipe = make_pipeline(*steps, epsilon=4.0, diagnostics=None)
+        said = warned(pipe, TABLE, labels)
+        single = pipe.certificate_.record.released.single_class
+        assert (single == "no") == (len({*pipe.predict(TABLE)}) == 1) == (len(said) == 1)
+        assert ("one class only" in pipe.certificate_.to_html()) == (single is not None)
+        assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize("last", [LaplaceMechanism(), GaussianSketch(20), ExponentialMechanism()])
+def test_shares_beside_noise_that_is_not_gaussian(last):
+    """They are released where they cost a last step little, and a plan says why not."""
+    plans = [
+        make_pipeline(IN_YEARS, last, diagnostics=given).plan(Domain(n_rows=N, n_features=1))
+        for given in ("auto", None)
+    ]
+    noise = [plan.mechanism.noise_scale for plan in plans]
+    assert noise[0] <= 1.03 * noise[1]
+    assert (plans[0].diagnostics is None) == ("more noise" in plans[0].silent)
 
 
 SLIPS = {

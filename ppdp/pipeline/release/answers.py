@@ -64,6 +64,15 @@ def answers_of(
             yield from ((name, _bare(array, arrays[array], noise)) for array in own)
 
 
+def columns_at_the_end(record: Record, twins: Sequence[tuple[str, Any]]) -> Columns:
+    """Columns in front of the last step, or behind all stages where no other step follows."""
+    domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
+    for step, (_, twin) in zip(record.steps, twins):
+        domain = Domain.from_dict(step.domain)
+        columns = _behind(step, twin, columns, domain)
+    return columns
+
+
 def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
     """As a DataFrame, a line for every number; the ends of cells where there are histograms."""
     import pandas as pd
