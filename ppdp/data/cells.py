@@ -36,7 +36,6 @@ _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.nd
 _GAPS = ("NAType", "NaTType", "MaskedConstant")
 _QUIET = threading.RLock()  # two threads that silence warnings by turns would leave them silent for ever
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
-_WIDEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 LONGEST = 60  # bytes of UTF-8: a longer text is no category
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -140,14 +139,16 @@ def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | Non
 
 def codes(column: Any, labels: Sequence[Any]) -> Cells:
     """Position of every cell of a column among public labels."""
-    kind = _WIDEST.get(column.dtype.kind, np.str_)
-    if isinstance(column, np.ma.MaskedArray) or column.dtype.kind not in "biufU":
+    own = isinstance(column.dtype, np.dtype)
+    if isinstance(column, np.ma.MaskedArray) or column.dtype.kind not in ("biufU" if own else "biuf"):
         return _looked_up(column, labels)
-    if isinstance(column.dtype, np.dtype):
-        typed = np.asarray(column)
-        missing = np.isnan(typed) if typed.dtype.kind == "f" else _none(typed.shape)
-    else:  # numbers of pandas or Arrow, with gaps
+    if own:
+        typed, missing = np.asarray(column), _none(column.shape)
+    else:  # numbers of pandas or Arrow, with gaps; Arrow's text would take for every cell what the longest does
+        kind = np.dtype(getattr(column.dtype, "numpy_dtype", getattr(column.dtype, "subtype", None))).type
         typed, missing = column.to_numpy(kind, na_value=kind(0)), np.asarray(column.isna())
+    if typed.dtype.kind == "f":
+        missing = missing | np.isnan(typed)
     values = np.full(typed.shape, np.inf)
     for position, label in enumerate(labels):
         with suppress(OverflowError):  # a number that no label of this type can be

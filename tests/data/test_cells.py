@@ -4,6 +4,7 @@ import datetime
 import decimal
 import ipaddress
 import threading
+import tracemalloc
 import uuid
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -199,3 +200,35 @@ def test_classes_of_two_kinds_are_not_made_one():
     y = np.array([0, "1"] * (N // 2), dtype=object)
     with pytest.raises(InvalidInput, match="classes of one kind"):
         classifier(invalid="repair").set_params(model__classes=None).fit(rows(), y)
+
+
+def with_bad_bytes(texts):
+    """Text of Arrow whose last cell is not UTF-8."""
+    raw = pa.array([*(text.encode() for text in texts), b"\xff"])
+    return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+
+
+TWINS = {
+    "text with a zero byte": (np.array(["a\0", "b"], dtype=object), pa.array(["a\0", "b"]), ["a", "b"]),
+    "text that is not UTF-8": (np.array(["a", "b", "?"]), with_bad_bytes("ab"), ["a", "b"]),
+    "short floats": (np.array([0.1, 1], np.float32), pa.array([0.1, 1], pa.float32()), [0.1, 1]),
+    "NaN": (np.array([0.0, np.nan]), pa.array([0.0, np.nan]), [0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_labels_in_arrow_are_read_as_elsewhere(kind):
+    plain, stored, classes = TWINS[kind]
+    own, other = (cells.codes(column, classes) for column in (plain, pd.arrays.ArrowExtensionArray(stored)))
+    np.testing.assert_array_equal(own.values, other.values)
+    np.testing.assert_array_equal(own.improper, other.improper)
+
+
+def test_a_long_text_takes_its_own_room_and_not_that_of_every_row():
+    column = pd.arrays.ArrowExtensionArray(pa.array(["a"] * 300 + ["x" * 100_000]))
+    tracemalloc.start()
+    read = cells.codes(column, ["a", "b"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert read.improper.sum() == 1
+    assert peak < 20 * 100_000
