@@ -47,6 +47,7 @@ def number(
             return plain
     limits = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf)
     limits += [f"at most {most:g}"] * (most < math.inf)
+    fix = fix or ("a number without quotes." if isinstance(value, str) else "a number within these limits.")
     raise _refused(name, " and ".join(["be a finite number", *limits]), value, stage, kind=kind, fix=fix)
 
 
@@ -87,7 +88,7 @@ def choice(name: str, value: Any, options: Collection[str | None], stage: object
     """One of a few words."""
     if (value is None or isinstance(value, str)) and value in options:
         return value
-    raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage)
+    raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage, fix="one of these words.")
 
 
 def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:

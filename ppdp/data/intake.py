@@ -121,8 +121,8 @@ def check_released(table: Any, names: Collection[str] | None, coded: Callable[[A
 
 _SHAPED = "X of rows and columns, table[['column', ...]]; y of as many labels, table['column']."
 _CODES = (
-    "CategoryEncoder for text, DateEncoder for dates, pd.read_csv(path, decimal=',', thousands='.') for numbers in "
-    "another form, or leave them out."
+    "CategoryEncoder for text, with categories of text, DateEncoder for dates, pd.read_csv(path, decimal=',', "
+    "thousands='.') for numbers in another form, or leave them out."
 )
 _LENGTHS = "numbers of one unit: table[{name!r}].dt.total_seconds() / 86400 for days."
 _DAYS = (

@@ -150,7 +150,8 @@ class PrivateEstimator(Documented, Answering):
         for name, kind in {"ledger": Ledger, **kinds, "dataset": str}.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+                what = f"{name} must be a {kind.__name__} or None, got {type(value).__name__}."
+                raise InvalidParameter(what, fix=f"an object of the class {kind.__name__}.")
 
     def _form_of(
         self, X: Any, coded: Callable[[Any], Any], *, hides_number: bool = False

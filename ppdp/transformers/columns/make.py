@@ -56,6 +56,9 @@ def _block(stage: Any, columns: Any) -> Block:
     if maps is None or isinstance(stage, type):
         kind = stage if isinstance(stage, type) else type(stage)
         foreign = kind.__module__.partition(".")[0] == "sklearn"
+        if isinstance(stage, str):
+            what = f"{shown(stage)} is no stage, and columns that no part names are left out anyhow."
+            raise UnknownStage(what, fix="leave the pair out; of columns that are to stay, MinMaxScaler(ranges=...).")
         raise UnknownStage(
             f"{kind.__module__}.{kind.__qualname__} is no public stage for some columns.",
             fix=(
