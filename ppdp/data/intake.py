@@ -89,10 +89,11 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
 def warn_of_cells(names: Sequence[Any] | None) -> None:
     """Warn of names of columns that read as the cells of a row: names are public, and stand in certificates."""
     if names is not None and read_as_cells(names):
+        saved = sum(str(name).startswith("Unnamed: ") for name in names) == 1 < len(names)  # the index, by to_csv
+        fix = "pd.read_csv(path, index_col=0)" if saved else "pd.read_csv(path, header=None, names=[...])"
         warnings.warn(
-            "names of columns read as the values of a row, as in a table that was read without its header, and names "
-            "are published in certificates. Fix: pd.read_csv(path, header=None, names=[...]); ignore HeaderWarning if "
-            "they are names.",
+            "names of columns read as the values of a row, as in a table that was read without its header or with an "
+            f"index, and names are published in certificates. Fix: {fix}; ignore HeaderWarning if they are names.",
             HeaderWarning,
             stacklevel=outside(),
         )
