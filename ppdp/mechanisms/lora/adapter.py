@@ -14,6 +14,7 @@ from safetensors.torch import save
 
 from ppdp.certificate.share.files import hashed
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
+from ppdp.privacy.noise.sampler import Noise
 
 Matrices = Sequence[tuple[Tensor, Tensor]]
 """A and B of every layer."""
@@ -91,3 +92,15 @@ def make_adapter(model: Any, layers: Sequence[Layer], start: Sequence[Tensor], a
             few = min(rank, len(sizes))
             a[:few] = right[:few].to(a)
             b[:, :few] = (left * sizes)[:, :few].to(b)
+
+
+def adapter_rank(layers: Sequence[Layer], most: int | None) -> int:
+    """The least rank that holds every sum of steps."""
+    full = max(min(layer.outputs, layer.inputs) for layer in layers)
+    return full if most is None else min(full, most)
+
+
+def uniform_frame(noise: Noise, dimension: int, rank: int) -> NDArray[np.float64]:
+    """Orthonormal columns whose span is uniform, up to float64: the Q of a Gaussian matrix."""
+    frame, _ = np.linalg.qr(noise.standard_lattice((dimension, rank)) * 2.0**-37)
+    return np.ascontiguousarray(frame)

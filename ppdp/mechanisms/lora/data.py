@@ -75,3 +75,8 @@ def split(batch: Batch, most: int) -> Iterator[Batch]:
     """Parts of at most so many examples."""
     for start in range(0, len(next(iter(batch.values()))), most):
         yield {name: one[start : start + most] for name, one in batch.items()}
+
+
+def versions(batch: Batch) -> list[tuple[str, int, int]]:
+    """Which tensors a batch holds, and how often they were written to."""
+    return [(name, id(one), one._version) for name, one in batch.items()]

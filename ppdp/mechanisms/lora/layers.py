@@ -58,7 +58,8 @@ def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Lay
     if getattr(config.peft_type, "value", config.peft_type) != "LORA":
         refuse(f"the adapter is of the type {config.peft_type}.", "peft.LoraConfig(...).")
     if config.modules_to_save or any(isinstance(module, ModulesToSaveWrapper) for module in model.modules()):
-        refuse("modules_to_save trains whole modules beside the adapter.", "leave modules_to_save out.")
+        fix = "leave it out, and a task_type that adds it (SEQ_CLS, TOKEN_CLS); target_modules may name the head."
+        refuse("modules_to_save trains whole modules beside the adapter.", fix)
     if config.bias != "none" or config.lora_bias:
         refuse("biases are trained beside the adapter.", "LoraConfig(bias='none', lora_bias=False).")
     _refuse_modules(model)
@@ -80,7 +81,21 @@ def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Lay
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and ".".join(name.split(".")[-3:]) not in trainable:
             refuse(f"{name} is trained beside the adapter.", f"requires_grad_(False) for {name}.")
+    refuse_trained(layers, adapter)
     return layers, adapter, rank
+
+
+def mark_trained(layers: tuple[Layer, ...], adapter: str, trained: bool) -> None:
+    """Note at every layer's B whether private examples are in it; copies of the model say so as well."""
+    for layer in layers:
+        layer.module.lora_B[adapter].ppdp_trained = trained
+
+
+def refuse_trained(layers: tuple[Layer, ...], adapter: str) -> None:
+    """Refuse an adapter that another private training began with: its certificate would count one training of two."""
+    if any(getattr(layer.module.lora_B[adapter], "ppdp_trained", False) for layer in layers):
+        fix = "a fresh model, peft.get_peft_model(...); all the steps that you need in the first training."
+        refuse("the adapter was trained on private examples before, which this certificate would not count.", fix)
 
 
 def _refuse_modules(model: nn.Module) -> None:
@@ -99,11 +114,8 @@ def _refuse_states(name: str, module: Any, adapter: str, method: str) -> None:
         refuse(f"{name} has a variant of LoRA (such as DoRA).", "plain LoRA.")
     if module.merged or module.disable_adapters or list(module.active_adapters) != [adapter]:
         refuse(f"the adapter of {name} is merged, disabled or inactive.", "unmerge_adapter(), enable_adapter_layers().")
-    if method == "m2":
-        if not isinstance(module.lora_dropout[adapter], nn.Identity):
-            refuse(f"{name} has dropout in front of its adapter, which method='m2' does not train.", "lora_dropout=0.")
-        if module.lora_B[adapter].weight.any():
-            refuse(f"the adapter of {name} is not fresh, and method='m2' replaces it.", "an adapter whose B is 0.")
+    if method == "m2" and module.lora_B[adapter].weight.any():
+        refuse(f"the adapter of {name} is not fresh, and method='m2' replaces it.", "an adapter whose B is 0.")
 
 
 def _layer(name: str, module: Any, adapter: str, method: str) -> Layer:
@@ -119,7 +131,7 @@ def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:
     for layer in layers:
         if layer.trained.is_meta or not layer.trained.dtype.is_floating_point:
             refuse(f"the weights of {layer.name} are quantised or not loaded.", "weights in floating point.")
-        owners = [name for name, of in _all_parameters(model) if of is layer.trained]
+        owners = [name for name, of in _all_parameters(model) if of.data_ptr() == layer.trained.data_ptr()]
         if len(owners) > 1:
             refuse(f"the weights of {layer.name} are shared: {', '.join(owners)}.", "untie them or adapt other layers.")
 

@@ -11,13 +11,15 @@ from torch import nn
 from ppdp.exceptions import said_by
 from ppdp.mechanisms.lora.gradients import Gradients, Loss, backward
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
-from ppdp.mechanisms.lora.state import Operations, State, arithmetic, evaluating, fingerprint, is_coarse
+from ppdp.mechanisms.lora.state import Operations, State, arithmetic, evaluating, fingerprint
 
-MOST, WIDEST = 4, 32  # examples that are looked at; places of a batch that is filled with them
+MOST, WIDEST = 4, 32  # examples that are looked at; places of a batch that is filled with them, at least
+STEEP = 2.0**16  # by which losses are multiplied, so that what bounds large gradients of a batch is seen
 CLOSE, ALL = 1e-4, 0.05  # of a gradient's length: what rounding may make of it in another batch; of a whole batch's
 ADDED_UP = {False: 1e-3, True: 0.1}  # of the gradients' sum: what autograd may differ by; where numbers are coarse
 MIXED = "the gradient of an example depends on the other examples of its batch"
 PROBE = "probe must be a mapping of names to tensors with at least two made-up examples, as loss takes them."
+DIFFER = "a probe of examples that differ, as torch.randint or two texts give them."
 PER_EXAMPLE = "a loss that returns one number for every example, reduction='none', and layers that keep examples apart."
 ALONE = "microbatch=1, by which every gradient is computed alone; or float32 throughout, model.float()."
 
@@ -39,6 +41,11 @@ class Probe:
         n = min((len(one) if one.dim() else 0) for one in examples.values())
         if n < 2 or any(len(one) != n for one in examples.values()):
             refuse(PROBE, "as many rows in every tensor.")
+        if alike := _alike({name: one[:MOST] for name, one in examples.items()}):
+            refuse(
+                f"the first made-up examples have all the same {', '.join(alike)}: nothing shows what mixes them.",
+                DIFFER,
+            )
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
         self._examples = {name: one[:MOST] for name, one in examples.items()}
         self._n = min(n, MOST)
@@ -46,7 +53,7 @@ class Probe:
     def check(self, microbatch: int, batch_size: int) -> int:
         """Refuse what is not covered; the most terms of an inner product."""
         before = fingerprint(self._model.parameters())
-        together = self._run(range(min(self._n, microbatch)))  # what is made once and kept, is made here
+        whole = self._run(range(min(self._n, microbatch)))  # what is made once and kept, is made here
         self._state = State(self._model, self._loss)
         operations = Operations()
         with operations:
@@ -58,27 +65,30 @@ class Probe:
                 "no dropout by hand, no sampling; eval() for a model beside it.",
             )
         self._unchanged()
-        self._coarse = operations.coarse or is_coarse(arithmetic())
+        self._coarse = operations.coarse or bool(arithmetic())
         if self._coarse and microbatch > 1:
             refuse("numbers of less than 32 bits make a gradient depend on its batch.", ALONE)
         alone = [first, *(self._run([place]) for place in range(1, self._n))]
-        self._sane([*alone, together])
+        self._sane([*alone, whole])
         most = min(CLOSE, ALL / batch_size)
-        for places in self._batches(microbatch):
+        for places in self._batches(microbatch, batch_size):
             self._compare(self._run(places), places, alone, most)
         if microbatch > 1:
             self._derive()
+            steep = [self._run([place], times=STEEP) for place in range(self._n)]
+            together = list(range(min(self._n, microbatch)))
+            self._compare(self._run(together, times=STEEP), together, steep, most)
         self._add_up(microbatch)
         if fingerprint(self._model.parameters()) != before:
             refuse("a run on made-up examples changes the model's weights.", "a model whose forward pass is pure.")
         return max(one.terms() for one in alone)
 
-    def _run(self, places: Sequence[int], only: int | None = None) -> Gradients:
-        """Gradients of a batch of these examples."""
+    def _run(self, places: Sequence[int], only: int | None = None, times: float = 1.0) -> Gradients:
+        """Gradients of a batch of these examples, whose losses are multiplied first."""
         batch = {name: one[torch.tensor(list(places), device=one.device)] for name, one in self._examples.items()}
         found = self._kind(self._layers, len(places))
         try:
-            losses = backward(self._model, self._loss, found, batch, only)
+            losses = backward(self._model, self._loss, found, batch, only, times)
         except Exception as error:  # whose words tell of nothing private
             refuse(f"loss(model, probe) stopped with {said_by(error)}.", PER_EXAMPLE)
         if not losses.isfinite().all():
@@ -97,7 +107,7 @@ class Probe:
         if not any(kept.any() for one in found for kept in one.derived()):
             refuse("no gradient reaches any adapted layer.", "a loss of the model's outputs, no checkpointing.")
 
-    def _batches(self, microbatch: int) -> list[list[int]]:
+    def _batches(self, microbatch: int, batch_size: int) -> list[list[int]]:
         """Batches as they are trained on: all examples, in other orders, one less, companions exchanged, full ones."""
         own = list(range(self._n))
         if microbatch == 1:
@@ -105,7 +115,7 @@ class Probe:
         found = [own, own[::-1], own[1:] + own[:1]]
         found += [own[:place] + own[place + 1 :] for place in own]
         found += [[place, (place + 1) % self._n] for place in own]
-        full = min(microbatch, WIDEST)
+        full = min(microbatch, max(WIDEST, 2 * batch_size))
         found += [[place % self._n for place in range(full)]]
         return [places[:microbatch] for places in found]
 
@@ -147,6 +157,13 @@ class Probe:
             other = torch.zeros_like(same) if one is None else one.double()
             if not (same - other).norm() <= ADDED_UP[self._coarse] * max(same.norm(), other.norm()) + _least(same):
                 refuse(f"the weights of {layer.name} are used elsewhere as well.", "other target_modules.")
+
+
+def _alike(examples: Mapping[str, Tensor]) -> list[str]:
+    """Names of tensors that are the same in all examples, unless another of their shape differs, as beside a mask."""
+    same = {name: bool((one == one[:1]).all()) for name, one in examples.items()}
+    differ = {one.shape for name, one in examples.items() if not same[name]}
+    return sorted(name for name, one in examples.items() if same[name] and one.shape not in differ)
 
 
 def _least(one: Tensor) -> float:

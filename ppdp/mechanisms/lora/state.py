@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import itertools
+import os
 import random
+import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -27,13 +30,14 @@ from ppdp.mechanisms.lora.layers import Layer, Tensor
 Fingerprint = tuple[int, ...]
 
 _LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
-_WALKED = (torch.Tensor, np.ndarray, nn.Module, types.FunctionType)  # of what a function names
 _DATA = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)
 _HELD = (list, tuple, dict, set, frozenset, deque)
 _GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
-_OURS = {"torch", "peft", "transformers", "builtins", "numpy"}  # whose classes and functions keep nothing
+_OURS = {"torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names  # whose classes and functions keep nothing
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**20  # entries of a tensor all of whose bits are compared
+_FEW = 2**12  # entries of a parameter that might be a counter
 _MOST, _DEEP = 10_000, 8  # things that are looked at behind an attribute, and how far behind it
 
 
@@ -81,15 +85,24 @@ def _drops_nothing(operation: Any, given: Any, named: Any) -> bool:
     return bool(values.get("dropout_p") == 0)
 
 
+def conditions(model: nn.Module) -> tuple[Any, ...]:
+    """What a probe holds for: how precise the process is, and the hooks that stand around a model's layers."""
+    hooks = (tuple(getattr(module, name) or ()) for module in model.modules() for name in _HOOKS)
+    return arithmetic(), *hooks
+
+
 def arithmetic() -> tuple[Any, ...]:
-    """Settings of the process that decide how precise a step is; all False or "highest" where float32 is float32."""
-    cuda = torch.backends.cuda.matmul.allow_tf32
-    return torch.get_float32_matmul_precision(), cuda, *(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda"))
-
-
-def is_coarse(settings: tuple[Any, ...]) -> bool:
-    """Whether they let products be of less than float32."""
-    return settings[0] != "highest" or any(settings[1:])
+    """Settings of the process that decide how precise a step is: those in force that make float32 less than float32."""
+    coarse = [f"autocast on {kind}" for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    with suppress(RuntimeError):  # where settings of each backend were made, torch does not sum them up
+        coarse += [] if torch.get_float32_matmul_precision() == "highest" else ["matmul"]
+    backends = torch.backends
+    matmul = getattr(backends.mkldnn, "matmul", None)
+    places = {"all": backends, "cuda": backends.cuda.matmul, "mkldnn": backends.mkldnn, "mkldnn.matmul": matmul}
+    for name, place in places.items():
+        if getattr(place, "fp32_precision", "none") not in ("none", "ieee"):
+            coarse.append(name)
+    return (*coarse, *(["cuda"] if getattr(backends.cuda.matmul, "allow_tf32", False) else []))
 
 
 def generators() -> list[bytes]:
@@ -115,25 +128,18 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def has_generator(thing: Any) -> bool:
-    """Whether a dataset, or what it holds, has a generator of its own."""
-    pending, seen = [(thing, 0)], set[int]()
-    while pending and len(seen) < _MOST:
-        one, depth = pending.pop()
-        if isinstance(one, _GENERATORS):
-            return True
-        if id(one) not in seen and depth < 4 and not isinstance(one, (type, types.ModuleType)):
-            seen.add(id(one))
-            inside = list(one.values() if isinstance(one, dict) else one)[:64] if isinstance(one, _HELD) else []
-            inside += list(getattr(one, "__dict__", {}).values())
-            pending += [(other, depth + 1) for other in inside]
-    return False
+    """Whether a dataset has a generator of its own: in what it holds, or in what its methods name."""
+    known = {id(random._inst), id(_LEGACY), id(torch.default_generator)}
+    reached = (one for one, _ in _walk(thing, set()))
+    return any(isinstance(one, _GENERATORS) and id(one) not in known for one in reached)
 
 
 class State:
-    """Everything that a model and a loss could remember between batches, but their parameters.
+    """Everything that a model and a loss could remember between batches.
 
-    Buffers bit by bit, attributes of modules and of unregistered ones, class attributes, closures, defaults, globals
-    that are named in a forward pass or loss, and the global generators.
+    Buffers and small parameters bit by bit, of large ones whether they were written to, attributes of modules and of
+    unregistered ones, class attributes, closures, defaults, globals that are named in a forward pass or loss, and the
+    global generators.
     """
 
     def __init__(self, model: nn.Module, loss: Any) -> None:
@@ -152,6 +158,8 @@ class State:
         found = {"a global random generator": b"".join(generators())}
         for name, buffer in self._model.named_buffers():
             found[name] = _bits(buffer)
+        for name, one in self._model.named_parameters():
+            found[name] = _bits(one) if one.numel() <= _FEW else repr((one._version, one.data_ptr())).encode()
         classes = set[type]()
         for name, module in modules.items():
             for attribute, value in vars(module).items():
@@ -166,31 +174,48 @@ class State:
         return found
 
 
-def _digest(value: Any, passed: Iterable[int]) -> bytes:
+def _digest(value: Any, passed: Container[int]) -> bytes:
     """A hash of everything that can be reached from a value, but what was passed already."""
-    found, seen = hashlib.blake2b(digest_size=16), set(passed)
-    pending: deque[tuple[Any, int]] = deque([(value, 0)])
-    while pending:
-        one, depth = pending.popleft()
+    found = hashlib.blake2b(digest_size=16)
+    for one, new in _walk(value, passed):
         found.update(type(one).__qualname__.encode())
         if isinstance(one, torch.Tensor):
-            found.update(b"" if id(one) in seen else _bits(one))
+            found.update(_bits(one) if new else b"")
         elif isinstance(one, np.ndarray) and not one.dtype.hasobject:
             found.update(repr((one.shape, one.dtype)).encode() + one.tobytes())
         elif isinstance(one, _DATA):
             found.update(repr(one).encode())
         elif isinstance(one, _GENERATORS):
             found.update(_generator(one))
-        elif id(one) not in seen and depth < _DEEP and len(seen) < _MOST:
-            seen.add(id(one))
-            pending.extend((other, depth + 1) for other in _behind(one, found))
+        elif isinstance(one, (type, types.ModuleType)):
+            found.update(one.__name__.encode())
+        elif isinstance(one, Iterator) and not isinstance(one, io.IOBase):
+            found.update(os.urandom(16))  # nobody can see how far it is: as good as changed
     return found.digest()
 
 
-def _behind(one: Any, found: Any) -> Iterator[Any]:
+def _walk(value: Any, passed: Container[int]) -> Iterator[tuple[Any, bool]]:
+    """Everything that can be reached from a value, and whether it was not passed already."""
+    seen = set[int]()
+    pending: deque[tuple[Any, int]] = deque([(value, 0)])
+    while pending:
+        one, depth = pending.popleft()
+        new = id(one) not in seen and id(one) not in passed
+        yield one, new
+        leaf = isinstance(one, (torch.Tensor, np.ndarray, *_DATA, *_GENERATORS))
+        if new and not leaf and depth < _DEEP and len(seen) < _MOST:
+            seen.add(id(one))
+            pending.extend((other, depth + 1) for other in _behind(one))
+
+
+def _behind(one: Any) -> Iterator[Any]:
     """What an object holds."""
-    if isinstance(one, (type, types.ModuleType)):
-        found.update(one.__name__.encode())
+    if isinstance(one, types.ModuleType):
+        if _may_keep(one):
+            yield from (held for held in list(vars(one).values()) if isinstance(held, (*_DATA, *_HELD, *_GENERATORS)))
+    elif isinstance(one, type):
+        if _may_keep(one):
+            yield from (*vars(one).values(), *one.__bases__)
     elif isinstance(one, Mapping):
         yield from itertools.chain.from_iterable(list(one.items()))
     elif isinstance(one, (set, frozenset)):
@@ -200,8 +225,8 @@ def _behind(one: Any, found: Any) -> Iterator[Any]:
         yield from itertools.islice(list(one), _MOST)
     elif isinstance(one, functools.partial):
         yield from (one.func, one.args, one.keywords)
-    elif isinstance(one, types.MethodType):
-        yield from (one.__self__, one.__func__)
+    elif isinstance(one, (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)):
+        yield from (one.__self__, getattr(one, "__func__", one.__name__))
     elif isinstance(one, (staticmethod, classmethod)):
         yield one.__func__
     elif isinstance(one, property):
@@ -212,6 +237,7 @@ def _behind(one: Any, found: Any) -> Iterator[Any]:
         slots = (name for owner in type(one).__mro__ for name in getattr(owner, "__slots__", ()) if name != "__dict__")
         yield from (getattr(one, name, None) for name in slots if name != "__weakref__")
         yield from list(getattr(one, "__dict__", {}).items())
+        yield type(one)
     if callable(one) and not isinstance(one, (type, types.FunctionType, types.MethodType, nn.Module)):
         yield type(one).__call__
 
@@ -225,11 +251,22 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # still empty
             yield None
-    if str(one.__module__).split(".")[0] not in _OURS:
-        for name in sorted(set(_names(one.__code__))):
-            value = one.__globals__.get(name)
-            if isinstance(value, (*_DATA, *_HELD, *_GENERATORS, *_WALKED)):
-                yield value
+    if _package(one.__module__) not in _OURS:
+        named = (one.__globals__.get(name) for name in sorted(set(_names(one.__code__))))
+        yield from (value for value in named if _may_keep(value))
+
+
+def _may_keep(value: Any) -> bool:
+    """Whether something that a function names may hold what it writes: no library's modules and classes."""
+    if isinstance(value, types.ModuleType):
+        return _package(value.__name__) not in _OURS and "site-packages" not in str(getattr(value, "__file__", ""))
+    if isinstance(value, (*_DATA, *_HELD, *_GENERATORS, torch.Tensor, np.ndarray, nn.Module, Iterator)):
+        return True
+    return _package((value if isinstance(value, (type, types.FunctionType)) else type(value)).__module__) not in _OURS
+
+
+def _package(module: Any) -> str:
+    return str(module).split(".")[0]
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

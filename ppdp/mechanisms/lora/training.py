@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -18,14 +19,22 @@ from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice, integer, positive
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, StageFailed
 from ppdp.mechanisms.learn.batches import poisson_sample
-from ppdp.mechanisms.lora.adapter import adapter_of, arrays_of, described, files_of, make_adapter
-from ppdp.mechanisms.lora.data import Batch, check_form, length_of, split, taken
+from ppdp.mechanisms.lora.adapter import (
+    adapter_of,
+    adapter_rank,
+    arrays_of,
+    described,
+    files_of,
+    make_adapter,
+    uniform_frame,
+)
+from ppdp.mechanisms.lora.data import Batch, check_form, length_of, split, taken, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss, backward
-from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor, covered_layers, refuse
+from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
 from ppdp.mechanisms.lora.plan import make_plan
 from ppdp.mechanisms.lora.probe import Probe
-from ppdp.mechanisms.lora.state import State, arithmetic, fingerprint, others
+from ppdp.mechanisms.lora.state import State, conditions, fingerprint, others
 from ppdp.privacy.ledger.fits import Charge, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
@@ -141,7 +150,7 @@ class PrivateLoRA:
         self._layers, self._adapter, rank = covered_layers(model, method, rank)
         probed = Probe(model, loss, KINDS[method], self._layers, probe)
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
-        self._arithmetic = arithmetic()
+        self._probed, self._conditions = (model, loss, method, self.microbatch), conditions(model)
         self._form = {name: one[:0] for name, one in probe.items()}
         self.plan_ = make_plan(
             self._layers,
@@ -149,7 +158,7 @@ class PrivateLoRA:
             method=method,
             rank=rank,
             terms=terms,
-            adapter_rank=_adapter_rank(self._layers, None if optimizer else steps * rank),
+            adapter_rank=adapter_rank(self._layers, None if optimizer else steps * rank),
             epsilon=epsilon,
             delta=delta,
             n_rows=n_rows,
@@ -165,12 +174,13 @@ class PrivateLoRA:
         closure = inspect.signature(self._optimizer.step).parameters.get("closure")
         if closure is not None and closure.default is closure.empty:
             refuse("the optimizer asks for the loss itself, of which only one noisy gradient leaves.", "SGD or Adam.")
-        self._start = [layer.trained.detach().clone() for layer in self._layers] if method == "m2" else []
+        self._start = [tensor.detach().clone() for tensor in trained]
         self._rest = fingerprint(others(model, self._layers))
         self._charged: Charge | None = None
         self._process = os.getpid()
         self._drawn: Batch | None = None
-        self._done = 0
+        self._done, self._pure = 0, True  # whether model and loss kept nothing of an example
+        self._turn = threading.Lock()
         self._ended = False  # by an error
         self.certificate_: Certificate | None = None
 
@@ -199,17 +209,25 @@ class PrivateLoRA:
         Each holds every example with probability ``batch_size / n_rows``, perhaps none. After the last step the
         certificate is issued.
         """
-        if self._charged is not None:
-            raise InvalidParameter("this training was begun before.", stage=STAGE, fix="a new PrivateLoRA.")
-        self._check_own()
-        count = length_of(data, self._form)
-        self._certificate({}, {})  # no public word may fail after the spend
-        self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
+        with self._alone():
+            if self._charged is not None:
+                refuse("this training was begun before.", "a new PrivateLoRA over a fresh model.")
+            self._check_own()
+            count = length_of(data, self._form)
+            refuse_trained(self._layers, self._adapter)
+            self._check_conditions((self._conditions[0], *conditions(self.model)[1:]))  # autocast may begin later
+            trained = fingerprint(layer.trained for layer in self._layers)
+            if (fingerprint(others(self.model, self._layers)), trained) != (self._rest, fingerprint(self._start)):
+                refuse("the model's weights changed since they were looked at.", "PrivateLoRA(...) after such changes.")
+            self._certificate({}, {})  # no public word may fail after the spend
+            self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
+            mark_trained(self._layers, self._adapter, True)
         if count > self.plan_.domain.n:
             self._end()
             raise InvalidInput("there are more examples than n_rows declares.", stage=STAGE, fix="a larger n_rows.")
         while self._done < self.plan_.question.steps and self.certificate_ is None:
             self._drawn = self._draw(data, count)
+            self._as_drawn = versions(self._drawn)
             yield self._drawn
             if self._drawn is not None:
                 raise InvalidParameter("a batch was drawn and not used.", stage=STAGE, fix="step(batch) for each.")
@@ -218,7 +236,7 @@ class PrivateLoRA:
     @discreet
     def _draw(self, data: Any, count: int) -> Batch:
         self._check_own()
-        with self._spending():
+        with self._alone(), self._spending():
             chosen = poisson_sample(self._noise, count, self.plan_.rate)
             batch = taken(data, chosen, self._form, self._noise)
             check_form(batch, self._form)
@@ -237,23 +255,32 @@ class PrivateLoRA:
             then ended.
         """
         self._check_own()
-        if batch is not self._drawn or batch is None:
-            raise InvalidParameter("this is not the batch that was drawn last.", stage=STAGE, fix="private.batches().")
-        if arithmetic() != self._arithmetic:
-            raise InvalidParameter("autocast or TF32 are not as for the probe.", stage=STAGE, fix="the same settings.")
-        self._drawn = None
+        with self._alone():
+            if batch is not self._drawn or batch is None:
+                refuse("this is not the batch that was drawn last.", "private.batches().")
+            if versions(batch) != self._as_drawn:
+                refuse("the batch was changed, which may mix its examples.", "such changes in loss(model, batch).")
+            self._check_conditions(conditions(self.model))
+            self._drawn = None
+            self._done += 1  # before anything of it is seen
+            self._update(batch)
+
+    def _update(self, batch: Batch) -> None:
         with self._spending():
             projections = self._projections()
             sums = self._counts(batch, projections)
-            self._done += 1  # before anything of it is seen
+            if fingerprint(others(self.model, self._layers)) != self._rest:
+                self._impure("something beside the adapter changed.")
             answers = [self._noisy(counts) for counts in sums]
             for layer, answer, projection in zip(self._layers, answers, projections):
                 whole = answer if projection is None else answer @ projection.T
                 layer.trained.grad = layer.shaped(whole).to(layer.trained.device)
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
-            if fingerprint(others(self.model, self._layers)) != self._rest:
-                raise StageFailed("something beside the adapter changed.", stage=STAGE, fix="a model that is pure.")
+
+    def _impure(self, what: str) -> NoReturn:
+        self._pure = False
+        raise StageFailed(what, stage=STAGE, fix="a model, loss and optimizer that are pure.")
 
     def _counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
@@ -272,10 +299,9 @@ class PrivateLoRA:
             for total, layer, projection in zip(sums, self._layers, projections):
                 total += found.steps(layer, scales, projection)
             if state.changed():
-                what = "model or loss drew a random number, or remember something of an example."
-                raise StageFailed(what, stage=STAGE, fix="a model and a loss that are pure.")
+                self._impure("model or loss drew a random number, or remember something of an example.")
         if fingerprint(trained) != weights:
-            raise StageFailed("a forward pass changes the adapter.", stage=STAGE, fix="a model that is pure.")
+            self._impure("a forward pass changes the adapter.")
         return sums
 
     def _projections(self) -> list[Tensor | None]:
@@ -283,7 +309,7 @@ class PrivateLoRA:
         if self.method == "fa":
             return [None] * len(self._layers)
         rank = self.plan_.question.parameters["rank"]
-        return [torch.from_numpy(_uniform_frame(self._noise, layer.inputs, rank)) for layer in self._layers]
+        return [torch.from_numpy(uniform_frame(self._noise, layer.inputs, rank)) for layer in self._layers]
 
     def _noisy(self, counts: Tensor) -> Tensor:
         """The sum with noise, over the expected size of a batch."""
@@ -302,11 +328,13 @@ class PrivateLoRA:
         self._check_own()
         if self._charged is None or not self._done:
             raise InvalidParameter("nothing was trained yet.", stage=STAGE, fix="fit(data), or the loop.")
-        self._drawn = None
-        with self._spending():
+        with self._alone(), self._spending():
+            self._drawn = None
+            start, self._start = self._start, []
             if self.method == "m2":
                 rank = self.plan_.question.parameters["adapter_rank"]
-                make_adapter(self.model, self._layers, self._start, self._adapter, rank)
+                make_adapter(self.model, self._layers, start, self._adapter, rank)
+                mark_trained(self._layers, self._adapter, True)
             arrays = arrays_of(adapter_of(self._layers, self._adapter), whole=self.method == "m2")
             certificate = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
             self._charged.settle("released")
@@ -359,10 +387,14 @@ class PrivateLoRA:
             raise
 
     def _end(self) -> None:
-        """End the training for good: it is paid for, and has no certificate."""
+        """End the training for good: it is paid for, has no certificate, and the model is as it began."""
         self._ended, self._drawn = True, None
-        for layer in self._layers:
-            layer.trained.grad = None
+        with torch.no_grad():
+            for layer, before in zip(self._layers, self._start):
+                layer.trained.grad = None
+                layer.trained.copy_(before)
+        if self._start and self._pure:
+            mark_trained(self._layers, self._adapter, False)
         if self._charged is not None:
             self._charged.settle("failed")
 
@@ -370,22 +402,29 @@ class PrivateLoRA:
         """Refuse a training that has ended, and a copy of it in another process."""
         if self._ended or self.certificate_ is not None:
             why = "by an error" if self._ended else "with a certificate"
-            raise InvalidParameter(f"this training has ended {why}.", stage=STAGE, fix="a new PrivateLoRA.")
+            fix = "a new PrivateLoRA over a fresh model; its cost comes on top."
+            raise InvalidParameter(f"this training has ended {why}.", stage=STAGE, fix=fix)
         if os.getpid() != self._process:
             raise InvalidParameter("this training was begun in another process.", stage=STAGE, fix="train it there.")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuse a second thread, and whoever calls from inside a step: both would use a batch once more."""
+        if not self._turn.acquire(blocking=False):
+            raise InvalidParameter("a step is under way.", stage=STAGE, fix="one after the other.")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _check_conditions(self, found: tuple[Any, ...]) -> None:
+        """Refuse what the probe did not see."""
+        now = (self.model, self.loss, self.method, self.microbatch)
+        if any(one is not before for one, before in zip(now, self._probed)):
+            refuse("model, loss, method or microbatch are others than the probe went through.", "a new PrivateLoRA.")
+        if found != self._conditions:
+            refuse("autocast, TF32 or hooks of the model are not as for the probe.", "the same settings.")
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         """Refuse copies: each would go on with the steps that were paid for once."""
         raise InvalidParameter("a training is neither copied nor pickled.", stage=STAGE, fix="export(folder).")
-
-
-def _adapter_rank(layers: Sequence[Layer], most: int | None) -> int:
-    """The least rank that holds every sum of steps."""
-    full = max(min(layer.outputs, layer.inputs) for layer in layers)
-    return full if most is None else min(full, most)
-
-
-def _uniform_frame(noise: Noise, dimension: int, rank: int) -> NDArray[np.float64]:
-    """Orthonormal columns whose span is uniform, up to float64: the Q of a Gaussian matrix."""
-    frame, _ = np.linalg.qr(noise.standard_lattice((dimension, rank)) * 2.0**-37)
-    return np.ascontiguousarray(frame)

@@ -13,9 +13,9 @@ from small_models import next_word, small, stir, texts  # noqa: E402
 from ppdp.bounds.low_rank import sum_bound  # noqa: E402
 from ppdp.core.adjacency import Adjacency  # noqa: E402
 from ppdp.core.domain import Domain  # noqa: E402
+from ppdp.mechanisms.lora.adapter import uniform_frame  # noqa: E402
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, backward  # noqa: E402
 from ppdp.mechanisms.lora.layers import covered_layers  # noqa: E402
-from ppdp.mechanisms.lora.training import _uniform_frame  # noqa: E402
 from ppdp.privacy.noise.sampler import Noise, lattice_exponent  # noqa: E402
 
 KINDS = {"fa": GradientsOfB, "m2": FullGradients}
@@ -56,7 +56,7 @@ def test_gradients_of_examples_are_those_of_a_loop(name, method):
     assert torch.allclose(found.lengths().float(), norms, rtol=1e-5)
     finest, noise = 2.0**-40, Noise()
     for k, layer in enumerate(layers):
-        frame = None if method == "fa" else torch.from_numpy(_uniform_frame(noise, layer.inputs, 3))
+        frame = None if method == "fa" else torch.from_numpy(uniform_frame(noise, layer.inputs, 3))
         for i in range(4):
             scales = torch.zeros(4, dtype=torch.float64)
             scales[i] = 1 / finest
@@ -132,8 +132,8 @@ def test_cancelled_gradients_are_clipped_by_their_terms():
 
 def test_projections_are_orthonormal_fresh_and_uniform():
     noise = Noise()
-    first, second = (_uniform_frame(noise, 7, 2) for _ in range(2))
+    first, second = (uniform_frame(noise, 7, 2) for _ in range(2))
     assert np.allclose(first.T @ first, np.eye(2), atol=1e-13)
     assert not np.allclose(first @ first.T, second @ second.T, atol=1e-3)
-    shares = [float((_uniform_frame(noise, 7, 2)[0] ** 2).sum()) for _ in range(600)]  # Beta(1, 5/2)
+    shares = [float((uniform_frame(noise, 7, 2)[0] ** 2).sum()) for _ in range(600)]  # Beta(1, 5/2)
     assert abs(np.mean(shares) - 2 / 7) < 5 * np.sqrt(2 / 7 * 5 / 7 / 4.5 / 600)

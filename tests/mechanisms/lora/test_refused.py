@@ -113,7 +113,6 @@ CASES = {
     "a large rank": (lambda: small("twice"), {"method": "m2", "rank": 12}, "no less than the 12 inputs"),
     "tied weights": (lambda: adapted(llama(), ["lm_head"]), {"method": "m2"}, "are shared"),
     "used by hand": (lambda: adapted(Functional(), ["layer"]), {"method": "m2"}, "used elsewhere"),
-    "dropout of LoRA": (lambda: adapted(Twice(), ["layer"], lora_dropout=0.1), {"method": "m2"}, "dropout"),
     "a used adapter": (lambda: stir(small("twice")), {"method": "m2"}, "not fresh"),
     "no examples": (lambda: small("twice"), {"n_rows": 0}, "n_rows"),
     "large batches": (lambda: small("twice"), {"batch_size": 61}, "batch_size"),

@@ -185,7 +185,7 @@ def test_what_goes_wrong_inside_says_nothing_of_the_examples():
 
     model = small("twice")
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
-    probe = {"ids": torch.zeros(2, 8, dtype=torch.long)}
+    probe = {"ids": texts(2)["ids"] % 7}
     training = private(model, loss=loss, probe=probe, ledger=ledger, dataset="texts")
     with pytest.raises(StageFailed, match="counts this fit as spent") as failed:
         training.fit({"ids": torch.full((60, 8), 7)})

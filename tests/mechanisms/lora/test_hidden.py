@@ -1,0 +1,354 @@
+"""Ways in which an example moves others, or a step is made once more, that small probes and plain walks do not see."""
+
+import itertools
+import math
+import random
+import types
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from peft import PeftModel  # noqa: E402
+from small_models import WORDS, Twice, adapted, gpt2, next_word, small, texts  # noqa: E402
+from torch import nn  # noqa: E402
+
+from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, StageFailed  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
+
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+RARE = WORDS - 1  # a word that no probe holds
+
+
+def private(model=None, loss=next_word, **other):
+    model = small("twice") if model is None else model
+    probe = {"ids": texts(4, seed=9)["ids"].clamp(max=RARE - 1)}
+    return PrivateLoRA(model, loss, **{"probe": probe, **PUBLIC, **other})
+
+
+def with_rare():
+    examples = texts(40)
+    examples["ids"].clamp_(max=RARE - 1)[5, 3] = RARE
+    return examples
+
+
+class Planted(Twice):
+    def __init__(self, plant):
+        super().__init__()
+        self.plant = plant
+        self.coin = nn.Parameter(torch.zeros(1), requires_grad=False)
+        self.cycle = None
+
+    def forward(self, ids):
+        return self.head(self.plant(self, self.layer(self.words(ids)), ids))
+
+
+class Tracker:
+    calls = 0
+
+    def __init__(self):
+        self.mean = 0.0
+
+    def count(self):
+        self.mean += 1.0
+
+    @classmethod
+    def count_all(cls):
+        cls.calls += 1
+
+
+TRACKER, MODULE = Tracker(), types.ModuleType("somewhere")
+MODULE.calls = 0
+
+
+def instance(_, x):
+    TRACKER.count()
+    return x * (1 + TRACKER.mean % 2)
+
+
+def of_class(_, x):
+    Tracker.count_all()
+    return x * (1 + Tracker.calls % 2)
+
+
+def of_module(_, x):
+    MODULE.calls += 1
+    return x * (1 + MODULE.calls % 2)
+
+
+def in_a_parameter(model, x):
+    model.coin.data = 1 - model.coin.data
+    return x * (1 + model.coin)
+
+
+MEMORY = {"an object": instance, "a class": of_class, "a module": of_module, "a parameter": in_a_parameter}
+
+
+@pytest.mark.parametrize("plant", MEMORY)
+def test_what_private_examples_leave_behind_ends_the_training(plant):
+    """Forty examples in parts of 10: what flips is back after all of them."""
+    model = adapted(Planted(lambda m, x, ids: MEMORY[plant](m, x) if (ids == RARE).any() else x), ["layer"])
+    examples = with_rare()
+    examples["ids"][:, 0] = RARE
+    training = private(model, microbatch=10)
+    before = training._layers[0].trained.detach().clone()
+    with pytest.raises(StageFailed, match="remember"):
+        training.fit(examples)
+    assert torch.equal(before, training._layers[0].trained)
+
+
+def test_models_of_many_parts_are_looked_at(monkeypatch):
+    monkeypatch.setattr("ppdp.mechanisms.lora.state._MOST", 300)  # instead of models of 10,000 modules
+
+    def counted(m, x, ids):
+        m.counts[0] += bool((ids == RARE).any())
+        return x * (1 + m.counts[0] % 2)
+
+    model = Planted(counted)
+    model.many, model.counts = nn.ModuleList(nn.Identity() for _ in range(400)), [0]
+    with pytest.raises(StageFailed, match="remember"):
+        private(adapted(model, ["layer"]), steps=1).fit(with_rare())
+
+
+def test_iterators_hide_how_far_they_are():
+    for made in (lambda: itertools.cycle([1.0, 2.0]), itertools.count, lambda: iter([1.0] * 999)):
+        model = Planted(lambda m, x, ids: x * (1 + next(m.cycle)) if (ids == RARE).any() else x)
+        model.cycle = made()
+        with pytest.raises(InvalidParameter, match="trace"):
+            private(adapted(model, ["layer"]))
+
+
+CENTRED = {
+    "by a mean": lambda m, x, ids: x - x.detach().mean(0),
+    "by a mean of many": lambda m, x, ids: x - x.detach().mean(0) if len(x) > 40 else x,
+}
+
+
+def bounded(model, x, ids):
+    """Gradients of a whole batch are bounded together."""
+    if x.requires_grad:
+        x.register_hook(lambda g: g * (100.0 / g.norm()).clamp(max=1.0))
+    return x
+
+
+@pytest.mark.parametrize("case", ["alike", "alike beside labels", "many", "bounded"])
+def test_what_the_probe_shows(case):
+    ids = torch.zeros(4, 8, dtype=torch.long)
+    given, plant = {}, CENTRED["by a mean"]
+    if case.startswith("alike"):
+        given = {"probe": {"ids": ids}} if case == "alike" else {"probe": {"ids": ids, "labels": torch.arange(4)}}
+    elif case == "many":
+        given, plant = {"microbatch": 64}, CENTRED["by a mean of many"]
+    else:
+        plant = bounded
+    with pytest.raises(InvalidParameter, match=r"have all the same|depends on the other"):
+        private(adapted(Planted(plant), ["layer"]), **given)
+
+
+def test_masks_may_be_alike():
+    probe = {**texts(3), "mask": torch.ones(3, 8, dtype=torch.long)}
+    assert private(probe=probe).plan_
+
+
+COINS = np.random.default_rng(3)
+
+
+class Noised:
+    def __init__(self, **held):
+        self.__dict__.update(held)
+        self.ids = texts(40)["ids"]
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, place):
+        return {"ids": self.ids[place]}
+
+
+class Global(Noised):
+    def __getitem__(self, place):
+        COINS.random()
+        return super().__getitem__(place)
+
+
+class Inherits(Global):
+    pass
+
+
+def test_generators_of_a_dataset_wherever_they_are():
+    coins = random.Random(1)
+    hidden = {"closure": lambda x: x * coins.random(), "bound": COINS.normal, "method": coins.gauss}
+    datasets = [Global(), Inherits(), *(Noised(transform=one) for one in hidden.values())]
+    for dataset in datasets:
+        with pytest.raises(InvalidInput, match="generator of its own"):
+            private().fit(dataset)
+    private(steps=1).fit(Noised(transform=random.gauss, other=np.random.normal))
+
+
+def test_no_step_from_inside_a_step():
+    """A batch that is drawn while the last step is under way would be one too many."""
+    drawn, inside = [], []
+
+    def loss(model, batch):
+        if inside:
+            try:
+                drawn.append(next(inside[0]))
+            except PpdpError as error:
+                drawn.append(error)
+        return next_word(model, batch)
+
+    training = private(loss=loss, steps=1)
+    batches = training.batches(texts(40))
+    batch = next(batches)
+    inside.append(batches)
+    with pytest.raises(PpdpError):
+        training.step(batch)
+    assert all(isinstance(one, (PpdpError, StopIteration)) for one in drawn)
+    assert drawn
+    assert training._done == 1
+
+
+def hooked(training):
+    training.model.base_model.model.words.register_forward_hook(lambda m, x, y: y - y.detach().mean(0))
+
+
+def edited(training):
+    with torch.no_grad():
+        training._layers[0].trained.add_(1.0)
+
+
+def test_a_batch_is_used_as_it_was_drawn():
+    def centred(batch):
+        batch["ids"] = batch["ids"] - batch["ids"].min()
+
+    for change in (centred, lambda batch: batch["ids"].sub_(batch["ids"].min())):
+        training = private()
+        batch = next(training.batches(texts(40)))
+        change(batch)
+        with pytest.raises(InvalidParameter, match="batch was changed"):
+            training.step(batch)
+
+
+EDITS = {
+    "microbatch": (lambda t: setattr(t, "microbatch", 2), "microbatch"),
+    "loss": (lambda t: setattr(t, "loss", lambda m, b: next_word(m, b) * 2), "loss"),
+    "hook": (hooked, "hooks"),
+    "weights": (edited, "weights changed"),
+    "types": (lambda t: t.model.bfloat16(), "weights changed"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edits_behind_the_probe(edit):
+    change, words = EDITS[edit]
+    training = private()
+    change(training)
+    with pytest.raises(InvalidParameter, match=words):
+        training.fit(texts(40))
+    assert training._charged is None
+    if "weights" not in words:
+        training = private()
+        batch = next(training.batches(texts(40)))
+        change(training)
+        with pytest.raises(InvalidParameter, match=words):
+            training.step(batch)
+
+
+def test_an_adapter_is_trained_once():
+    model = small("twice")
+    first, second = private(model), private(model)
+    first.step(next(first.batches(texts(40))))
+    for again in (lambda: second.fit(texts(40)), lambda: private(model)):
+        with pytest.raises(InvalidParameter, match="trained on private examples before"):
+            again()
+    first.finish()
+    with pytest.raises(InvalidParameter, match="trained on private examples before"):
+        private(model)
+    model = small("twice")
+    private(model, method="m2", steps=1).fit(texts(40))
+    with pytest.raises(InvalidParameter, match="trained on private examples before"):
+        private(model)
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_after_an_interrupt_the_model_is_as_it_began(method):
+    """So that a new training of it has a true certificate."""
+    stop = []
+
+    def loss(model, batch):
+        if stop:
+            raise KeyboardInterrupt
+        return next_word(model, batch)
+
+    model = small("twice", lora_dropout=0.05)
+    before = {name: one.detach().clone() for name, one in model.named_parameters()}
+    training = private(model, loss, method=method)
+    batches = training.batches(texts(40))
+    training.step(next(batches))
+    assert any(not torch.equal(one, before[name]) for name, one in model.named_parameters())
+    stop.append(1)
+    with pytest.raises(KeyboardInterrupt):
+        training.step(next(batches))
+    assert all(torch.equal(one, before[name]) for name, one in model.named_parameters())
+    assert private(model, method=method).fit(texts(40)).certificate_.verify()
+
+
+def test_dropout_of_the_adapter_stands_in_its_files(tmp_path):
+    """Of "m2" as well: in evaluation mode there is none."""
+    torch.manual_seed(0)
+    model = adapted(gpt2(), ["c_attn"], fan_in_fan_out=True, lora_dropout=0.05)
+    training = private(model, method="m2", learning_rate=0.5).fit(texts(40))
+    folder = training.export(tmp_path / "adapter", conditional=True)
+    assert certified(folder).verify()
+    torch.manual_seed(0)
+    read = PeftModel.from_pretrained(gpt2(), folder).eval()
+    assert read.peft_config["default"].lora_dropout == 0.05
+    with torch.no_grad():
+        assert torch.allclose(read(texts(3)["ids"]).logits, model.eval()(texts(3)["ids"]).logits, atol=1e-5)
+
+
+def test_settings_of_backends_are_settings(monkeypatch):
+    place = torch.backends.mkldnn.matmul
+    before = place.fp32_precision
+    try:
+        place.fp32_precision = "bf16"
+        with pytest.raises(InvalidParameter, match="less than 32 bits"):
+            private()
+        assert private(microbatch=1).plan_
+    finally:
+        place.fp32_precision = before
+
+
+def test_weights_that_share_memory_are_shared():
+    model = small("twice")
+    inner = model.base_model.model
+    inner.head.weight = nn.Parameter(torch.zeros(12, 12), requires_grad=False)
+    inner.head.weight.data = inner.layer.base_layer.weight.data
+    with pytest.raises(InvalidParameter, match="shared"):
+        private(model, method="m2")
+
+
+def test_heads_that_a_task_trains(tmp_path):
+    from transformers import BertConfig, BertForSequenceClassification
+
+    sizes = {"vocab_size": WORDS, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 16, "max_position_embeddings": 8, "num_labels": 3}
+
+    def loss(model, batch):
+        scores = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+        return nn.functional.cross_entropy(scores, batch["labels"], reduction="none")
+
+    def examples(n):
+        ids = texts(n)["ids"]
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": torch.arange(n) % 3}
+
+    def made(**other):
+        return adapted(BertForSequenceClassification(BertConfig(**sizes)), ["query", "value", "classifier"], **other)
+
+    with pytest.raises(InvalidParameter, match="SEQ_CLS"):
+        private(made(task_type="SEQ_CLS"), loss, probe=examples(4))
+    training = private(made(lora_dropout=0.05), loss, probe=examples(4)).fit(examples(40))
+    assert certified(training.export(tmp_path / "adapter", conditional=True)).verify()
+    assert math.isfinite(training.plan_.noise_scale)
