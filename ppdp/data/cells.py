@@ -38,7 +38,7 @@ _QUIET = threading.RLock()  # two threads that silence warnings by turns would l
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
 
 LONGEST = 60  # bytes of UTF-8: a longer text is no category
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
 _DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
 _LOGICAL = {"true": "True", "false": "False"}
@@ -46,7 +46,7 @@ _LOGICAL = {"true": "True", "false": "False"}
 _START = datetime(1970, 1, 1)
 _FARTHEST = 1e12  # units from the epoch: further than any public range
 _SHORT = 2_000  # bits of a whole number that Python writes at any setting
-_LONGEST_ID = 10_000  # digits of a whole Decimal, which may have any number of them
+_LONGEST_ID = 10_000  # digits of a whole number: to write more takes minutes
 
 
 class Cells(NamedTuple):
@@ -161,9 +161,11 @@ def _looked_up(column: Any, labels: Sequence[Any]) -> Cells:
     code_of = {plain(label): float(code) for code, label in enumerate(labels)}
 
     def code(cell: Any) -> float:
-        if issubclass(type(cell), (np.datetime64, np.timedelta64)):  # a duration equals the number of its units
+        cell = plain(cell)
+        # A duration equals the number of its units; and Python ends where it hashes tuples within tuples within tuples.
+        if not isinstance(cell, (str, Real, Decimal)) or isinstance(cell, np.timedelta64):
             raise _Improper
-        return code_of[plain(cell)]
+        return code_of[cell]
 
     places, cells = _different(column)
     read = _each(code, cells)
@@ -378,6 +380,8 @@ def _id(cell: Any) -> str | None:
 
 def _whole(number: int) -> str:
     """A whole number in decimal, which ``str`` refuses to write where it is long."""
+    if number.bit_length() > _LONGEST_ID * math.log2(10):
+        raise _Improper
     return str(number) if number.bit_length() < _SHORT else format(Decimal(number), "f")
 
 

@@ -3,7 +3,10 @@
 import datetime
 import decimal
 import ipaddress
+import subprocess
+import sys
 import threading
+import time
 import tracemalloc
 import uuid
 import warnings
@@ -232,3 +235,27 @@ def test_a_long_text_takes_its_own_room_and_not_that_of_every_row():
     tracemalloc.stop()
     assert read.improper.sum() == 1
     assert peak < 20 * 100_000
+
+
+def test_tuples_within_tuples_are_no_labels():
+    """Python ends where it hashes them, so in a process of its own."""
+    code = """
+import numpy as np
+from ppdp.data.cells import codes
+
+deep = ()
+for _ in range(1_000_000):
+    deep = (deep,)
+column = np.fromiter(["a", deep, ("a",)], dtype=object, count=3)
+print(codes(column, ["a"]).improper.tolist())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout.strip()) == (0, "[False, True, True]")
+
+
+def test_long_cells_are_read_in_one_go():
+    """With a second way to part its digits the text takes a minute; to write the number takes half of it."""
+    started = time.process_time()
+    assert cells.text_of("1" * 40_000 + "x") == ""
+    assert persons_of(None, ["1", 1 << 3_322_000, 10**9_999], "repair").tolist() == [0, NOBODY, 1]
+    assert time.process_time() - started < 5
