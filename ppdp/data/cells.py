@@ -210,10 +210,8 @@ def plain(cell: Any) -> Any:
         return cell
     if issubclass(kind, (np.bool_, np.integer, np.floating)) and not issubclass(kind, np.timedelta64):
         return np.generic.item(cell)
-    for own, read in _READ_AS.items():
-        if issubclass(kind, own):
-            return read(cell)
-    return cell
+    read = next((read for own, read in _READ_AS.items() if issubclass(kind, own)), None)
+    return cell if read is None else read(cell)
 
 
 _READ_AS: dict[type, Callable[[Any], Any]] = {
@@ -302,9 +300,7 @@ def _different(column: Any) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
 def _arrow_holds(column: Any) -> bool:
     """Whether a column is text in Arrow; where Python holds it, pandas takes some different texts for equal."""
     kind = getattr(column, "dtype", None)
-    stored = getattr(kind, "pyarrow_dtype", None)
-    if stored is None:
-        return getattr(kind, "storage", "") == "pyarrow"
+    stored = getattr(kind, "pyarrow_dtype", "string" if getattr(kind, "storage", "") == "pyarrow" else "")
     return str(stored) in ("string", "large_string", "string_view")
 
 

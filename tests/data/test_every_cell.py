@@ -201,7 +201,9 @@ ALL = dict(zip(range(8, N), CELLS))
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.filterwarnings("error", *(f"ignore::ppdp.exceptions.{kind}Warning" for kind in ("Composition", "Noise")))
+@pytest.mark.filterwarnings(
+    "error", *(f"ignore::ppdp.exceptions.{kind}Warning" for kind in ("Composition", "Noise", "Diagnostic"))
+)
 def test_all_cells_together_change_no_row_and_stop_no_fit(reader):
     good = steps_of(reader)[2]
     whole, among = (read(*fit_of(reader, spread(good, odd))) for odd in ({}, ALL))
