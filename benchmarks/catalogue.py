@@ -82,8 +82,10 @@ STATISTICS: dict[str, Any] = {
 
 
 def _plan(*stages: Any, domain: Domain = BOX, **parameters: Any) -> Plan:
-    parameters = {"epsilon": 5.0, "delta": 1e-6, **parameters}
-    return Pipeline([(f"step {i}", stage) for i, stage in enumerate(stages)], **parameters).plan(domain)
+    parameters = {"epsilon": 5.0, "delta": 1e-6, "diagnostics": None, **parameters}
+    return Pipeline(
+        [(f"step {i}", stage) for i, stage in enumerate(stages)], **{"diagnostics": None, **parameters}
+    ).plan(domain)
 
 
 def _reversed(name: str, *stages: Any, rest: float = 0.0, **parameters: Any) -> Target:
