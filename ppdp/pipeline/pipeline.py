@@ -388,11 +388,13 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             array.setflags(write=False)
         inference, certificate = certified(self, plan, arrays, issued, seeded=seeded, altered=outcome.altered)
         record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
-        label = single_class(record, released_twins(record, steps_of(plan), arrays))
+        release = Released.of(record, arrays, inference, certificate)
+        self.hold(release, record, steps_of(plan))
+        label = single_class(record, self.twins_)
         if label is not None:
-            record = replace(record, released=replace(record.released, single_class=label), digest="")
-            certificate = Certificate.sealed(written(record))
-        self.hold(Released.of(record, arrays, inference, certificate), record, steps_of(plan))
+            said = replace(record, released=replace(record.released, single_class=label), digest="")
+            self.certificate_ = Certificate.sealed(written(said))
+            self.release_ = replace(release, certificate=self.certificate_, twins=tuple(self.twins_))
 
     def hold(self, release: Released, record: Record, steps: Sequence[tuple[str, Any]]) -> None:
         """Predict with a release, the one of this fit or one that was loaded; ``record`` is that of its certificate."""
