@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole
 CHANGES = 2  # that reach far, of a row
 FAR = 1e3  # beside rows of which no bound is declared
 EXECUTION = "the execution"
+ALTERED = "numbers of altered rows"
 
 
 class _Expected(NamedTuple):
@@ -54,8 +56,8 @@ class _Expected(NamedTuple):
     apart: Callable[[Array, Array], float]
 
 
-def _distance(one: Array, other: Array) -> float:
-    return float(np.linalg.norm(one - other))
+def _distance(one: Array, other: Array, order: int = 2) -> float:
+    return float(np.linalg.norm(np.ravel(one - other), order))
 
 
 @dataclass
@@ -88,7 +90,9 @@ class _Watched:
 
 
 def _copied(rows: Rows) -> Rows:
-    return Rows(rows.X.copy(), None if rows.y is None else rows.y.copy(), rows.weight.copy(), rows.raw)
+    return Rows(
+        rows.X.copy(), None if rows.y is None else rows.y.copy(), rows.weight.copy(), rows.raw, marks=rows.marks
+    )
 
 
 @discreet
@@ -105,8 +109,7 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
             fix="ppdp.audit.audit(pipeline, domain) attacks the plan, without data.",
         )
     X = csr_array(rows.X).toarray() if issparse(rows.X) else rows.X  # made dense they give the same bits
-    replayed = replace(plan, diagnostics=None)  # counts of rows as they came in, before what is replayed
-    return _Replay(replayed, replace(rows, X=X, marks=None), seconds, seed).report()
+    return _Replay(plan, replace(rows, X=X), seconds, seed).report()
 
 
 class _Replay:
@@ -132,7 +135,7 @@ class _Replay:
         self._against_plan(base)
         for star in range(STARS):
             slots = self._slots(star, rng)
-            runs = [base, *(self._run(rows, given) for rows in self._others(slots, rng))]
+            runs = [base, *(self._run(self._marked(rows, slots), given) for rows in self._others(slots, rng))]
             for run in runs[1:]:
                 self._against_plan(run)
             # Two changes of one row, and two rows that were added in one place, are too far apart.
@@ -242,6 +245,14 @@ class _Replay:
         X = X if domain.entry_bound is None else np.clip(X, -domain.entry_bound, domain.entry_bound)
         return np.ascontiguousarray(clip_norms(X, domain.row_norm))
 
+    def _marked(self, rows: Rows, slots: tuple[int, ...]) -> Rows:
+        """With opposite marks of altered rows in these slots, but for rows that are absent: what is marked is no cell."""
+        if self.rows.marks is None:
+            return rows
+        marks, own = self.rows.marks.copy(), list(slots)
+        marks[own] = ~marks[own] & (rows.weight[own] > 0)[:, None]
+        return replace(rows, marks=marks)
+
     def _legal(self, X: Array, slots: tuple[int, ...], rng: np.random.Generator) -> Rows:
         """Within the domain; labels of replaced rows are drawn, more often those at the ends."""
         domain, y = self.plan.domain, None if self.rows.y is None else self.rows.y.copy()
@@ -289,18 +300,29 @@ class _Replay:
                 found += waiting
         return found
 
+    def _shares(self) -> list[_Expected]:
+        """The noisy numbers of altered rows, behind everything else, if there are any."""
+        own = self.plan.diagnostics
+        if own is None:
+            return []
+        law, apart = ("gaussian", _distance) if own.loss.mu else ("whole-laplace", partial(_distance, order=1))
+        form = law, own.noise_scale, float(own.n), len(own.properties)
+        return [_Expected(ALTERED, form, own.sensitivity, None, apart)]
+
     def _against_plan(self, run: _Run) -> None:
         """Noise is added as the plan says."""
         if run.ended is not None:
             return
-        expected = self._expected()
-        forms = [(asked.law, asked.noise_scale, asked.bound, asked.value.size) for asked in run.asked[: len(expected)]]
-        self._differs(EXECUTION, "noisy answers as planned", forms != [one.form for one in expected])
+        expected, shares = self._expected(), self._shares()
+        end = len(run.asked) - len(shares)
+        asked = run.asked[: len(expected)] + run.asked[end:]
+        forms = [(a.law, a.noise_scale, a.bound, a.value.size) for a in asked]
+        self._differs(EXECUTION, "noisy answers as planned", forms != [one.form for one in [*expected, *shares]])
         mechanism = self.plan.on(run.rung).mechanism
         if mechanism is None:
-            self._differs(EXECUTION, "noisy answers as planned", len(run.asked) != len(expected))
+            self._differs(EXECUTION, "noisy answers as planned", end != len(expected))
             return
-        asked = run.asked[len(expected) :]
+        asked = run.asked[len(expected) : end]
         for words in misasked(mechanism.question, mechanism.noise_scale, asked):
             self._differs(mechanism.name, words, True)
 
@@ -320,7 +342,10 @@ class _Replay:
         if forms[0] != forms[1] or one.rung != other.rung:
             return
         holding = self._steps(plan, one, other, slots)
-        expected = self._expected()
+        expected, shares = self._expected(), self._shares()
+        end = len(one.asked) - len(shares)
+        for told, a, b in zip(shares, one.asked[end:], other.asked[end:]):
+            self._note(told.name, "exact answer", share(told.apart(a.value, b.value), told.claimed))
         for told, a, b in zip(expected, one.asked, other.asked):
             if told.at is None or told.at <= holding:
                 apart = told.apart(a.value, b.value)
@@ -330,7 +355,7 @@ class _Replay:
             return
         self.counted += 1
         if plan.mechanism is not None and slots:
-            answers = one.asked[len(expected) :], other.asked[len(expected) :]
+            answers = one.asked[len(expected) : end], other.asked[len(expected) : end]
             used = replayed_answers(plan.mechanism, *plan.end, *answers)
             if used is not None:
                 self._note(plan.mechanism.name, "exact answers", share(*used))

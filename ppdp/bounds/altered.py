@@ -6,10 +6,10 @@ import math
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import formula, sane, whole
+from ppdp.core.formula import LAPLACE, formula, sane, whole
 from ppdp.core.rounding import inflate
 
-SHARES = "release.altered-shares"
+SHARES, PURE_SHARES = "release.altered-shares", "release.altered-shares-laplace"
 MOST_COUNTS = 10_000  # that are released together
 
 
@@ -22,3 +22,13 @@ def altered_counts(domain: Domain, distance: Distance, *, counts: int) -> float:
     """
     sane(whole(counts) and 1 <= counts <= MOST_COUNTS)
     return inflate(math.sqrt(counts) * distance.changed)
+
+
+@formula(PURE_SHARES, kind="release", page="altered-shares", law=LAPLACE, differing=lambda distance, **_: 0)
+def purely_altered_counts(domain: Domain, distance: Distance, *, counts: int) -> float:
+    """The same in L1, for Laplace noise in whole numbers: k times the rows in which neighbouring datasets differ.
+
+    Nothing is rounded, and the noise has exactly its law.
+    """
+    sane(whole(counts) and 1 <= counts <= MOST_COUNTS)
+    return float(math.ceil(counts * distance.changed))

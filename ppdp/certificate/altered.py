@@ -23,6 +23,10 @@ _CHECK = {
     TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise.",
     TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise.",
 }
+_WITHHELD = {
+    "diagnostics=None": "unknown, since diagnostics=None releases no shares of rows that were repaired or clipped",
+    "budget": "unknown, since the budget leaves nothing for shares of rows that were repaired or clipped",
+}
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 
 
@@ -48,10 +52,10 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
 
 
 def altered_in_words(c: Record) -> str | None:
-    """All shares with their standard error, the largest first; None where none were released."""
+    """All shares with their standard error, the largest first, or why there are none; None if nothing may be altered."""
     found = c.diagnostics
     if found is None:
-        return None
+        return _WITHHELD.get(c.withheld or "")
     of = "the cap n_rows" if c.neighbours.hides_number else "all rows"
     ranked = sorted(found.shares, key=lambda share: -share.share)
     told = [f"{_named(share)} {_percent(share.share)}" for share in ranked[:MOST]]

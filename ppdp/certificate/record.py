@@ -19,9 +19,10 @@ T = TypeVar("T")
 
 FIRST, SECOND = "ppdp-certificate/1", "ppdp-certificate/2"
 SINCE_SECOND = ("part_of", "search", "issued")
-SINCE_THIRD = ("diagnostics",)
+SINCE_THIRD = ("diagnostics", "withheld")
 OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody said them
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
+OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
 OF_A_MODEL = ("single_class",)  # absent where a model predicts more than one, or it is not plain
 OF_A_CHAIN = ("head",)  # the link of an entry, which earlier versions did not write
 
@@ -177,13 +178,13 @@ class Diagnostics:
     size: int
     bound: float
     noise_scale: float
-    mu: float
+    mu: float | None  # None where the noise is Laplace noise in whole numbers
     shares: tuple[Share, ...]
 
     @property
     def error(self) -> float:
         """Standard error of each share."""
-        return self.noise_scale / self.bound
+        return self.noise_scale * (1.0 if self.mu is not None else 2**0.5) / self.bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +308,7 @@ class Record:
     steps: tuple[Step, ...]
     releases: tuple[Release, ...]
     diagnostics: Diagnostics | None = None
+    withheld: str | None = None
     gate: Gate | None
     mechanism: Mechanism | None
     total: Total
@@ -368,7 +370,7 @@ def written(part: Any) -> Any:
     kind: Any = type(part)
     if layout := _layout(kind):
         unknown = unknown_to(part.schema) if isinstance(part, Record) else ()
-        optional = (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_MODEL, *OF_A_CHAIN)
+        optional = (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN)
         unsaid = [name for name in optional if getattr(part, name, None) is None]
         return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
     if isinstance(part, Mapping):

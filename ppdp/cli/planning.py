@@ -125,7 +125,7 @@ def as_plain(made: Any) -> dict[str, Any]:
         and {
             "properties": [asdict(one) for one in made.diagnostics.properties],
             "noise_scale": made.diagnostics.noise_scale,
-            "mu": made.diagnostics.mu,
+            "mu": made.diagnostics.loss.mu or None,
             "error": made.diagnostics.error,
         },
         "gate": gate and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.hopeless)},

@@ -63,9 +63,8 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             with at_step(m.name), kept(rows, passes, last=True) as rows:
                 answers = m.stage.release(rows, m.question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
-        if asked is None or counts is None:
-            return Outcome(released, fold.plan.rung)
-        return Outcome(released, fold.plan.rung, noise.release(counts, asked.noise_scale, float(asked.n)))
+        altered = None if asked is None or counts is None else asked.release(counts, noise)
+        return Outcome(released, fold.plan.rung, altered)
 
 
 class _Fold:

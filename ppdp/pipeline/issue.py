@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
-from ppdp.bounds.altered import SHARES
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.issuing import standing, total, versions, what_left
@@ -37,7 +36,7 @@ from ppdp.certificate.share.files import hashed
 from ppdp.core.names import dataset_name
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import InvalidParameter, PpdpError
-from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
+from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.pipeline.release.description import describe
@@ -126,6 +125,7 @@ def issue(
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(_release(release, plan) for release in plan.releases),
         diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, altered),
+        withheld=(OFF if plan.silent == OFF else "budget") if plan.silent else None,
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
         total=total(plan.loss, plan.allowance),
@@ -182,14 +182,14 @@ def _release(release: PlannedRelease, plan: Plan) -> Release:
 def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -> Diagnostics:
     counts = np.zeros(len(own.properties)) if altered is None else altered
     return Diagnostics(
-        formula=SHARES,
+        formula=own.formula,
         parameters={"counts": len(own.properties)},
-        page=FORMULAS[SHARES].page,
+        page=FORMULAS[own.formula].page,
         sensitivity=own.sensitivity,
         size=len(own.properties),
         bound=float(own.n),
         noise_scale=own.noise_scale,
-        mu=own.mu,
+        mu=own.loss.mu or None,
         shares=tuple(
             Share(kind=one.kind, column=one.column, share=float(count) / own.n)
             for one, count in zip(own.properties, counts, strict=True)

@@ -195,12 +195,10 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             raise
         return replace(plan, advice=self._advice(declared, full, True, begun, **seen)) if plan.strained else plan
 
-    def _altering(self, mechanism: tuple[str, Any] | None) -> Entrance | None:
-        """What may be altered at the entrance; None where nobody wants to know."""
-        if self.diagnostics is None:
-            return None
+    def _altering(self, mechanism: tuple[str, Any] | None) -> Entrance:
+        """What may be altered at the entrance, and whether anybody wants to know."""
         labels = None if mechanism is None or not mechanism[1].needs_y else TARGET if is_regressor(self) else LABEL
-        return Entrance(self.invalid == "repair", labels)
+        return Entrance(self.invalid == "repair", labels, told=self.diagnostics is not None)
 
     def _advice(
         self, declared: Domain | None, full: Domain, route: bool, begun: float, read_classes: Any = None, **_: Any

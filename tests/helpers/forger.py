@@ -9,6 +9,7 @@ from zoo import Document, sealed
 
 from ppdp import Domain
 from ppdp.bounds import lookup
+from ppdp.bounds.laplace import whole_loss
 from ppdp.core.distance import Distance
 from ppdp.core.formula import draws_that_count
 from ppdp.data.releases import STATISTICS
@@ -23,7 +24,7 @@ def rederived(content: Document) -> Document:
     domain = Domain.from_dict(c["entrance"]["domain"])
     distance = domain.neighbours
     c["entrance"]["distance"], c["rows_per_unit"] = distance.to_dict(), domain.rows_per_unit
-    points, squares, draws = [], [], 0
+    points, squares, draws, parts = [], [], 0, ()
     for step in c["steps"]:
         points.append((domain, distance))
         for condition in step["conditions"]:
@@ -48,19 +49,23 @@ def rederived(content: Document) -> Document:
         here, far = Domain.from_dict(c["entrance"]["domain"]), Distance.from_dict(c["entrance"]["distance"])
         formula, given = lookup(own["formula"], "release"), (own["size"], own["parameters"])
         own["sensitivity"] = formula(here, far, **own["parameters"])
-        own["mu"] = own["sensitivity"] / own["noise_scale"]
-        own["mu"] += lattice_allowance(own["bound"], own["noise_scale"], formula.lattice(far, *given))
-        squares.append(own["mu"] ** 2)
         draws += formula.draws(far, *given)
+        if own["mu"] is None:
+            parts = whole_loss(int(own["sensitivity"]), own["noise_scale"], own["bound"]).parts
+        else:
+            own["mu"] = own["sensitivity"] / own["noise_scale"]
+            own["mu"] += lattice_allowance(own["bound"], own["noise_scale"], formula.lattice(far, *given))
+            squares.append(own["mu"] ** 2)
     failed = any_of(*(release.get("failure", 0.0) for release in c["releases"]))
-    gate, mechanism, failure, parts = c["gate"], c["mechanism"], failed, ()
+    gate, mechanism, failure = c["gate"], c["mechanism"], failed
     if gate:
         draws += 1
         noise = gate_noise(gate["kind"], gate["noise_scale"], domain.n)
         gate["mu"] = noise.loss.mu if gate["kind"] == "gaussian" else None
         gate["threshold"] = noise.threshold(gate["delta"])
         squares.append(noise.loss.mu**2)
-        failure, parts = any_of(failed, gate["delta"] if gate["rule"] == "sum" else 0.0), noise.loss.parts
+        failure = any_of(failed, gate["delta"] if gate["rule"] == "sum" else 0.0)
+        parts += noise.loss.parts
     if mechanism and mechanism["mu"] is None:
         own = lookup(mechanism["formula"], "privacy")(
             domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]

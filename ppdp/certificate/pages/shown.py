@@ -240,7 +240,8 @@ def _released(noise: Noise) -> tuple[str, str]:
         paid = cost or f"{one.kind} noise {one.noise_scale:.4g}"
         return "gate", f"passed{rung}; {paid}, delta {one.delta:.3g} ({one.rule})"
     if isinstance(one, Diagnostics):
-        return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}"
+        law = "noise" if noise.law == GAUSSIAN else f"{noise.law}, scale"
+        return "released", f"{noise.phrase}: {law} {one.noise_scale:.4g}{cost and f', {cost}'}"
     if isinstance(one, Release):
         above = "" if one.threshold is None else f", above {one.threshold:.4g}, delta {one.failure:.3g}"
         return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}{above}"

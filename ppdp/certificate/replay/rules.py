@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.bounds.altered import SHARES
+from ppdp.bounds.altered import PURE_SHARES, SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.certificate.altered import KINDS
 from ppdp.certificate.record import Condition, Mechanism, Record, Release, Search, Step
@@ -202,7 +202,9 @@ def _shares(c: Record) -> Iterator[str]:
     own = c.diagnostics
     if own is None:
         return
-    if own.page != lookup(own.formula, "release").page or own.formula != SHARES:
+    if c.withheld is not None:
+        yield "withheld: there are shares of altered rows."
+    if own.page != lookup(own.formula, "release").page or own.formula != (PURE_SHARES if own.mu is None else SHARES):
         yield "diagnostics: the formula is another, or proved on another page."
     if own.parameters != {"counts": own.size} or own.size != len(own.shares):
         yield "diagnostics: another number of shares follows."

@@ -10,7 +10,15 @@ from typing import Any
 from ppdp.bounds import lookup
 from ppdp.certificate.numbers import epsilon_at
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.certificate.replay.verify import Point, answers_cost, close, draws_at, release_cost, release_failure
+from ppdp.certificate.replay.verify import (
+    Point,
+    answers_cost,
+    close,
+    draws_at,
+    release_cost,
+    release_failure,
+    shares_loss,
+)
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -106,16 +114,18 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss
         squares.append(release_cost(release, *here)[1])
         draws += lookup(release.formula, "release").draws(here[1], release.size, release.parameters)
         failure = any_of(failure, release_failure(release, *here))
+    parts: tuple[Part, ...] = ()
     if c.diagnostics is not None:
-        squares.append(release_cost(c.diagnostics, *entrance)[1])
+        told = shares_loss(c.diagnostics, *entrance)
+        squares.append(told.mu)
+        parts = told.parts
         draws += lookup(c.diagnostics.formula, "release").draws(
             entrance[1], c.diagnostics.size, c.diagnostics.parameters
         )
-    parts: tuple[Part, ...] = ()
     if c.gate is not None:
         noise = gate_noise(c.gate.kind, c.gate.noise_scale, domain.n).loss
         squares.append(noise.mu)
-        parts, draws = noise.parts, draws + 1
+        parts, draws = parts + noise.parts, draws + 1
         failure, front = (any_of(failure, c.gate.delta), 0.0) if c.gate.rule == "sum" else (failure, c.gate.delta)
     if c.mechanism is not None:
         last = _of_mechanism(c.mechanism, domain, distance)

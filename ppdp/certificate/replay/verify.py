@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.bounds import lookup
+from ppdp.bounds.laplace import whole_loss
 from ppdp.certificate.canonical import digest, parse
 from ppdp.certificate.issued import issued_rules
 from ppdp.certificate.record import Diagnostics, Gate, Ladder, Mechanism, Record, Release, Rung
@@ -118,7 +119,7 @@ def answers_cost(mechanism: Mechanism, sensitivity: float) -> float:
 def _replay(c: Record) -> list[str]:
     found = Differences()
     points, domain, distance = _derive(c, found)
-    squares, draws = [], 0
+    squares, draws, told = [], 0, PrivacyLoss()
     for i, release in enumerate(c.releases):
         here, far = points[release.at]
         s, mu = release_cost(release, here, far)
@@ -138,11 +139,12 @@ def _replay(c: Record) -> list[str]:
             found.same(f"releases[{i}].threshold", release.threshold, least)
     if c.diagnostics is not None:
         start = Domain.from_dict(c.entrance.domain), Distance.from_dict(c.entrance.distance)
-        squares.append(_of_diagnostics(c.diagnostics, *start, found) ** 2)
+        told = _of_diagnostics(c.diagnostics, *start, found)
+        squares.append(told.mu**2)
         draws += lookup(c.diagnostics.formula, "release").draws(start[1], c.diagnostics.size, c.diagnostics.parameters)
     failed = any_of(*(release.failure or 0.0 for release in c.releases))
     gate = c.gate
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...] = told.parts
     failure, front = failed, 0.0
     if gate is not None:
         draws += 1
@@ -150,7 +152,7 @@ def _replay(c: Record) -> list[str]:
         found.same("gate.mu", gate.mu, noise.loss.mu or None)
         found.same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
         squares.append(noise.loss.mu**2)
-        parts = noise.loss.parts
+        parts += noise.loss.parts
         failure, front = (any_of(failed, gate.delta), 0.0) if gate.rule == "sum" else (failed, gate.delta)
     if gate is not None and gate.ladder is not None:
         ladder = gate.ladder
@@ -179,17 +181,29 @@ def _replay(c: Record) -> list[str]:
     return found
 
 
-def _of_diagnostics(shares: Diagnostics, domain: Domain, distance: Distance, found: Differences) -> float:
-    """What shares of altered rows cost, as is recorded; they are those of rows as they came in."""
-    s, mu = release_cost(shares, domain, distance)
+def shares_loss(shares: Diagnostics, domain: Domain, distance: Distance) -> PrivacyLoss:
+    """What shares of altered rows cost, which are those of rows as they came in."""
+    if shares.mu is not None:
+        return PrivacyLoss(release_cost(shares, domain, distance)[1])
+    s = lookup(shares.formula, "release")(domain, distance, **shares.parameters)
+    return whole_loss(int(s), shares.noise_scale, shares.bound)
+
+
+def _of_diagnostics(shares: Diagnostics, domain: Domain, distance: Distance, found: Differences) -> PrivacyLoss:
+    """The same, as is recorded."""
+    s = lookup(shares.formula, "release")(domain, distance, **shares.parameters)
     found.same("diagnostics.sensitivity", shares.sensitivity, s)
+    loss = shares_loss(shares, domain, distance)
+    mu = loss.mu
+    if shares.mu is None:
+        return loss
     if not mu <= shares.mu * (1 + TOLERANCE):
         found.append("diagnostics: their noise costs more than is recorded.")
     formula = lookup(shares.formula, "release")
     spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(formula.lattice(distance, shares.size, shares.parameters))
     if not shares.mu <= mu * (1 + TOLERANCE) + 2 * spare:
         found.append("diagnostics: their noise costs less than is recorded, so it was less.")
-    return shares.mu
+    return PrivacyLoss(shares.mu)
 
 
 def draws_at(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:

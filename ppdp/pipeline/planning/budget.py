@@ -164,8 +164,12 @@ def rivals(loss: PrivacyLoss) -> tuple[str, ...]:
     In front of Gaussian mechanisms, sampled ones included, the Gaussian gate costs least at every budget: squares add.
     In front of pure ones, which need no delta, it may be whole noise, whose epsilon is paid without one.
     """
-    pure = bool(loss.parts) and not loss.mu and all(math.isfinite(part.pure) for part in loss.parts)
-    return tuple(kind for kind, noise in GATE_KINDS.items() if noise.whole and pure)
+    return tuple(kind for kind, noise in GATE_KINDS.items() if noise.whole and pure(loss))
+
+
+def pure(loss: PrivacyLoss) -> bool:
+    """Whether it is of parts that need no delta."""
+    return bool(loss.parts) and not loss.mu and all(math.isfinite(part.pure) for part in loss.parts)
 
 
 def gated_split(

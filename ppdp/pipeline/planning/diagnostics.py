@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ppdp.bounds import lookup
 from ppdp.bounds.altered import SHARES
+from ppdp.bounds.laplace import whole_loss
 from ppdp.core.domain import Domain
 from ppdp.data.altered import (
     CELL,
@@ -27,11 +29,15 @@ from ppdp.data.altered import (
     Property,
     beside_zero,
 )
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.pipeline.planning.route import Route
-from ppdp.privacy.noise.sampler import gaussian_scale
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.laplace import laplace_release
+from ppdp.privacy.noise.sampler import Noise, gaussian_scale
 
 SHARE = 0.015  # of mu squared
+PURE_SHARE = 0.02  # of epsilon, where noise is not Gaussian
+OFF = "diagnostics=None"
 PRECISE = 0.01  # standard error of a share up to which every column is counted by itself
 LARGE = 3.0  # mu from which on what is counted stays the same: a plan may keep less of epsilon than is asked for
 MOST_COLUMNS = 64  # that are counted by themselves
@@ -42,11 +48,12 @@ class Entrance:
     """What may be altered before the first step, by public facts.
 
     ``repairs`` says whether invalid cells and labels are repaired; ``labels`` is the kind of what the last step learns,
-    :data:`~ppdp.data.altered.LABEL`, :data:`~ppdp.data.altered.TARGET`, or None.
+    :data:`~ppdp.data.altered.LABEL`, :data:`~ppdp.data.altered.TARGET`, or None; ``told`` whether shares are wanted.
     """
 
     repairs: bool
     labels: str | None
+    told: bool = True
 
     def properties(self, domain: Domain) -> list[Property]:
         """Of rows at the entrance, in the order in which a :class:`~ppdp.data.altered.Marker` finds them."""
@@ -66,32 +73,23 @@ class Counted:
     """Properties of rows whose numbers are to be released on a route, and how they are found."""
 
     marker: Marker
+    formula: str
     sensitivity: float
     rounded: int
     draws: int
 
     @classmethod
-    def on(cls, route: Route, entrance: Entrance, domain: Domain, mu: float) -> Counted | None:
-        """By the public rule: each column by itself where that is precise, else one count for some or all kinds."""
-        stages, properties = [], entrance.properties(domain)
-        for step in route.steps:
-            if step.way.name != "public" or step.way.distance.moved > domain.neighbours.moved:
-                break
-            own = step.stage.alters(step.domain)
-            if not own and not hasattr(step.stage, "map_rows"):
-                break
-            stages.append((step, own))
-        while stages and not stages[-1][1]:
-            stages.pop()
-        properties += [one for _, own in stages for one in own]
-        if not properties:
-            return None
+    def on(cls, route: Route, entrance: Entrance, domain: Domain, affordable: float, formula_id: str) -> Counted:
+        """By the public rule: each column by itself where that is precise, else one count for some or all kinds.
+
+        ``affordable`` is how many numbers :func:`affordable` finds.
+        """
+        stages, properties = _properties(route, entrance, domain)
         kinds = tuple(Property(kind) for kind in dict.fromkeys(one.kind for one in properties))
         altered = [one for one in properties if one.kind != TINY]
         choices = tuple(properties), (*altered, Property(TINY))
         fewest = kinds if len(kinds) < len(properties) else choices[0]
-        each = PRECISE * math.sqrt(SHARE) * min(mu, LARGE) * domain.n / domain.neighbours.changed
-        most = min(MOST_COLUMNS, each**2) if len(set(altered)) == len(altered) else 0
+        most = min(MOST_COLUMNS, affordable) if len(set(altered)) == len(altered) else 0
         counted = next((one for one in choices if len(one) <= most), fewest)
         nobody = [Rows.of(np.empty((0, s.domain.d))) for s, _ in stages]
         known = tuple(
@@ -99,18 +97,56 @@ class Counted:
         )
         gaps = domain.missing_rows > 0
         marker = Marker(tuple(properties), counted, domain.entry_bound, domain.row_norm, gaps, known)
-        formula, distance, asked = lookup(SHARES, "release"), domain.neighbours, {"counts": len(counted)}
+        formula, distance, asked = lookup(formula_id, "release"), domain.neighbours, {"counts": len(counted)}
         return cls(
             marker,
+            formula_id,
             float(formula(domain, distance, **asked)),
             formula.lattice(distance, len(counted), asked),
             formula.draws(distance, len(counted), asked),
         )
 
-    def at(self, mu: float, n: int) -> PlannedDiagnostics:
-        """With the noise of this mu."""
-        scale = gaussian_scale(self.sensitivity, mu, float(n), self.rounded)
-        return PlannedDiagnostics(self.marker, self.sensitivity, mu, scale, n)
+    @property
+    def share(self) -> float:
+        """Of mu squared."""
+        return SHARE if self.formula == SHARES else 0.0
+
+    def at(self, mu: float, epsilon: float, n: int) -> PlannedDiagnostics:
+        """With the Gaussian noise of this mu, or the Laplace noise of a share of epsilon."""
+        if self.formula == SHARES:
+            scale, cost = gaussian_scale(self.sensitivity, mu, float(n), self.rounded), PrivacyLoss(mu)
+        else:
+            scale = self.sensitivity / (PURE_SHARE * epsilon)
+            cost = whole_loss(int(self.sensitivity), scale, float(n))
+        return PlannedDiagnostics(self.marker, self.formula, self.sensitivity, cost, scale, n)
+
+
+def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[tuple[Any, Any]], list[Property]]:
+    """The first steps, as far as they say of each row what they alter, and all properties that rows may have."""
+    stages, properties = [], entrance.properties(domain)
+    for step in route.steps:
+        if step.way.name != "public" or step.way.distance.moved > domain.neighbours.moved:
+            break
+        own = step.stage.alters(step.domain)
+        if not own and not hasattr(step.stage, "map_rows"):
+            break
+        stages.append((step, own))
+    while stages and not stages[-1][1]:
+        stages.pop()
+    return stages, [*properties, *(one for _, own in stages for one in own)]
+
+
+def alters(route: Route, entrance: Entrance, domain: Domain) -> bool:
+    """Whether rows may have any property."""
+    return bool(_properties(route, entrance, domain)[1])
+
+
+def affordable(formula: str, domain: Domain, mu: float, epsilon: float) -> float:
+    """How many numbers can be released with a standard error of at most 1 % of the rows each."""
+    rows = PRECISE * domain.n / domain.neighbours.changed
+    if formula == SHARES:
+        return (rows * math.sqrt(SHARE) * min(mu, LARGE)) ** 2
+    return rows * PURE_SHARE * epsilon / math.sqrt(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +154,9 @@ class PlannedDiagnostics:
     """Noisy shares of altered rows: one release beside those from which stages are fitted."""
 
     marker: Marker
+    formula: str
     sensitivity: float
-    mu: float
+    loss: PrivacyLoss
     noise_scale: float
     n: int
 
@@ -131,7 +168,13 @@ class PlannedDiagnostics:
     @property
     def error(self) -> float:
         """Standard error of each share."""
-        return self.noise_scale / self.n
+        return self.noise_scale * (1.0 if self.loss.mu else math.sqrt(2)) / self.n
+
+    def release(self, counts: Array, noise: Noise) -> Array:
+        """Noisy numbers of rows."""
+        if self.formula == SHARES:
+            return noise.release(counts, self.noise_scale, float(self.n))
+        return laplace_release(noise, counts, self.noise_scale, float(self.n), whole=True)
 
     def describe(self) -> str:
         """What a plan says of it."""

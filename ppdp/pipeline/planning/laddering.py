@@ -109,7 +109,7 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
 def _shared(plan: Plan) -> tuple[Any, ...]:
     """What is the same on all rungs."""
     own = plan.diagnostics
-    return plan.gate, plan.allowance, None if own is None else (own.properties, own.mu, own.noise_scale)
+    return plan.gate, plan.allowance, None if own is None else (own.properties, own.loss, own.noise_scale)
 
 
 def _formulas(rung: Rung) -> list[str]:

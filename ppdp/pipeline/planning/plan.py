@@ -303,12 +303,14 @@ def loss_before(
     A gate behind a release that may fail is one whose delta adds.
     """
     test = gate.loss if gate is not None else PrivacyLoss()
-    shares = 0.0 if diagnostics is None else diagnostics.mu
-    mu = math.sqrt(sum(release.mu**2 for release in releases) + test.mu**2 + shares**2)
+    shares = diagnostics.loss if diagnostics is not None else PrivacyLoss()
+    mu = math.sqrt(sum(release.mu**2 for release in releases) + test.mu**2 + shares.mu**2)
     delta = gate.delta if gate is not None else 0.0
     adding = gate is not None and gate.adding
     failures = [release.failure or 0.0 for release in releases]
-    return PrivacyLoss(mu, any_of(*failures, delta if adding else 0.0), 0.0 if adding else delta, test.parts)
+    return PrivacyLoss(
+        mu, any_of(*failures, delta if adding else 0.0), 0.0 if adding else delta, shares.parts + test.parts
+    )
 
 
 def out_of_reach(step: PlannedStep, gate: Gate) -> bool:

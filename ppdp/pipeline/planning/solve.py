@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ppdp.bounds.altered import PURE_SHARES, SHARES
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count, lookup
 from ppdp.data.facts import Fact
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
-from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
-from ppdp.pipeline.planning.diagnostics import SHARE, Counted, Entrance
+from ppdp.pipeline.planning.budget import (
+    Deltas,
+    Split,
+    check_shares,
+    gate_share,
+    gated_split,
+    pure,
+    release_shares,
+    rivals,
+)
+from ppdp.pipeline.planning.diagnostics import OFF, Counted, Entrance, affordable, alters
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
 from ppdp.pipeline.planning.public_units import asked
@@ -24,7 +35,7 @@ from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon, lowered
 
-DEAREST = 0.03  # more noise of a last step that is not Gaussian, up to which shares of altered rows are released
+NEARLY = 0.015  # more noise of a last step that is not Gaussian, beside Gaussian shares instead of Laplace ones
 WIDE = 2000  # columns of which a matrix of all products takes long
 _MATRICES = ("matrix", "moment", "complete-matrix")
 
@@ -134,7 +145,7 @@ class Solver:
     gate: str | None
     budget: Mapping[str, float] | None
     deltas_add: bool
-    entrance: Entrance | None = None  # what may be altered there; None where nobody wants to know
+    entrance: Entrance | None = None  # what may be altered there; None where nothing can be
     paths: Paths = field(init=False)
     behind: tuple[Route, Any] | None = field(init=False, default=None)  # the last step, as asked behind this route
 
@@ -217,35 +228,40 @@ class Solver:
     def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
         """The plan of a route with this kind of gate; several rungs are those of a ladder.
 
-        Shares of altered rows are released beside it where that can be afforded.
+        Shares of altered rows are released beside it where the budget allows: with Gaussian noise, or with Laplace
+        noise beside last steps that are purely private, if that leaves them clearly more.
         """
-        counted, silent = self._counted(route)
-        if counted is not None:
-            try:
-                beside = self._with_gate(route, kind, rungs, counted)
-            except ImpossibleBudget:
-                silent = "the budget leaves nothing for them"
-            else:
-                if beside[0].mechanism is None or beside[0].mechanism.question.gaussian:
-                    return beside
-                alone = self._with_gate(route, kind, rungs, None)
-                dearer = _noise(beside[0]) / _noise(alone[0]) - 1
-                if dearer <= DEAREST:
-                    return beside
-                silent = f"beside this last step they would cost {100 * dearer:.0f} % more noise"
-                return replace(alone[0], silent=silent), alone[1]
+        if self.entrance is None or not self._alters(route):
+            return self._with_gate(route, kind, rungs, None)
+        found: list[tuple[Plan, Split]] = []
+        for counted in self._counted(route, self.entrance):
+            last = found[0][0].mechanism if found else None
+            if last is not None and not pure(last.loss):
+                break
+            with suppress(ImpossibleBudget):
+                found.append(self._with_gate(route, kind, rungs, counted))
+        if found:
+            most = (1 + NEARLY) * min(_noise(plan) for plan, _ in found)
+            return next(one for one in found if _noise(one[0]) <= most)
         plan, split_ = self._with_gate(route, kind, rungs, None)
-        return replace(plan, silent=silent), split_
+        return replace(plan, silent="the budget leaves nothing for them" if self.entrance.told else OFF), split_
 
-    def _counted(self, route: Route) -> tuple[Counted | None, str]:
-        """Which properties of rows are counted, or why none are."""
-        if self.entrance is None:
-            return None, ""
-        if self.delta == 0:
-            return None, "they have Gaussian noise, which needs a delta above 0"
-        if self.mechanism is None and not route.releases:
-            return None, ""
-        return Counted.on(route, self.entrance, self.domain, self.mu_at(self.delta)), ""
+    def _counted(self, route: Route, entrance: Entrance) -> list[Counted]:
+        """Which properties of rows are counted, with noise of each law that may do; none if nobody wants to know."""
+        if not entrance.told:
+            return []
+        gaussian = self.mechanism is None or self.asked(route).question(route.domain).gaussian
+        laws = [SHARES] * (self.delta > 0) + [PURE_SHARES] * (not gaussian)
+        mu = self.mu_at(self.delta)
+        return [
+            Counted.on(route, entrance, self.domain, affordable(law, self.domain, mu, self.epsilon), law)
+            for law in laws
+        ]
+
+    def _alters(self, route: Route) -> bool:
+        """Whether something can be altered of which anything is released."""
+        released = self.mechanism is not None or bool(route.releases)
+        return released and self.entrance is not None and alters(route, self.entrance, self.domain)
 
     def _with_gate(
         self, route: Route, kind: str | None, rungs: tuple[int, ...], counted: Counted | None
@@ -275,9 +291,9 @@ class Solver:
             gaussian=self.mechanism is None or self.asked(route).question(route.domain).gaussian,
             budget=self.budget,
             rungs=rungs,
-            diagnostics=0.0 if counted is None else SHARE,
+            diagnostics=0.0 if counted is None else counted.share,
         )
-        diagnostics = None if counted is None else counted.at(shares.diagnostics, self.domain.n)
+        diagnostics = None if counted is None else counted.at(shares.diagnostics, epsilon, self.domain.n)
         before = loss_before(shares.releases, gate, diagnostics)
         planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, (epsilon, delta))
         plan = Plan(

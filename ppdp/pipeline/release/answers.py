@@ -41,8 +41,8 @@ def answers_of(
     record: Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]
 ) -> Iterator[tuple[str, Answers]]:
     """Every released number with the name of its step, in the order of the steps."""
-    domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
-    for at, (step, (name, twin)) in enumerate(zip(record.steps, twins)):
+    points = list(_points(record, twins))
+    for at, ((domain, columns), (name, _)) in enumerate(zip(points, twins)):
         for release in record.releases:
             if release.at == at:
                 answer = arrays[f"{name}.{release.statistic}"]
@@ -52,9 +52,8 @@ def answers_of(
                 else:
                     told = _statistics(release, answer, columns, domain)
                 yield from ((name, one) for one in told)
-        domain = Domain.from_dict(step.domain)
-        columns = _behind(step, twin, columns, domain)
     if record.mechanism is not None:
+        domain, columns = points[-1]
         name, twin = twins[-1]
         told = twin.answers(columns, domain, question_of(record.mechanism))
         yield from ((name, one) for one in told)
@@ -66,11 +65,18 @@ def answers_of(
 
 def columns_at_the_end(record: Record, twins: Sequence[tuple[str, Any]]) -> Columns:
     """Columns in front of the last step, or behind all stages where no other step follows."""
+    *_, (_, columns) = _points(record, twins)
+    return columns
+
+
+def _points(record: Record, twins: Sequence[tuple[str, Any]]) -> Iterator[tuple[Domain, Columns]]:
+    """Domain and columns at the entrance, and behind every stage."""
     domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
+    yield domain, columns
     for step, (_, twin) in zip(record.steps, twins):
         domain = Domain.from_dict(step.domain)
         columns = _behind(step, twin, columns, domain)
-    return columns
+        yield domain, columns
 
 
 def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
