@@ -246,7 +246,7 @@ class _Replay:
         return np.ascontiguousarray(clip_norms(X, domain.row_norm))
 
     def _marked(self, rows: Rows, slots: tuple[int, ...]) -> Rows:
-        """With opposite marks of altered rows in these slots, but for rows that are absent: what is marked is no cell."""
+        """With opposite marks of altered rows in these slots, and none of rows that are absent."""
         if self.rows.marks is None:
             return rows
         marks, own = self.rows.marks.copy(), list(slots)

@@ -52,7 +52,7 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
 
 
 def altered_in_words(c: Record) -> str | None:
-    """All shares with their standard error, the largest first, or why there are none; None if nothing may be altered."""
+    """All shares with their standard error, the largest first, or why there are none; None if nothing can be."""
     found = c.diagnostics
     if found is None:
         return _WITHHELD.get(c.withheld or "")

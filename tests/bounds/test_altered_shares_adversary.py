@@ -7,6 +7,7 @@ import pytest
 
 from ppdp import Adjacency, Domain
 from ppdp.bounds import lookup
+from ppdp.bounds.laplace import whole_loss
 from ppdp.data.altered import CELL, CLIPPED, LABEL, Marker, Property, altered_counts
 from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
@@ -15,6 +16,7 @@ from ppdp.transformers import MinMaxScaler
 
 N, D = 12, 3
 FORMULA = lookup("release.altered-shares", "release")
+PURE = lookup("release.altered-shares-laplace", "release")
 PROPERTIES = (
     Property(LABEL),
     *(Property(CELL, f"x{i}") for i in range(D)),
@@ -41,7 +43,7 @@ def rows_of(values, wrong, counted):
 @pytest.mark.parametrize("adjacency", ADJACENCIES.values(), ids=list(ADJACENCIES))
 def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
     facts = Domain(n_rows=N, n_features=D, adjacency=adjacency)
-    bound = FORMULA(facts, facts.neighbours, counts=len(counted))
+    bound, bound_l1 = (formula(facts, facts.neighbours, counts=len(counted)) for formula in (FORMULA, PURE))
     hidden, many = adjacency.hides_number, adjacency.rows
     held = N - many if hidden else N
     rng, most = np.random.default_rng(0), 0.0
@@ -70,6 +72,7 @@ def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
             for v, w in ((values, wrong), (others, other_wrong))
         )
         most = max(most, float(np.linalg.norm(one - other)) / bound)
+        assert np.abs(one - other).sum() <= bound_l1
     # A value is either repaired or clipped, so no row has every property by column.
     assert (0.3 if not adjacency.record_level else 0.7) < most <= 1 + 1e-12
 
@@ -83,6 +86,22 @@ def test_the_bound_is_attained_by_a_row_of_all_properties():
     ]
     assert np.linalg.norm(counts[1] - counts[0]) == pytest.approx(math.sqrt(3), rel=1e-12)
     assert FORMULA(facts, facts.neighbours, counts=3) == pytest.approx(math.sqrt(3), rel=1e-8)
+    assert np.abs(counts[1] - counts[0]).sum() == PURE(facts, facts.neighbours, counts=3) == 3
+
+
+@pytest.mark.parametrize("scale", [0.7, 2.0, 5.0])
+def test_counts_with_laplace_noise_are_told_apart_as_is_charged(scale):
+    """Two counts that both move by 1: what all tests of both together achieve, by their exact law."""
+    z = np.arange(-200, 201)
+    law = np.exp(-np.abs(z) / scale) / np.exp(-np.abs(z) / scale).sum()
+    moved = np.roll(law, 1)
+    one, other = np.outer(law, law), np.outer(moved, moved)
+    loss = whole_loss(2, scale, 100.0)
+    assert loss.epsilon(0.0) == pytest.approx(np.log(one[:401, :200] / other[:401, :200])[1:, 1:].max(), rel=1e-9)
+    for epsilon in np.linspace(0.0, 2.2 / scale, 9):
+        told = np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
+        assert told <= loss.delta(epsilon) + 1e-12
+    assert loss.delta(0.0) <= 1.9 * np.maximum(one - other, 0.0).sum()
 
 
 def test_the_bound_is_attained_between_clipped_and_tiny_values():
@@ -95,9 +114,10 @@ def test_the_bound_is_attained_between_clipped_and_tiny_values():
 
 
 @pytest.mark.parametrize("counts", [0, 1.5, 20_000, True])
-def test_impossible_numbers_of_counts_are_refused(counts):
+@pytest.mark.parametrize("formula", [FORMULA, PURE], ids=["Gaussian", "Laplace"])
+def test_impossible_numbers_of_counts_are_refused(counts, formula):
     from ppdp.exceptions import CertificateError
 
     facts = Domain(n_rows=N, n_features=D)
     with pytest.raises(CertificateError):
-        FORMULA(facts, facts.neighbours, counts=counts)
+        formula(facts, facts.neighbours, counts=counts)

@@ -14,6 +14,7 @@ from ppdp.certificate.record import (
     OF_A_CHAIN,
     OF_A_MODEL,
     OF_A_THRESHOLD,
+    OF_SHARES,
     OF_THE_ISSUER,
     Issued,
     LedgerEntry,
@@ -63,6 +64,7 @@ def differences(kind, block, where="document"):
     hints = get_type_hints(kind)
     names = {name.rstrip("_"): name for name in (field.name for field in dataclasses.fields(kind))}
     optional = {Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD, LedgerEntry: OF_A_CHAIN, Released: OF_A_MODEL}
+    optional[Record] = OF_SHARES
     unsaid = set(optional.get(kind, ()))
     if names.keys() != block["properties"].keys() or names.keys() - unsaid != set(block["required"]):
         yield f"{where}: {names.keys() ^ block['properties'].keys()}"
@@ -73,7 +75,7 @@ def differences(kind, block, where="document"):
 def of_type(hint, one, where):
     if get_origin(hint) is UnionType:
         nullable = {"type": "null"} in one.get("oneOf", ()) or "null" in one.get("type", ())
-        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN, *OF_A_MODEL)
+        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN, *OF_A_MODEL, *OF_SHARES)
         if not nullable and not said and hint != Issued | None:  # since the second form
             yield f"{where}: it is never null"
         yield from of_type(get_args(hint)[0], one, where)

@@ -135,7 +135,7 @@ def test_noise_is_named_and_only_our_own_is_said_to_be_exact(name, noise, exact)
             "Poisson samples",
             "Gaussian releases compose to mu = 0.07933 (Gaussian DP). Everything together, also 5 x poisson",
         ),
-        ("a vote", "Gaussian releases compose to mu = 0.1449 (Gaussian DP). Everything together, also 1 x bounded"),
+        ("a vote", "Gaussian releases compose to mu = 0.1449 (Gaussian DP). Everything together, also 1 x discrete"),
     ],
 )
 def test_what_composes_to_a_mu_is_what_costs_one(name, composed):

@@ -254,7 +254,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [CLIP, ("dedup", Deduplicator()), ("project", RandomProjection(2)), ("rows", GaussianMechanism("rows"))],
         {},
     ),
-    "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {}),
+    "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {"diagnostics": None}),
     "Laplace rows": ([BOX, imputer(statistics="exact"), ("rows", LaplaceMechanism("rows"))], {}),
     "pure rows of a change": (
         [BOX, imputer(statistics="exact"), ("rows", LaplaceMechanism("rows"))],
@@ -294,7 +294,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {},
     ),
     "least squares of a sketch": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="sketch", rank=60))], {}),
-    "medians chosen": ([CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))], {}),
+    "medians chosen": (
+        [CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))],
+        {"diagnostics": None},
+    ),
     "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
     "diffprivlib's logistic regression": (
         [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))],
@@ -306,7 +309,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "diffprivlib's naive Bayes": (
         [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.GaussianNB(), (0, 1)))],
-        {},
+        {"diagnostics": None},
     ),
 }
 

@@ -16,7 +16,9 @@ from ppdp.mechanisms import (
     LinearSVC,
     LogisticRegression,
     Ridge,
+    SignMechanism,
 )
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 N = 4000
@@ -69,16 +71,50 @@ def test_a_model_of_one_class_is_called_one(last, more, classes):
         assert pipe.certificate_.verify()
 
 
-@pytest.mark.parametrize("last", [LaplaceMechanism(), GaussianSketch(20), ExponentialMechanism()])
-def test_shares_beside_noise_that_is_not_gaussian(last):
-    """They are released where they cost a last step little, and a plan says why not."""
-    plans = [
-        make_pipeline(IN_YEARS, last, diagnostics=given).plan(Domain(n_rows=N, n_features=1))
+PURE = LaplaceMechanism(), LaplaceMechanism("rows"), ExponentialMechanism(), SignMechanism()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize(
+    ("last", "delta"),
+    [*((last, 0.0) for last in PURE), *((last, 1e-6) for last in (*PURE, GaussianSketch(20)))],
+    ids=str,
+)
+def test_shares_beside_noise_that_is_not_gaussian(last, delta, epsilon):
+    """They cost a last step little."""
+    told, off = (
+        make_pipeline(IN_YEARS, last, epsilon=epsilon, delta=delta, diagnostics=given).plan(
+            Domain(n_rows=N, n_features=1)
+        )
         for given in ("auto", None)
-    ]
-    noise = [plan.mechanism.noise_scale for plan in plans]
-    assert noise[0] <= 1.03 * noise[1]
-    assert (plans[0].diagnostics is None) == ("more noise" in plans[0].silent)
+    )
+    assert told.diagnostics is not None
+    assert told.mechanism.noise_scale <= 1.03 * off.mechanism.noise_scale
+    assert told.loss.epsilon(delta - told.allowance) <= epsilon * (1 + 1e-6)
+    assert delta or told.loss.epsilon(0.0) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.person(rows=2)])
+def test_without_delta_slips_are_said_as_well(adjacency):
+    domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=adjacency)
+    pipe = make_pipeline(IN_YEARS, LaplaceMechanism(), epsilon=8, delta=0, domain=domain)
+    said = warned(pipe, TABLE * 1000, **({"groups": np.arange(N)} if adjacency.cuts else {}))
+    own, found = pipe.certificate_.record.diagnostics, pipe.certificate_.verify()
+    assert found, found
+    assert own.mu is None
+    assert pipe.certificate_["total"]["mu"] == 0
+    assert any("clipped" in one for one in said), said
+    assert abs(shares(pipe)["values clipped", "age"] - 1) < 8 * own.error
+    assert float(own.shares[0].share * N).is_integer()
+    assert pipe.certificate_.under(adjacency).epsilon == pytest.approx(8, rel=1e-6)
+    assert "Laplace, scale" in str(pipe.certificate_)
+
+
+def test_laplace_noise_has_the_error_that_is_said():
+    plan = make_pipeline(IN_YEARS, LaplaceMechanism(), delta=0).plan(Domain(n_rows=N, n_features=1))
+    noise = Noise(0)
+    drawn = [plan.diagnostics.release(np.full(1, 7.0), noise)[0] - 7 for _ in range(4000)]
+    assert np.std(drawn) / N == pytest.approx(plan.diagnostics.error, rel=0.1)
 
 
 SLIPS = {
@@ -179,19 +215,46 @@ def test_many_columns_become_one_share_for_each_kind():
 
 def test_the_share_of_the_budget():
     plan, off = (model(diagnostics=on).plan_for(None, shape=(N, 1), names=("age",)) for on in ("auto", None))
-    assert plan.diagnostics.mu**2 == pytest.approx(0.015 * off.loss.mu**2, rel=1e-3)
+    assert plan.diagnostics.loss.mu**2 == pytest.approx(0.015 * off.loss.mu**2, rel=1e-3)
     assert plan.loss.mu == pytest.approx(off.loss.mu, rel=1e-6)
     assert plan.mechanism.loss.mu**2 == pytest.approx(0.985 * off.loss.mu**2, rel=1e-3)
     assert off.diagnostics is None
     assert "standard error" in repr(plan)
 
 
-def test_no_shares_where_nothing_can_be_altered_or_afforded():
-    domain = Domain(n_rows=N, n_features=1, feature_names=("age",))
-    pure = make_pipeline(IN_YEARS, LaplaceMechanism(), delta=0, domain=domain).plan()
-    assert pure.diagnostics is None
-    assert "no shares of altered rows" in repr(pure)
-    assert model(diagnostics=None).fit(TABLE, LABELS).certificate_.record.diagnostics is None
+@pytest.mark.parametrize(
+    ("why", "given"),
+    [
+        ("diagnostics=None", {"diagnostics": None}),
+        ("diagnostics=None", {"diagnostics": None, "delta": 0}),
+        ("budget", {"budget": {"release": 0.99}}),
+    ],
+)
+def test_where_nothing_is_told_of_altered_rows_every_page_says_so(why, given):
+    middle, last = (
+        ([StandardScaler(statistics="noisy")], GaussianMechanism()) if why == "budget" else ([], LaplaceMechanism())
+    )
+    pipe = make_pipeline(IN_YEARS, *middle, last, epsilon=4, **given).fit(TABLE)
+    c = pipe.certificate_
+    assert c.verify()
+    assert (c.record.diagnostics, c.record.withheld) == (None, why)
+    for page in (
+        str(c),
+        c.to_html(),
+        c._repr_html_(),
+        c.to_model_card(),
+        repr(pipe.plan(Domain(n_rows=N, n_features=1))),
+    ):
+        assert why in page
+        assert "shares of" in page
+    document = c.to_dict() | {"diagnostics": model().fit(TABLE, LABELS).certificate_["diagnostics"]}
+    assert not Certificate.sealed({k: v for k, v in document.items() if k != "digest"}).verify()
+
+
+def test_nothing_is_said_where_nothing_can_be_altered():
+    pipe = make_pipeline(GaussianMechanism("count"), diagnostics=None).fit(TABLE)
+    assert pipe.certificate_.record.withheld is None
+    assert "withheld" not in pipe.certificate_.to_dict()
 
 
 def test_rows_without_an_id_show_in_the_rows_kept():

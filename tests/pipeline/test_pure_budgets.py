@@ -25,7 +25,8 @@ RANGE = ("range", MinMaxScaler(ranges=(0.0, 1.0), feature_range=(0, 1)))
 )
 def test_noise_of_a_pure_mechanism_is_the_shift_over_epsilon(mechanism, adjacency, scale):
     facts = Domain(min_present=1) if mechanism.query == "count" else None
-    pipe = Pipeline([RANGE, ("release", mechanism)], adjacency=adjacency, domain=facts, epsilon=2.0, delta=0)
+    given = {"epsilon": 2.0, "delta": 0, "diagnostics": None}
+    pipe = Pipeline([RANGE, ("release", mechanism)], adjacency=adjacency, domain=facts, **given)
     certificate = pipe.fit(X).certificate_
     assert certificate.verify()
     assert (certificate.epsilon, certificate.delta, certificate.status) == (2.0, 0.0, "UNCONDITIONAL")

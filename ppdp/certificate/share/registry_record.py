@@ -175,6 +175,9 @@ def _mechanisms(view: View) -> str:
     found = [
         f"Gaussian mechanism for {r.statistic} ({r.size} numbers, sigma {figure(r.noise_scale)})" for r in c.releases
     ]
+    if (d := c.diagnostics) is not None:
+        noise = "Gaussian noise, sigma" if d.mu is not None else "Laplace noise, scale"
+        found.append(f"Numbers of altered rows: {d.size} numbers, {noise} {figure(d.noise_scale)}")
     if c.gate is not None:
         found.append(f"A propose-test-release gate with {c.gate.kind} noise")
     m = c.mechanism
