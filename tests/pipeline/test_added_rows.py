@@ -138,7 +138,7 @@ def test_a_table_of_rows_and_its_file_are_those_of_all_slots(last, tmp_path):
     """How well a file is packed follows from what was released; all else of it has one size."""
     told = []
     for n in (0, 31, N):
-        table = pipeline(last=last, dataset=f"{n:02d} {last}").fit(TABLE[:n]).release_.table
+        table = pipeline(last=last, dataset=f"{n:02d} {last}", diagnostics=None).fit(TABLE[:n]).release_.table
         table.to_parquet(tmp_path / "table.parquet")
         footer = pq.read_metadata(tmp_path / "table.parquet")
         sizes = {key: len(value) for key, value in footer.metadata.items()}
