@@ -33,6 +33,7 @@ from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
 from ppdp.exceptions import PpdpError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.query import laplace
+from ppdp.pipeline.planning import diagnostics as planning
 from ppdp.privacy.ledger import fits
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import (
@@ -267,7 +268,8 @@ class TestAfterFit:
             return np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value))
 
         monkeypatch.setattr(Noise, "release", answer)
-        monkeypatch.setattr(laplace, "laplace_release", answer)
+        for module in (laplace, planning):
+            monkeypatch.setattr(module, "laplace_release", answer)
         monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: ISSUED)
         pipe = pipeline(*OTHER_STAGES[name], last=last(), gate=None)
         written = {pickle.dumps(clone(pipe).fit(*private_data(seed))) for seed in range(3)}
