@@ -13,8 +13,9 @@ import platform
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, WorkerLos
 
 PATIENCE = 60.0  # seconds without any worker
 ANSWER = 5.0  # seconds in which a scheduler does
+SILENCE = 8.0  # seconds in which one that has work does
 PAUSE = 0.005
 # Of a cluster that nobody else uses: by default it would look at itself for a tenth of the time of two processors.
 RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.enabled": False}
@@ -149,15 +151,30 @@ def results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
 
 
 def _patiently(client: Any, ready: Any) -> Iterator[Any]:
-    """What is ready, as it is; nobody waits for ever where no worker is."""
-    seen = asked = time.monotonic()
+    """What is ready, as it is; nobody waits for ever where no worker is, or no scheduler answers."""
+    watch = _Watch(client)
     while not ready.is_empty():
         yield from ready.next_batch(block=False)
         time.sleep(PAUSE)
-        if (now := time.monotonic()) - asked > 1:
-            seen, asked = (now if _works(client) else seen), now
-            if now - seen > PATIENCE:
-                raise lost()
+        watch.look()
+
+
+class _Watch:
+    """Whoever waits for a cluster looks again and again, and is told when there is nothing to wait for."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.asked = self.heard = self.seen = time.monotonic()
+
+    def look(self) -> None:
+        """Ask, once in a second, whether there is a scheduler, and any worker."""
+        if time.monotonic() - self.asked < 1:
+            return
+        workers = _workers(self.client)
+        self.asked = now = time.monotonic()
+        self.heard, self.seen = (now if workers is not None else self.heard), (now if workers else self.seen)
+        if now - self.heard > SILENCE or now - self.seen > PATIENCE:
+            raise lost()
 
 
 @functools.cache
@@ -169,11 +186,18 @@ def kind_here() -> tuple[str, ...]:
 
 def kind_of(client: Any) -> tuple[str, ...]:
     """What all workers are."""
-    try:
-        client.wait_for_workers(1, PATIENCE)
-        found = set(client.run(kind_here).values())
-    except Exception:  # of a connection that is gone, or of workers without this file
-        found = set()
+    found: set[tuple[str, ...]] = set()
+
+    def ask() -> None:
+        with suppress(Exception):  # of a connection that is gone, or of workers without this file
+            client.wait_for_workers(1, PATIENCE)
+            found.update(client.run(kind_here).values())
+
+    watch, asking = _Watch(client), Thread(target=ask, daemon=True)  # Dask would wait for ever for an answer
+    asking.start()
+    while asking.is_alive():
+        asking.join(PAUSE)
+        watch.look()
     if len(found) != 1:
         raise unlike() if found else lost()
     return found.pop()
@@ -200,12 +224,14 @@ def lost() -> WorkerLost:
     )
 
 
-def _works(client: Any) -> bool:
-    """Whether there is any worker, and a scheduler that says so."""
+def _workers(client: Any) -> int | None:
+    """How many workers there are, if a scheduler says so."""
     try:
-        return client.status == "running" and bool(client.sync(client.scheduler.ncores, callback_timeout=ANSWER))
+        return (
+            len(client.sync(client.scheduler.ncores, callback_timeout=SILENCE)) if client.status == "running" else None
+        )
     except Exception:  # of a connection that is gone
-        return False
+        return None
 
 
 @dataclass(frozen=True, slots=True)

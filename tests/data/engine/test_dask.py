@@ -3,7 +3,9 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from itertools import pairwise
@@ -191,6 +193,45 @@ def test_where_no_worker_is_nobody_waits_for_ever(when, tmp_path, monkeypatch):
         pytest.raises(WorkerLost),
     ):
         fitted(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def stopped():
+    """A client of a scheduler that has a process of its own, and answers no more."""
+    line = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/scheduler.json"
+        scheduler = subprocess.Popen(
+            [*line, "--scheduler-file", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            with distributed.Client(scheduler_file=file, set_as_default=False) as client:
+                scheduler.send_signal(signal.SIGSTOP)
+                yield client
+        finally:
+            scheduler.kill()
+            scheduler.wait()
+
+
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_where_no_scheduler_answers_nobody_waits_for_ever(when, stopped, tmp_path, monkeypatch):
+    if when == "later":
+        monkeypatch.setattr(engine, "kind_of", lambda _: engine.kind_here())
+    monkeypatch.setattr(cluster, "SILENCE", 0.5)
+    written(tmp_path)
+    began = time.monotonic()
+    with ppdp.engine("dask", stopped), pytest.raises(WorkerLost):
+        fitted(tmp_path)
+    assert time.monotonic() - began < 10
 
 
 def test_what_a_worker_raises_is_what_this_process_would(tmp_path, chosen):
