@@ -92,7 +92,8 @@ if not TYPE_CHECKING:
         if home is None and (name.startswith("_") or find_spec(f"{__name__}.{name}") is None):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(f"{__name__}.{name if home is None else home}")
-        globals()[name] = module if home is None else getattr(module, name)
+        answering_public = import_module(f"{__name__}.core.keywords").answering_public
+        globals()[name] = module if home is None else answering_public(getattr(module, name))
         return globals()[name]
 
 

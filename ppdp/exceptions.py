@@ -138,7 +138,7 @@ class InvalidParameter(PpdpError, ValueError, code="invalid-parameter"):
 
 
 class UnknownParameter(InvalidParameter, TypeError, code="unknown-parameter"):
-    """A class or a method has no parameter of this name; the fix says what to write in its place."""
+    """A class or a function has no parameter of this name, or needs one; the fix says what to write in its place."""
 
 
 class UnknownStage(InvalidParameter, TypeError, code="unknown-stage"):

@@ -11,6 +11,7 @@ from ppdp.audit.report import AuditReport, ReplayFinding, ReplayReport
 from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability
 from ppdp.audit.symmetry import symmetry_attack
 from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, Target
+from ppdp.core.keywords import answering_all
 
 __all__ = [
     "AuditReport",
@@ -35,3 +36,5 @@ __all__ = [
     "symmetry_attack",
     "worst_pair",
 ]
+
+answering_all(__name__)

@@ -34,5 +34,8 @@ from ppdp.bounds import (  # noqa: F401  each registers its own
     wishart,
 )
 from ppdp.core.formula import FORMULAS, Formula, lookup
+from ppdp.core.keywords import answering_all
 
 __all__ = ["FORMULAS", "Formula", "lookup"]
+
+answering_all(__name__)

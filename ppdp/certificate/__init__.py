@@ -3,5 +3,8 @@
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.signature import Signature
+from ppdp.core.keywords import answering_all
 
 __all__ = ["Certificate", "Signature", "Verification", "verify"]
+
+answering_all(__name__)

@@ -6,7 +6,9 @@ Most of them are scikit-learn's, of the class of the same name.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any, Self, TypeVar
@@ -15,6 +17,11 @@ from ppdp.core.names import nearest
 from ppdp.exceptions import UnknownParameter
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+VAR_POSITIONAL, VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+_VARIABLE = VAR_POSITIONAL, VAR_KEYWORD
+_PLACES = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+_OWNERS = "self", "cls"
 
 _COMPUTED = "leave it out: it says how scikit-learn computes, and changes nothing here."
 _GAPS = "leave it out: which columns have missing values is read off the rows."
@@ -64,6 +71,7 @@ INSTEAD: dict[str, str] = {
     "positive": "leave it out: coefficients of either sign are learned.",
     "random_state": "seed, which is public, where a public map is drawn; that of noise is the Pipeline's, for tests.",
     "ranges": "ranges= of MinMaxScaler, the first step.",
+    "remainder": "leave it out: columns that no part names are left out; name those that are to stay.",
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",
     "n_rows": "domain=Domain(n_rows=...).",
     "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
@@ -91,11 +99,21 @@ METHODS = (
 def answering(method: F) -> F:
     """The method, which answers names of parameters that it does not have; the rows that it is given leave no trace."""
     signature = inspect.signature(method)
+    parameters = list(signature.parameters.values())
+    first = parameters[0].name if parameters else ""
+    kinds, named_ones = {one.kind for one in parameters}, {one.name for one in parameters}
+    places = math.inf if VAR_POSITIONAL in kinds else sum(one.kind in _PLACES for one in parameters)
+    needed = [one.name for one in parameters if one.default is one.empty and one.kind not in _VARIABLE]
 
     @wraps(method)
     def called(*given: Any, **named: Any) -> Any:
         try:
-            check_names(f"{type(given[0]).__name__}.{method.__name__}", signature, given, named)
+            if len(given) > places or not (VAR_KEYWORD in kinds or named.keys() <= named_ones):
+                check_names(_whose(method, first, given), signature, given, named)
+            missing = [name for name in needed[len(given) :] if name not in named]
+            if missing:
+                what = f"{_whose(method, first, given)} needs {', '.join(missing)}."
+                raise UnknownParameter(what, fix=f"{missing[0]}=... .")
             return method(*given, **named)
         finally:
             del given, named
@@ -104,17 +122,46 @@ def answering(method: F) -> F:
     return called  # type: ignore[return-value]
 
 
-def check_names(whose: str, signature: inspect.Signature, given: Iterable[Any], named: Iterable[str]) -> None:
+def _whose(method: Any, first: str | None, given: Sequence[Any]) -> str:
+    """What a user calls it: a function, a class, or a method with its class."""
+    if first not in _OWNERS or not given:
+        return str(method.__qualname__)
+    owner = (given[0] if isinstance(given[0], type) else type(given[0])).__name__
+    return owner if method.__name__ == "__init__" else f"{owner}.{method.__name__}"
+
+
+def answering_all(package: str) -> None:
+    """Let all that a package exports answer names of parameters that it does not have."""
+    for name in vars(sys.modules[package])["__all__"]:
+        setattr(sys.modules[package], name, answering_public(getattr(sys.modules[package], name)))
+
+
+def answering_public(made: Any) -> Any:
+    """The same of a function, or of a class with its constructor and its class methods; anything else as it is."""
+    if isinstance(made, FunctionType):
+        if not hasattr(made, "answers"):
+            made = answering(made)
+            setattr(sys.modules[made.__module__], made.__name__, made)  # where pickles look for it
+    elif isinstance(made, type) and not issubclass(made, BaseException):
+        for name, method in list(vars(made).items()):
+            inner = getattr(method, "__func__", None)
+            if inner is not None and not name.startswith("_") and not hasattr(inner, "answers"):
+                setattr(made, name, type(method)(answering(inner)))
+        inner = vars(made).get("__init__", made.__init__)
+        if isinstance(inner, FunctionType) and not issubclass(made, Answering) and not hasattr(inner, "answers"):
+            setattr(made, "__init__", answering(inner))  # noqa: B010  mypy knows no other constructor
+    return made
+
+
+def check_names(whose: str, signature: inspect.Signature, given: Sequence[Any], named: Iterable[str]) -> None:
     """Refuse arguments that a signature does not take, by :class:`UnknownParameter`; those that are missing are not."""
     parameters = signature.parameters.values()
     kinds = {one.kind for one in parameters}
-    known = [one.name for one in parameters if one.name != "self" and one.kind != one.VAR_POSITIONAL]
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        wrong = next((name for name in named if name not in known), None)
-        if wrong is not None:
-            raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=instead_of(wrong, known))
-    places = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
-    if inspect.Parameter.VAR_POSITIONAL not in kinds and len(list(given)) > places:
+    known = [one.name for one in parameters if one.name not in _OWNERS and one.kind not in _VARIABLE]
+    wrong = next((name for name in named if name not in known), None)
+    if VAR_KEYWORD not in kinds and wrong is not None:
+        raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=instead_of(wrong, known))
+    if VAR_POSITIONAL not in kinds and len(given) > sum(one.kind in _PLACES for one in parameters):
         last = f", and {known[-1]} by its name" if any(one.kind == one.KEYWORD_ONLY for one in parameters) else ""
         raise UnknownParameter(f"{whose} takes fewer arguments{last}.", fix=f"by name: {', '.join(known)}.")
 

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ppdp.core.keywords import answering_public
+
 if TYPE_CHECKING:
     from ppdp.interop.diffprivlib.step import Diffprivlib
 
@@ -13,4 +15,4 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name != "Diffprivlib":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module("ppdp.interop.diffprivlib.step").Diffprivlib
+        return answering_public(import_module("ppdp.interop.diffprivlib.step").Diffprivlib)

@@ -1,5 +1,6 @@
 """Mechanisms: what turns cleaned rows into a noisy release."""
 
+from ppdp.core.keywords import answering_all
 from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression
 from ppdp.mechanisms.learn.glm import GammaRegressor, PoissonRegressor, TweedieRegressor
 from ppdp.mechanisms.learn.regression import LinearRegression, Ridge
@@ -25,3 +26,5 @@ __all__ = [
     "TweedieRegressor",
     "WishartMechanism",
 ]
+
+answering_all(__name__)

@@ -6,6 +6,7 @@ from typing import Any
 
 import ppdp.mechanisms
 import ppdp.transformers
+from ppdp.core.keywords import answering_all
 from ppdp.testing.mechanisms import check_mechanism
 from ppdp.testing.stages import check_stage
 
@@ -39,3 +40,6 @@ def examples() -> list[Any]:
         make_pipeline(*stages, ppdp.mechanisms.LogisticRegression(), epsilon=20.0, delta=1e-3),
         make_pipeline(*stages, ppdp.transformers.PCA(n_components=1, statistics="noisy"), epsilon=20.0, delta=1e-3),
     ]
+
+
+answering_all(__name__)

@@ -1,5 +1,6 @@
 """Transformers that know how far they push neighbouring datasets apart."""
 
+from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
@@ -42,3 +43,5 @@ __all__ = [
     "TargetMeanEncoder",
     "TrimmedMeanImputer",
 ]
+
+answering_all(__name__)

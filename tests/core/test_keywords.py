@@ -1,5 +1,6 @@
 """Wrong names of parameters, scikit-learn's above all, are answered with what to write in their place."""
 
+import importlib
 import inspect
 import pickle
 
@@ -11,6 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline as SklearnPipeline
 from sklearn.utils import all_estimators
+from sources import INSTALLED
 
 import ppdp
 from ppdp import Pipeline, PrivateSearchCV, make_pipeline, mechanisms, transformers
@@ -78,6 +80,63 @@ def test_no_class_and_no_fit_takes_what_it_does_not_know(name, wrong):
         if method in vars(kind) or any(method in vars(base) for base in kind.__mro__ if base.__module__[:4] == "ppdp"):
             with pytest.raises((UnknownParameter, AttributeError), match=f"no parameter '{wrong}'|no attribute"):
                 getattr(kind(*needed), method)([[1.0]], [0], **{wrong: 1})
+
+
+def exported():
+    """Whatever a user calls: constructors and class methods of exported classes, and exported functions."""
+    for module in (importlib.import_module(name) for name in INSTALLED):
+        for name in getattr(module, "__all__", ()) if module is not ppdp.exceptions else ():
+            made = getattr(module, name)
+            if isinstance(made, type):
+                methods = [key for key, one in vars(made).items() if isinstance(one, (classmethod, staticmethod))]
+                yield from ((f"{name}.{key}", getattr(made, key)) for key in methods if key[0] != "_")
+            if inspect.isroutine(made) or (isinstance(made, type) and not is_base(made)):
+                yield name, made
+
+
+def is_base(kind):
+    """Whether nobody makes an object of it: an error, or what others inherit from."""
+    return issubclass(kind, BaseException) or inspect.isabstract(kind) or kind.__init__ is object.__init__
+
+
+def hands_on(made):
+    """Whether names that it does not know are for somebody else."""
+    return any(one.kind == one.VAR_KEYWORD for one in inspect.signature(made).parameters.values())
+
+
+CALLED = {name: made for name, made in exported() if not hands_on(made)}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_whatever_is_exported_answers_a_slip(name):
+    known = [one for one in inspect.signature(CALLED[name]).parameters.values() if one.kind == one.KEYWORD_ONLY]
+    slip = f"{known[0].name}x" if known else "nonsense"
+    with pytest.raises(UnknownParameter, match=rf"^{name} has no parameter '{slip}'") as refused:
+        CALLED[name](**{slip: 1})
+    assert repr(known[0].name) in refused.value.fix if known else refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda: ppdp.Domain(n_row=5), "'n_rows'"),
+        (lambda: ppdp.Ledger(epsilom=1.0), "'epsilon'"),
+        (lambda: ppdp.Adjacency.person(row=2), "'rows'"),
+        (lambda: ppdp.Adjacency.person(), "rows=..."),
+        (lambda: ppdp.Adjacency.change(0.5), "coordinate, count, l1, l2"),
+        (lambda: ppdp.make_column_map((MinMaxScaler(), ["a"]), remainder="drop"), "no part names are left out"),
+    ],
+)
+def test_entries_name_what_was_meant(call, fix):
+    with pytest.raises(UnknownParameter) as refused:
+        call()
+    assert fix in refused.value.fix
+
+
+def test_exported_functions_are_pickled_by_their_names():
+    for made in CALLED.values():
+        if inspect.isfunction(made):
+            assert pickle.loads(pickle.dumps(made)) is made
 
 
 class TestFits:

@@ -1,8 +1,11 @@
 """Existing scikit-learn pipelines, turned into twins stage by stage."""
 
+from ppdp.core.keywords import answering_all
 from ppdp.interop.sklearn.from_sklearn import FromSklearn
 from ppdp.interop.sklearn.report import Conversion, Converted
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
 
 __all__ = ["Block", "ColumnMap", "Conversion", "Converted", "FromSklearn"]
+
+answering_all(__name__)

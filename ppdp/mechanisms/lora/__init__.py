@@ -1,5 +1,7 @@
 """Private low-rank training of PyTorch models with adapters of PEFT: ``pip install "ppdp[lora]"``."""
 
+from ppdp.core.keywords import answering_all
+
 try:
     from ppdp.mechanisms.lora.export import certified
     from ppdp.mechanisms.lora.training import PrivateLoRA
@@ -10,3 +12,5 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(words, name=error.name) from None
 
 __all__ = ["PrivateLoRA", "certified"]
+
+answering_all(__name__)

@@ -1,5 +1,6 @@
 """Privacy losses, one class for each kind: ``docs/theory/accounting.md``."""
 
+from ppdp.core.keywords import answering_all
 from ppdp.privacy.losses.kinds import (
     BoundedRange,
     DiscreteLaplace,
@@ -38,3 +39,5 @@ __all__ = [
     "SketchLoss",
     "WishartLoss",
 ]
+
+answering_all(__name__)
