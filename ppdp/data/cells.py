@@ -35,6 +35,7 @@ _PLAIN |= {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray)  # float() reads some of them
 _GAPS = ("NAType", "NaTType", "MaskedConstant")
 _QUIET = threading.RLock()  # two threads that silence warnings by turns would leave them silent for ever
+_NOTHING = "\0"  # no reader reads it
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
 
 LONGEST = 60  # bytes of UTF-8: a longer text is no category
@@ -179,6 +180,11 @@ def category_texts(column: Any) -> tuple[NDArray[np.intp], Cells]:
     """
     places, cells = _different(column)
     return places, _each(_text, cells, missing=None, improper="")
+
+
+def carried(values: Any) -> NDArray[np.object_]:
+    """Cells as texts that are read as the cells are, where nothing but text can travel; None for a missing value."""
+    return np.asarray(_each(_carried, objects(values), missing=None, improper=_NOTHING).values)
 
 
 def identifiers(column: Any) -> Cells:
@@ -348,6 +354,13 @@ def _number_as_text(number: float) -> str:
         return str(int(number))
     text = f"{number:.{_DIGITS}g}"
     return text if abs(float(text) - number) <= _ULPS * math.ulp(number) else ""
+
+
+def _carried(cell: Any) -> str | None:
+    cell = plain(cell)
+    if type(cell) is str:
+        return cell.encode("utf-8", "replace").decode()
+    return repr(cell) if type(cell) in (bool, float) else _id(cell)
 
 
 def _id(cell: Any) -> str | None:

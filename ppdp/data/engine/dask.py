@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.progress import paced
+from ppdp.data.cells import carried
+from ppdp.data.column_types import kind_of as kind_of_column
 from ppdp.data.engine import arrow
 from ppdp.data.engine.cluster import (
     Failed,
@@ -264,7 +266,7 @@ def _of_frame(frame: Any, client: Any) -> Spread:
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
-    form = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()})
+    form = _with_texts(pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()}))
     schema = pa.Schema.from_pandas(form, preserve_index=False)
     parts = frame.to_delayed()
     counted = [delayed(_counted, pure=False)(number, part) for number, part in enumerate(parts)]
@@ -301,7 +303,7 @@ def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequ
             if len(frame) != n:
                 raise RowsChanged("the rows changed between two passes.", fix="fit frame.persist().")
             try:
-                yield _table(frame.iloc[first:last], wanted)
+                yield _table(_with_texts(frame.iloc[first:last][wanted.names]), wanted)
                 continue
             except (pa.ArrowException, KeyError, TypeError, ValueError):
                 pass
@@ -311,6 +313,19 @@ def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequ
             )
 
     return aligned(tables())
+
+
+def _with_texts(frame: Any) -> Any:
+    """A frame with texts for categories that are objects, of which Arrow takes one type alone."""
+    import pandas as pd
+
+    mixed = {name: kind for name, kind in frame.dtypes.items() if getattr(kind, "categories", None) is not None}
+    for name in (name for name, kind in mixed.items() if kind_of_column(kind.categories.dtype) in ("text", "unknown")):
+        column = frame[name].array
+        places, texts = pd.factorize(carried(column.categories))
+        codes = np.append(places, -1)[column.codes]  # what is missing has the code -1
+        frame = frame.assign(**{name: pd.Categorical.from_codes(codes, pd.Index(texts, dtype="string"))})
+    return frame
 
 
 def _table(frame: Any, schema: Any) -> Any:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from datetime import date
 from itertools import pairwise
 
 import cloudpickle
@@ -32,6 +33,7 @@ from ppdp.exceptions import (
     InvalidInput,
     InvalidParameter,
     InvalidValue,
+    NonNumericData,
     RowsChanged,
     StageFailed,
     WorkerLost,
@@ -332,6 +334,33 @@ def test_no_cell_of_a_frame_decides_over_its_type(chosen):
             frame = dd.from_pandas(table.astype({"word": pd.StringDtype("python")}), npartitions=2)
             releases.add(pipe.fit(frame).release_.sha256)
     assert len(releases) == 1
+
+
+class Odd:
+    """A category that is neither text nor a number, and says so loudly."""
+
+    def __str__(self):
+        raise ValueError(SECRET)
+
+    __repr__ = __float__ = __str__
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_categories_of_several_types_are_read_each_by_itself(known, chosen):
+    cells = ["a", "b", 7, 7.5, "7", None, "\ud800", date(2020, 1, 2), (1, 2)] * 20
+    read = ["a", "b", "7", "7.5", "7", None, "?", "2020-01-02", "\0"] * 20
+    first = CategoryEncoder({"word": ["a", "7", "2020-01-02"]})
+    for how in (first, MinMaxScaler(ranges={"word": (0, 10)})):
+        pipe = make_pipeline(make_column_map((how, ["word"])), GaussianMechanism(), invalid="repair", random_state=0)
+        pipe.set_params(epsilon=9.0, delta=1e-4)
+        mixed = dd.from_pandas(pd.DataFrame({"word": pd.Categorical(cells)}), npartitions=2)
+        mixed = mixed if known else mixed.assign(word=mixed["word"].cat.as_unknown())
+        plain = pd.DataFrame({"word": pd.Series(read, dtype=object)})
+        assert pipe.fit(mixed).release_.sha256 == pipe.fit(plain).release_.sha256
+    odd = dd.from_pandas(pd.DataFrame({"word": pd.Categorical([Odd(), *cells])}), npartitions=1)
+    with pytest.raises(NonNumericData) as raised:
+        make_pipeline(MinMaxScaler(ranges=(0, 10)), GaussianMechanism()).fit(odd)
+    assert str(SECRET) not in str(raised.value)
 
 
 def test_rows_that_dask_holds_are_not_brought_here(chosen):
