@@ -170,7 +170,7 @@ _margin = partial(formula, kind="margin", page="mean-imputation")
     "imputation.observed",
     name="observed",
     statement=lambda domain, *, min_observed, columns=None, **_: (
-        f"every column{'' if columns is None else f' of {columns}'} is observed in at least {min_observed} rows"
+        f"every column{'' if columns is None else f' of {list(columns)}'} is observed in at least {min_observed} rows"
     ),
     largest=lambda domain, unit, *, min_observed, **_: (domain.n - min_observed) / unit,
 )

@@ -205,7 +205,7 @@ def public_scaling(
 
 def _named(words: str, columns: Sequence[int] | None) -> str:
     """Which columns it is of, where it is not of all."""
-    return "" if columns is None else f"{words}{columns}"
+    return "" if columns is None else f"{words}{list(columns)}"  # which a certificate that was read has as a tuple
 
 
 @formula(

@@ -160,6 +160,7 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
         steps.append(_step(given, i, path, {**own, **REGISTRY}))
     made = PipelineFile(path, content, rules, tuple(steps))
     _check_steps(made)
+    _leave_hot_columns(made)
     return made
 
 
@@ -321,6 +322,26 @@ def with_hot_ranges(parameters: Mapping[str, Any], rules: DataRules) -> dict[str
         return dict(parameters)
     hot = {f"{name}={label}": [0, 1] for name in rules.one_hot for label in rules.categories[name]}
     return {**parameters, "ranges": {**ranges, **{name: pair for name, pair in hot.items() if name not in ranges}}}
+
+
+def _leave_hot_columns(made: PipelineFile) -> None:
+    """Let scalers leave columns of 0 and 1 alone, unless they name columns; ranges in front tell the others."""
+    from ppdp.transformers import RobustScaler, StandardScaler
+
+    ranges: Any = ()
+    for i, (_, step) in enumerate(made.steps if made.rules.one_hot else ()):
+        ranges = ranges or getattr(step, "ranges", ())
+        if ranges is None:  # which the plan refuses
+            return
+        if isinstance(step, (StandardScaler, RobustScaler)) and "columns" not in made.content["steps"][i]:
+            if not isinstance(ranges, Mapping):
+                what = f"nothing says which columns {type(step).__name__} scales beside those of one_hot."
+                fix = 'columns = ["age", ...] here, or columns = "all".'
+                refuse(what, place=place_of(made.path, ["steps", i]), fix=fix)
+            hot = {f"{name}={label}" for name in made.rules.one_hot for label in made.rules.categories[name]}
+            step.set_params(columns=[name for name in ranges if name not in hot])
+        if not keeps_columns(step):
+            return
 
 
 def keeps_columns(step: Any) -> bool:

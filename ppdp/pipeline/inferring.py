@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -81,6 +82,9 @@ class Inferring:
         """
         values = self._inference(X)
         last = self.twins_[-1][1]
+        if len(self.twins_) == 1 and hasattr(last, "coded"):  # the values are codes, which are not read again
+            last = copy(last)
+            last.coded = as_it_is
         if hasattr(last, "feature_names_in_"):
             import pandas as pd
 

@@ -41,7 +41,7 @@ def by_hand():
     steps = [
         ("minmaxscaler", MinMaxScaler(ranges=ranges)),
         ("impute", MeanImputer()),
-        ("scale", StandardScaler(min_std=0.1)),
+        ("scale", StandardScaler(min_std=0.1, columns=["age", "sex"])),
         ("model", LogisticRegression(classes=[0, 1], max_iter=20)),
     ]
     return Pipeline(steps, epsilon=5.0, delta=1e-5, dataset="clinic", domain=Domain(rows_per_unit=1))

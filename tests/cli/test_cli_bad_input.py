@@ -106,6 +106,8 @@ FILES = {  # what stands there, what stands there instead, where in the file, wh
     "categories of no column": ("sex = [", "gender = [", ": data.categories.gender", "has no column"),
     "categories of a label": ('sex = ["F", "M"]', 'outcome = ["0", "1"]', ": data.categories.outcome", "classes"),
     "one hot without categories": ('["ward"]', '["age"]', ": data.one_hot[0]", "[data.categories]"),
+    "columns that nothing names": (PIPELINE[PIPELINE.index("[steps.ranges]") : PIPELINE.index("\n[[steps]]\nname")],
+                  "ranges = [0, 110]", ": steps[2]", 'columns = "all"'),
     "no route": ("epsilon = 5.0", "epsilon = 1e-9", "", "Fix"),
 }  # fmt: skip
 

@@ -13,9 +13,9 @@ from clinic import COLUMNS, RANGES, N, classifier, scaling
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
-from ppdp import Domain, make_pipeline
+from ppdp import Domain, make_column_map, make_pipeline
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper, RowMap, StandardScaler
+from ppdp.transformers import CategoryEncoder, Deduplicator, MinMaxScaler, NormClipper, RowMap, StandardScaler
 
 # pytest finds a fixture by its name in the test's own module
 patients = clinic.patients
@@ -197,3 +197,32 @@ class TestOddData:
         X[0] = value
         pipe = make_pipeline(first, Deduplicator(), StandardScaler(), GaussianMechanism(), epsilon=20.0, delta=1e-5)
         assert np.isfinite(pipe.fit(X)[-1].mean_).all()
+
+
+READERS = {
+    "columns": lambda: make_column_map(
+        (CategoryEncoder(["a", "b"]), ["word"]), (MinMaxScaler(ranges=(0, 100)), ["age"])
+    ),
+    "released": lambda: make_column_map((CategoryEncoder("private", max_categories=3), ["word"])),
+}
+
+
+class TestOneStepThatReadsText:
+    """As scikit-learn's: a pipeline, or a slice of one, whose only step reads text maps rows as the step does."""
+
+    @pytest.fixture
+    def table(self):
+        return pd.DataFrame({"word": ["a", "b"] * 200, "age": np.linspace(0, 100, 400), "id": "x"}, index=range(7, 407))
+
+    @pytest.mark.parametrize("first", READERS)
+    def test_it_maps_rows(self, first, table, tmp_path):
+        table.to_parquet(tmp_path / "rows.parquet")
+        alone = make_pipeline(READERS[first](), epsilon=9.0, delta=1e-4).fit(table)
+        part = make_pipeline(READERS[first](), GaussianMechanism(), epsilon=9.0, delta=1e-4).fit(table)[:-1]
+        for pipe in (alone, part):
+            rows = pipe.transform(table)
+            assert np.array_equal(rows, pipe[0].transform(table))
+            assert np.array_equal(rows, pipe.transform(tmp_path / "rows.parquet"))
+        framed = alone.set_output(transform="pandas").transform(table)
+        assert list(framed.columns) == list(alone.get_feature_names_out())
+        assert framed.index.equals(table.index)

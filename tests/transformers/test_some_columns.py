@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from ppdp import Domain, Pipeline, declare, make_column_map, make_pipeline
+from ppdp import Certificate, Domain, Pipeline, declare, make_column_map, make_pipeline
 from ppdp.data.releases import STATISTICS
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import DomainMismatch, InvalidParameter
@@ -61,6 +61,17 @@ def test_columns_of_categories_pass_unchanged(scaler):
     np.testing.assert_array_equal(mapped[:, 3:], before[:, 3:])
     assert not np.allclose(mapped[:, :3], before[:, :3])
     assert pipe["scale"].columns_ == [0, 1, 2]
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(columns=["a"], floor=False), StandardScaler(floor=False)], ids=repr)
+@pytest.mark.parametrize("per_column", [True, False])
+def test_what_is_assumed_of_some_columns_is_read_as_it_was_written(scaler, per_column):
+    stages = clone(scaler).set_params(statistics="exact", per_column=per_column), GaussianMechanism()
+    pipe = Pipeline([*pipeline(stages[0], 3).steps[:-1], ("last", stages[1])], gate=None, epsilon=5.0, delta=1e-5)
+    pipe.fit(table(3)[0].assign(a=np.linspace(0, 100, 2 * N)))
+    written = pipe.certificate_.to_json()
+    assert [one.statement for one in pipe.certificate_.record.steps[-1].conditions]
+    assert Certificate.from_json(written).verify()
 
 
 @EVERY

@@ -199,8 +199,14 @@ class PrivateLoRA:
         PpdpError
             See :mod:`ppdp.exceptions`. Whatever is raised after the first batch was drawn counts as spent.
         """
-        for batch in self.batches(data):
-            self.step(batch)
+        begun = self._charged is not None
+        try:
+            for batch in self.batches(data):
+                self.step(batch)
+        except BaseException:
+            if self._charged is not None and not begun and not self._ended:
+                self._end()  # nobody has a batch to go on with
+            raise
         return self
 
     def batches(self, data: Any) -> Iterator[Batch]:
@@ -221,13 +227,13 @@ class PrivateLoRA:
                 refuse("the model's weights changed since they were looked at.", "PrivateLoRA(...) after such changes.")
             self._certificate({}, {})  # no public word may fail after the spend
             self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
-            mark_trained(self._layers, self._adapter, True)
-        if count > self.plan_.domain.n:
-            self._end()
-            raise InvalidInput("there are more examples than n_rows declares.", stage=STAGE, fix="a larger n_rows.")
+            with self._spending():
+                mark_trained(self._layers, self._adapter, True)
+                if count > self.plan_.domain.n:
+                    what = "there are more examples than n_rows declares."
+                    raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
         while self._done < self.plan_.question.steps and self.certificate_ is None:
             self._drawn = self._draw(data, count)
-            self._as_drawn = versions(self._drawn)
             yield self._drawn
             if self._drawn is not None:
                 raise InvalidParameter("a batch was drawn and not used.", stage=STAGE, fix="step(batch) for each.")
@@ -240,6 +246,7 @@ class PrivateLoRA:
             chosen = poisson_sample(self._noise, count, self.plan_.rate)
             batch = taken(data, chosen, self._form, self._noise)
             check_form(batch, self._form)
+            self._as_drawn = versions(batch)
             return batch
 
     @discreet
@@ -389,14 +396,14 @@ class PrivateLoRA:
     def _end(self) -> None:
         """End the training for good: it is paid for, has no certificate, and the model is as it began."""
         self._ended, self._drawn = True, None
+        if self._charged is not None:  # first, for the rest may fail in turn
+            self._charged.settle("failed")
         with torch.no_grad():
             for layer, before in zip(self._layers, self._start):
                 layer.trained.grad = None
                 layer.trained.copy_(before)
         if self._start and self._pure:
             mark_trained(self._layers, self._adapter, False)
-        if self._charged is not None:
-            self._charged.settle("failed")
 
     def _check_own(self) -> None:
         """Refuse a training that has ended, and a copy of it in another process."""

@@ -13,7 +13,7 @@ from small_models import Twice, adapted, next_word, small, texts  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
 from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed  # noqa: E402
-from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, training  # noqa: E402
 
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 6, "epsilon": 1.0, "delta": 1e-5, "learning_rate": 0.5}
 SWITCH = []  # what is to be raised
@@ -108,6 +108,42 @@ def test_an_error_ends_the_training_for_good(way, tmp_path):
     assert training.certificate_ is None
     assert [entry.status for entry in ledger.entries()] == ["failed"]
     assert training._done <= training.plan_.question.steps
+
+
+def refusing(*_, **__):
+    raise RuntimeError("39")
+
+
+@pytest.mark.parametrize("where", ["mark_trained", "poisson_sample", "taken", "versions", "conditions"])
+def test_an_error_between_the_charge_and_the_first_update_is_on_the_account(where, monkeypatch):
+    """Also one that stops a whole fit in front of a step, of which nobody holds the batch."""
+    ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    own = private(ledger=ledger, dataset="texts")
+    paid, before = training.charge, own._layers[0].trained.detach().clone()
+
+    def charged(*given, **named):
+        found = paid(*given, **named)
+        other = (lambda *_: ("others",)) if where == "conditions" else refusing
+        monkeypatch.setattr(training, where, other)
+        return found
+
+    monkeypatch.setattr(training, "charge", charged)
+    with pytest.raises(InvalidParameter if where == "conditions" else (StageFailed, RuntimeError)):
+        own.fit(texts(60))
+    monkeypatch.undo()
+    assert [entry.status for entry in ledger.entries()] == ["failed"]
+    assert torch.equal(own._layers[0].trained.detach(), before)
+    with pytest.raises(InvalidParameter, match=r"begun before|ended by an error"):
+        own.fit(texts(60))
+
+
+def test_a_second_fit_does_not_end_a_loop_that_goes_on():
+    own, examples = private(), texts(60)
+    for batch in own.batches(examples):
+        with pytest.raises(InvalidParameter, match="begun before"):
+            own.fit(examples)
+        own.step(batch)
+    assert own.certificate_ is not None
 
 
 def test_updates_are_as_many_as_are_certified():
