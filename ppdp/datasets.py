@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ppdp.core.keywords import answering_all
 from ppdp.exceptions import DomainMismatch
 
 __all__ = ["FLCHAIN_LOG_RANGES", "flchain_log_scale", "load_flchain", "load_randhie"]
@@ -197,6 +196,3 @@ def _package_folder(name: str) -> Path:
     if spec is None or spec.origin is None:
         raise ImportError(f"these data ship inside the package {name!r}: pip install 'ppdp[demo]'", name=name)
     return Path(spec.origin).parent
-
-
-answering_all(__name__)
