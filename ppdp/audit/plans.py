@@ -27,6 +27,7 @@ from ppdp.testing.stages import through
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 
+ENTRANCE = "numbers of altered rows", "they are counted at the entrance, and audit(pipeline, data=...) compares them"
 UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"
 
 
@@ -49,11 +50,12 @@ def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str
     targets += [_release_target(plan, release) for release in plan.releases]
     if len(plan.steps) > 1:
         targets.append(_rows_target(plan))
+    skipped = [] if plan.diagnostics is None else [ENTRANCE]
     if plan.mechanism is None:
-        return targets, []
+        return targets, skipped
     if law_of(plan.mechanism.question) is None:
-        return targets, [(plan.mechanism.name, UNKNOWN)]
-    return [*targets, answer_target(plan)], []
+        return targets, [*skipped, (plan.mechanism.name, UNKNOWN)]
+    return [*targets, answer_target(plan)], skipped
 
 
 def _world(step: PlannedStep, plan: Plan) -> World:

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 from ppdp.interop.diffprivlib.step import Diffprivlib
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.learn import linear
+from ppdp.pipeline import execute
+from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.testing import REGISTRY
-from ppdp.transformers import Deduplicator, NormClipper, RandomProjection, StandardScaler
+from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper, RandomProjection, StandardScaler
 from ppdp.transformers.base import Stage
 
 # ---------------------------------------------------------------- no false alarms
@@ -99,7 +102,47 @@ def test_several_rows_of_one_person(stars):
     assert not report.violated, report
 
 
+LASTS = pytest.mark.parametrize("last", [GaussianMechanism(), LaplaceMechanism()], ids=repr)
+
+
+def with_shares(last, adjacency=None):
+    domain = Domain(n_rows=N + 20) if adjacency is not None and adjacency.hides_number else None
+    steps = MinMaxScaler(ranges=(-0.5, 0.5)), last
+    return planned(*steps, adjacency=adjacency, domain=domain, invalid="repair", epsilon=4.0)
+
+
+@LASTS
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.person(2)], ids=repr)
+def test_numbers_of_altered_rows_reach_their_bound(last, adjacency, stars):
+    stars(2)
+    report = audit(with_shares(last, adjacency), data=(X, None, np.arange(N) // 3) if adjacency.cuts else X)
+    assert not report.violated, report
+    (found,) = (one for one in report.findings if one.name == "numbers of altered rows")
+    assert found.ratio == pytest.approx(1.0, rel=1e-6)
+
+
 # ---------------------------------------------------------------- planted bugs
+
+
+@LASTS
+def test_altered_rows_that_are_counted_twice_are_refuted(last, monkeypatch, stars):
+    stars(1)
+    counts = execute.altered_counts
+    monkeypatch.setattr(execute, "altered_counts", lambda *given: 2 * counts(*given))
+    report = audit(with_shares(last), data=X)
+    assert "numbers of altered rows" in {one.name for one in report.violations}
+
+
+@LASTS
+def test_numbers_of_altered_rows_with_less_noise_are_refuted(last, monkeypatch, stars):
+    stars(1)
+    own = PlannedDiagnostics.release
+
+    def less(plan, *given):
+        return own(replace(plan, noise_scale=plan.noise_scale / 2), *given)
+
+    monkeypatch.setattr(PlannedDiagnostics, "release", less)
+    assert "noisy answers as planned" in repr(audit(with_shares(last), data=X).violations)
 
 
 def renamed(pipe):

@@ -129,7 +129,7 @@ class TestOurs:
     def test_what_no_pair_meets_is_not_attacked(self):
         """No two columns of rows in a ball of radius 1 have standard deviations of 0.9."""
         wide = StandardScaler(0.9, floor=False, statistics="exact")
-        pipe = make_pipeline(NormClipper(), wide, GaussianMechanism(), epsilon=20, gate=None)
+        pipe = make_pipeline(NormClipper(), wide, GaussianMechanism(), epsilon=20, gate=None, diagnostics=None)
         report = attack_stability(pipe, DOMAIN.but(n_rows=60), evaluations=20)
         assert {name for name, _ in report.skipped} == {
             "standardscaler, exact",
