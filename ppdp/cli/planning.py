@@ -128,6 +128,7 @@ def as_plain(made: Any) -> dict[str, Any]:
             "mu": made.diagnostics.loss.mu or None,
             "error": made.diagnostics.error,
         },
+        "withheld": made.silent or None,
         "gate": gate and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.hopeless)},
         "mechanism": mechanism
         and {
