@@ -226,7 +226,7 @@ class Certificate(Saved):
         """
         try:
             content = strict_json(text)
-        except (ValueError, RecursionError):
+        except (TypeError, ValueError, RecursionError):
             raise CertificateError("this is not a JSON document.") from None
         try:
             one = cls(content)

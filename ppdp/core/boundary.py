@@ -19,7 +19,14 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ppdp.core.private_files import is_of_a_full_disk, no_room
-from ppdp.exceptions import PpdpError, StageFailed
+from ppdp.exceptions import (
+    CompositionWarning,
+    DiagnosticWarning,
+    HeaderWarning,
+    NoiseWarning,
+    PpdpError,
+    StageFailed,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,6 +57,7 @@ def discreet(method: F) -> F:
 
 
 _BEFORE_ROWS = "raised_before_rows"
+WARNINGS = CompositionWarning, DiagnosticWarning, HeaderWarning, NoiseWarning
 
 
 @contextmanager
@@ -64,8 +72,8 @@ def before_rows() -> Iterator[None]:
 
 
 def _is_told(error: BaseException) -> bool:
-    """Whether its words are public: ppdp's own, an interrupt, a warning that is raised, or one of no fit so far."""
-    told = isinstance(error, (PpdpError, Warning, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
+    """Whether its words are public: ppdp's own, also a warning that is raised, an interrupt, or one of no fit so far."""
+    told = isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
     return told or not isinstance(error, Exception)
 
 
@@ -81,8 +89,15 @@ def _untold(error: BaseException) -> PpdpError:
 
 
 def _bare(error: BaseException, handled: BaseException | None) -> BaseException:
-    """The exception without the variables of its frames, and without the ones behind it but what the caller handled."""
+    """The exception without the variables of its frames, and without the ones behind it but what the caller handled.
+
+    An interrupt keeps its number, as of an exit, and no words.
+    """
     traceback.clear_frames(error.__traceback__)
+    if not isinstance(error, (Exception, PpdpError)):
+        error.args = tuple(one for one in error.args if isinstance(one, int))
+    if isinstance(error, SystemExit) and not isinstance(error.code, int):
+        error.code = None if error.code is None else 1
     error.__cause__, error.__context__ = None, handled
     return error
 

@@ -21,9 +21,12 @@ _UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *rang
 _UNSEEN |= {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 
 _LONGEST_CELL = 100  # characters; no number, date or address is longer
-_PUNCTUATION = " .,:/+-%$€£¥'\u00a0\u202f\u2212"  # of numbers, sums of money, dates and times
-_WITHIN_CELLS = re.compile(r"(?<=\d)[etz](?=[\d+-]|$)|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
-_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|\S+@\S+\.\S+")
+_PUNCTUATION = " .,:;/+-%°$€£¥'\"()<>=~≤≥\u00a0\u202f\u2212"  # of numbers, sums of money, dates, times and places
+_MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
+_MONTHS += "|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_UNITS = "kg|cm|lbs?|usd|eur|gbp|chf|dkk|nok|sek"
+_WITHIN_CELLS = re.compile(rf"(?<=\d)[etz](?=[\d+-]|$)|{_MONTHS}|(?<=\d)\s?({_UNITS})$|^({_UNITS})\s?(?=\d)")
+_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32,128}|\S+@\S+\.\S+|https?://\S+")
 _GAP = re.compile(r"|nan|na|n/a|nat|null|none|inf|-inf|true|false|unnamed: \d+(_level_\d+)?")
 _YEAR = re.compile(r"(19|20)\d\d")
 

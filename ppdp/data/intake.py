@@ -56,10 +56,12 @@ def table_of(X: Any) -> Any:
     if issparse(X) and X.dtype.kind not in "biufc":
         raise InvalidInput("X is a sparse array of objects.", fix="X.astype(float).")
     try:
-        return opened(X)
+        table = opened(X)
+        if getattr(table, "shape", None) != ():
+            return table
     except Exception:  # of a container that does not keep to its own form
         pass
-    raise InvalidInput(f"X is a {type(X).__name__} that cannot be read as a table.", fix="pass an array or a frame.")
+    raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix="pass an array, a frame or a path.")
 
 
 def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool, hides_number: bool = False) -> None:

@@ -155,7 +155,12 @@ class Inferring:
 
 
 def _answered(method: Callable[..., Any], y: Sequence[Any], values: Array) -> Any:
-    return method(values, *y)
+    try:
+        return method(values, *y)
+    except (TypeError, ValueError):  # whose words may quote a label
+        if not y:
+            raise
+    raise InvalidInput("y cannot be compared with predictions.", fix="y as in the fit, without missing values.")
 
 
 def _numbered(inference: Inference, then: Callable[[Array], Any], names: list[str], first: int, table: Any) -> Any:

@@ -85,8 +85,10 @@ class TestDocument:
             '{"schema": "ppdp-certificate/1"}',
             b"\xff\xfe\x00",
             "[" * 100_000,
+            None,
+            7,
         ],
-        ids=range(11),
+        ids=range(13),
     )
     def test_garbage_is_refused(self, text):
         with pytest.raises(CertificateError):

@@ -66,6 +66,13 @@ HEADERS = {
     "nothing and words": b"NA,nan,Cork",
     "an address": b"a.b@example.org,Cork,F",
     "positions": b"0,1,2",
+    "a number with its unit": b"34.5 kg,Cork,F",
+    "a sum of money": b'USD 120,"(1,234)",F',
+    "a number below": b"<120,Cork,F",
+    "a place": b"59.91;10.75,Cork,F",
+    "a date in words": b"5 January 1990,Cork,F",
+    "a page": b"https://example.org/a,Cork,F",
+    "a hash": b"d41d8cd98f00b204e9800998ecf8427e,Cork",
 }
 
 
@@ -114,7 +121,15 @@ class TestHeaders:
 
     @pytest.mark.filterwarnings("error::ppdp.exceptions.HeaderWarning")
     @pytest.mark.parametrize(
-        "names", [["age", "income"], [0, 1, 2], ["0", "1", "2"], ["id", "age", "sex", "2019"], ["x0", "Q1 2019"]]
+        "names",
+        [
+            ["age", "income"],
+            [0, 1, 2],
+            ["0", "1", "2"],
+            ["id", "age", "sex", "2019"],
+            ["x0", "Q1 2019"],
+            ["lbs", "10 m", "may"],
+        ],
     )
     def test_names_are_not_warned_of(self, names):
         table = pd.DataFrame(np.zeros((500, len(names))), columns=names)

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, declare, lint, make_pipeline
 from ppdp.audit import attack_membership, audit
-from ppdp.exceptions import PpdpError, StageFailed
+from ppdp.exceptions import InvalidInput, PpdpError, StageFailed
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import MinMaxScaler, RowMap, StandardScaler
 
@@ -24,8 +24,11 @@ Y = (ROWS["a"] > 0.5).astype(int)
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+KINDS = [ValueError]  # of what a container raises
+
+
 def fail(*_, **__):
-    raise ValueError(SECRET)
+    raise KINDS[-1](SECRET)
 
 
 def reader():
@@ -121,10 +124,10 @@ CALLS = {
 
 
 def words_of(call, given):
-    """All that is printed of the error of ppdp's that comes out; any other error is raised."""
+    """All that is printed of the error of ppdp's that comes out, or of an exit; any other error is raised."""
     try:
         call(given)
-    except PpdpError as error:
+    except (PpdpError, SystemExit) as error:
         return "".join(traceback.format_exception(error))
     return ""
 
@@ -135,6 +138,35 @@ def test_no_word_of_it_comes_out(call, container):
     given = CONTAINERS[container]()
     with Ledger(epsilon=1e4, delta=0.5):
         assert SECRET not in words_of(CALLS[call], given)
+
+
+@pytest.mark.parametrize("kind", [UserWarning, RuntimeWarning, SystemExit])
+@pytest.mark.parametrize("container", ["reader", "frame.columns", "frame.index", "odd", "list"])
+@pytest.mark.parametrize("call", ["fit", "label", "ids", "predict", "search", "declare"])
+def test_nor_of_warnings_that_are_errors_and_of_exits(call, container, kind, monkeypatch):
+    monkeypatch.setitem(globals(), "KINDS", [kind])
+    given = CONTAINERS[container]()
+    with Ledger(epsilon=1e4, delta=0.5):
+        assert SECRET not in words_of(CALLS[call], given)
+
+
+@pytest.mark.parametrize("given", [{"a": [0.1]}, (fail for _ in range(3)), object(), None, 7])
+def test_what_is_no_table_is_called_so(given):
+    with pytest.raises(InvalidInput, match=f"X is a {type(given).__name__}, which is no table"):
+        pipeline().fit(given, Y)
+
+
+def test_a_filter_is_called_one(tmp_path):
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(InvalidInput, match="behind a filter"):
+        pipeline().fit(ds.dataset(tmp_path).filter(pc.field("a") > 0.5), "b")
+
+
+@pytest.mark.parametrize("y", [np.full(N, SECRET), np.full(N, np.nan)])
+def test_labels_that_cannot_be_scored(y):
+    with pytest.raises(InvalidInput, match="cannot be compared") as refused:
+        FITTED.score(ROWS, y)
+    assert SECRET not in str(refused.value)
 
 
 def test_a_full_explanation_stays_where_no_row_is_looked_at():

@@ -99,8 +99,14 @@ class ArrowSource(Source):
             self.schema = self._stored = dataset.schema
         if len(self.schema.names) > MOST_NAMES:
             raise InvalidInput(f"rows have more than {MOST_NAMES} columns.", fix="files of fewer columns.")
-        with _unquoted():
+        try:
             self._fragments = list(dataset.get_fragments())
+        except (ValueError, NotImplementedError):
+            raise InvalidInput(
+                "which files a dataset has is not known, as behind a filter.",
+                fix="dataset.to_table(filter=...), if the rule is public, or the dataset without the filter.",
+            ) from None
+        with _unquoted():
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             check_fragments(self._fragments)
             keys = getattr(getattr(dataset, "partitioning", None), "schema", None)

@@ -147,6 +147,7 @@ class PrivateLoRA:
             raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE)
         self.ledger, self.dataset = ledger, dataset
         self._noise = Noise(random_state)
+        steps = integer("steps", steps, STAGE)
         self._layers, self._adapter, rank = covered_layers(model, method, rank)
         probed = Probe(model, loss, KINDS[method], self._layers, probe)
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
@@ -168,7 +169,11 @@ class PrivateLoRA:
         )
         trained = [layer.trained for layer in self._layers]
         rate = positive("learning_rate", learning_rate, STAGE)
-        self._optimizer = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer(trained)
+        self._optimizer = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer
+        if callable(optimizer):
+            self._optimizer = optimizer(trained)
+        if not isinstance(self._optimizer, torch.optim.Optimizer):
+            refuse("the optimizer is none of torch.", "optimizer=lambda tensors: torch.optim.Adam(tensors, lr=1e-3).")
         if {id(one) for group in self._optimizer.param_groups for one in group["params"]} != {id(t) for t in trained}:
             refuse("the optimizer does not have exactly the trained tensors.", "optimizer=lambda tensors: ...")
         closure = inspect.signature(self._optimizer.step).parameters.get("closure")

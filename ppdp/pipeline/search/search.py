@@ -20,7 +20,7 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.issuing import standing
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, discreet, outside
+from ppdp.core.boundary import WARNINGS, at_step, discreet, outside
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
@@ -238,7 +238,8 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         charged = self._charge(plan)
         status, counts = "failed", True
         try:
-            with paid_for(), at_step("search"):
+            with paid_for(), at_step("search"), warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
                 model = self._run(candidates, plan, setting, table, cells(labels), noise)
             status = "released"
         except PpdpError as error:
@@ -249,6 +250,9 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             charged.settle(status, counts=counts)
         if model is not None:
             self._certify(model, charged)
+        for words, kind in dict.fromkeys((str(one.message), one.category) for one in told):
+            if kind in WARNINGS:  # now, since one that is an error must not end what is paid for
+                warnings.warn(words, kind, stacklevel=outside())
         return self
 
     def _charge(self, plan: SearchPlan) -> Charge:

@@ -17,6 +17,15 @@ from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5}
 
 
+ODD = {"optimizer": ["sgd", 7, lambda tensors: None], "steps": [None, "x", 0]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, odd in ODD.items() for value in odd])
+def test_what_no_training_takes(name, value):
+    with pytest.raises(InvalidParameter):
+        PrivateLoRA(small("twice"), next_word, probe=texts(2), **{**PUBLIC, name: value})
+
+
 class Normed(Twice):
     def __init__(self):
         super().__init__()

@@ -1,7 +1,10 @@
 """A private search is an estimator like others, and refuses what it cannot charge for."""
 
 import inspect
+import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 import searches
 from searches import N, pipeline, search
@@ -9,14 +12,16 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline as SklearnPipeline
 
 import ppdp.pipeline.search.search
-from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, make_pipeline
 from ppdp.exceptions import (
+    DiagnosticWarning,
     DomainMismatch,
     InvalidParameter,
     MissingBound,
+    NoiseWarning,
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, PoissonRegressor
-from ppdp.transformers import PCA
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, StandardScaler
 
 data = searches.data  # pytest finds a fixture by its name in the test's own module
 
@@ -51,6 +56,24 @@ class TestManners:
         assert setting.domain(600) == Domain(n_rows=600, max_missing=100)
         assert setting.domain(60).max_missing == 60
         assert setting.domain(1000) is setting.declared
+
+
+@pytest.mark.parametrize("kind", [NoiseWarning, DiagnosticWarning])
+def test_a_warning_that_is_an_error_ends_no_search_that_is_paid_for(kind):
+    rows = pd.DataFrame({"age": np.linspace(18, 80, 300)})
+    steps = MinMaxScaler(ranges={"age": (0, 1)}), MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))
+    ledger = Ledger(epsilon=9.0, delta=1e-3)
+    found = PrivateSearchCV(
+        make_pipeline(*steps), {"logisticregression__alpha": [1.0, 2.0]}, epsilon=0.3, ledger=ledger
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", kind)
+        with pytest.raises(kind):
+            found.fit(rows, np.arange(300) % 2)
+    assert [entry.status for entry in ledger.entries()] == ["released"]
+    assert found.certificate_.verify()
+    assert len(found.predict(rows)) == 300
 
 
 class TestRefusals:
