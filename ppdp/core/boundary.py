@@ -72,7 +72,7 @@ def before_rows() -> Iterator[None]:
 
 
 def _is_told(error: BaseException) -> bool:
-    """Whether its words are public: ppdp's own, also a warning that is raised, an interrupt, or one of no fit so far."""
+    """Whether its words are public: ppdp's own, as of a warning that is raised, an interrupt, or before any row."""
     told = isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
     return told or not isinstance(error, Exception)
 

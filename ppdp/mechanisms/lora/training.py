@@ -169,11 +169,11 @@ class PrivateLoRA:
         )
         trained = [layer.trained for layer in self._layers]
         rate = positive("learning_rate", learning_rate, STAGE)
-        self._optimizer = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer
-        if callable(optimizer):
-            self._optimizer = optimizer(trained)
-        if not isinstance(self._optimizer, torch.optim.Optimizer):
+        made: Any = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer
+        made = made(trained) if callable(made) else made
+        if not isinstance(made, torch.optim.Optimizer):
             refuse("the optimizer is none of torch.", "optimizer=lambda tensors: torch.optim.Adam(tensors, lr=1e-3).")
+        self._optimizer = made
         if {id(one) for group in self._optimizer.param_groups for one in group["params"]} != {id(t) for t in trained}:
             refuse("the optimizer does not have exactly the trained tensors.", "optimizer=lambda tensors: ...")
         closure = inspect.signature(self._optimizer.step).parameters.get("closure")

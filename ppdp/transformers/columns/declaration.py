@@ -72,7 +72,7 @@ def declare(X: Any) -> Declaration:
         raise InvalidInput("X is a LazyFrame, whose columns were not computed yet.", fix="pass X.head(0).collect().")
     schema: Any = getattr(X, "schema", None)
     rows = schema.empty_table() if hasattr(schema, "empty_table") else X[:0] if hasattr(X, "columns") else None
-    form = None if rows is None else table_of(rows)
+    form: Any = None if rows is None else table_of(rows)
     names = list(getattr(form, "columns", ()))
     check_names(names)
     if named(form) is None:
