@@ -175,7 +175,7 @@ def _takes_positions(stage: Any) -> bool:
     """Whether some of the columns at its input are told by their position."""
     if any(block.ordered for block in getattr(stage, "blocks", ())):
         return True
-    by_column = [getattr(stage, name, None) for name in ("ranges", "categories")]
+    by_column = [getattr(stage, name, None) for name in ("ranges", "categories", "bins", "candidates")]
     chosen = [getattr(stage, name, None) for name in ("columns", "key")]
     listed: list[Any] = [value for value in by_column if isinstance(value, Mapping)]
     listed += [value for value in chosen if isinstance(value, (list, tuple))]

@@ -274,7 +274,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             if isinstance(received, Delivered):
                 names = received.source.schema.names
             last = set(list(names)[-len(taken) :]) == set(taken)  # then the others stay in their places
-            check_beside_names(self.neighbours, [] if last else self.checked_steps()[0], repr(taken[0]))
+            stages, mechanism = self.checked_steps()
+            steps = [] if last else [*stages, *([] if mechanism is None else [mechanism])]
+            check_beside_names(self.neighbours, steps, repr(taken[0]))
 
     def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
         plan, X, labels = self._received(X, y, groups)

@@ -6,7 +6,7 @@ import pytest
 
 from ppdp import Adjacency, Domain, Pipeline, declare, make_column_map
 from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.mechanisms import GaussianMechanism
+from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism
 from ppdp.transformers import CategoryEncoder, Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 400
@@ -77,6 +77,14 @@ POSITIONS = {
 def test_positions_in_steps_are_refused_beside_a_named_column(table, stages):
     with pytest.raises(InvalidParameter, match="position"):
         pipeline(*stages).fit(table, "label")
+
+
+@pytest.mark.parametrize(
+    "last", [GaussianMechanism("histogram", bins={0: [0, 0.5, 1]}), ExponentialMechanism(candidates={0: [0, 0.5, 1]})]
+)
+def test_so_are_positions_in_the_last_one(table, last):
+    with pytest.raises(InvalidParameter, match="position"):
+        Pipeline([("range", PUBLIC), ("last", last)], epsilon=5.0).fit(table, "label")
 
 
 def test_positions_in_steps_stand_where_the_named_column_is_the_last(table):

@@ -13,6 +13,7 @@ from ppdp.data.units import Codes, Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 MOST = 100_000
+NARROW = 1 / 50  # of a range: marks that were meant for another column
 
 
 def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: bool) -> dict[str, Any]:
@@ -45,8 +46,10 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
 
     A number of cells becomes cells between the public ends of a column, or one for every category. Where no map leads
     back to raw units, numbers are in those of the rows. What no row can reach is refused: candidates, and edges that
-    have cells on both sides, beyond the public range of their column.
+    have cells on both sides, beyond the public range of their column. So are numbers for all of several columns that
+    are next to nothing of the range of one of them.
     """
+    shared = not isinstance(given, Mapping) and len(columns.names) > 1
     domain = Domain(n_features=len(columns.names), feature_names=columns.names)
     if not isinstance(given, Mapping):
         given = dict.fromkeys(range(domain.d), given)
@@ -54,7 +57,16 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     grid = dict(listed)
     if len(grid) < len(listed):
         raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.")
-    return {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
+    converted = {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
+    for i, marks in converted.items() if shared else ():
+        width = np.ptp(columns.ranges[i])
+        if np.ndim(marks) and np.isfinite(width) and np.ptp(marks) < NARROW * width:
+            raise InvalidParameter(
+                f"{name} cover next to nothing of the public range of {columns.names[i]!r}.",
+                stage=type(stage).__name__,
+                fix=f"{name}={{column: ...}}, for each column its own.",
+            )
+    return converted
 
 
 def _positions(name: str, column: Any, columns: Columns, domain: Domain, stage: object) -> list[int]:

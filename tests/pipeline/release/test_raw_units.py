@@ -127,6 +127,17 @@ class TestWhatIsWritten:
         with pytest.raises(InvalidParameter, match=f"outside the public range of 'age', {low} to {high}"):
             pipe.plan(ONE)
 
+    @pytest.mark.parametrize(
+        "last", [ExponentialMechanism(candidates=range(18, 81)), GaussianMechanism("histogram", bins=[18, 40, 80])]
+    )
+    def test_numbers_for_one_column_are_none_for_another(self, last):
+        steps = [("scale", MinMaxScaler(ranges={"age": (18, 80), "income": (0, 100_000)}))]
+        X = AGES.assign(income=1000.0 * AGES["age"])
+        with pytest.raises(InvalidParameter, match="next to nothing of the public range of 'income'"):
+            table(steps, last, X)
+        table([("scale", MinMaxScaler(ranges=(0, 100)))], last, X)
+        table([("scale", MinMaxScaler(ranges=(18, 500)))], last, X)
+
     def test_outer_edges_may_lie_beyond(self):
         frame = table(scaled(), GaussianMechanism("histogram", bins=[0, 30, 50, 120]), AGES)
         within(frame, np.histogram(PEOPLE.age, [0, 30, 50, 120])[0])
