@@ -21,7 +21,7 @@ Link = tuple[int, str]
 """How many entries there are, and the link of the last one."""
 
 _COLUMNS = [field.name for field in fields(Entry)]
-_SEEN: dict[tuple[str, Path], Link] = {}  # by account and file, in this process
+_SEEN: dict[str, Link] = {}  # by account, in this process: a copy at another path is the same account
 AGAIN = "enter what is missing again, from the certificates: `ppdp ledger PATH --certificate FILE` says of each whether"
 AGAIN += " it is there, and docs/guides/command-line.md how it is entered."
 
@@ -53,7 +53,7 @@ def last_link(account: str, entries: Sequence[Entry], before: str = "") -> str:
 
 def refuse_older(path: Path, account: str, entries: Sequence[Entry]) -> None:
     """Refuse a file that lacks, or holds otherwise, an entry that this process has seen in it."""
-    count, last = seen(path, account)
+    count, last = seen(account)
     if count == 0 or (len(entries) >= count and last_link(account, entries[:count]) == last):
         return
     raise LedgerError(
@@ -63,19 +63,19 @@ def refuse_older(path: Path, account: str, entries: Sequence[Entry]) -> None:
     )
 
 
-def remember(path: Path, account: str, entries: Sequence[Entry]) -> None:
+def remember(account: str, entries: Sequence[Entry]) -> None:
     """Note what a file holds, once it is on the disk."""
-    count, last = seen(path, account)
+    count, last = seen(account)
     if len(entries) > count:
-        _SEEN[account, path] = len(entries), last_link(account, entries[count:], last)
+        _SEEN[account] = len(entries), last_link(account, entries[count:], last)
 
 
-def seen(path: Path, account: str) -> Link:
-    """What this process has seen in a file."""
-    return _SEEN.get((account, path), (0, ""))
+def seen(account: str) -> Link:
+    """What this process has seen in the file of an account."""
+    return _SEEN.get(account, (0, ""))
 
 
-def expect(path: Path, account: str, link: Link) -> None:
+def expect(account: str, link: Link) -> None:
     """Note what another process has seen."""
-    if link[0] > seen(path, account)[0]:
-        _SEEN[account, path] = link
+    if link[0] > seen(account)[0]:
+        _SEEN[account] = link

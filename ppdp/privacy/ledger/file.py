@@ -172,7 +172,7 @@ class Store:
     def _remember(self, entries: Sequence[Entry]) -> None:
         if self.path is not None:
             with _ACCESS:
-                remember(self.path, self.terms.account, entries)
+                remember(self.terms.account, entries)
 
 
 @contextmanager

@@ -350,7 +350,7 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = self._store.saved_path()
-        return _reopen, (path, self.in_block, self.account, seen(Path(path), self.account))
+        return _reopen, (path, self.in_block, self.account, seen(self.account))
 
     def __repr__(self) -> str:
         place = [] if self.path is None else [f"path={str(self.path)!r}"]
@@ -381,7 +381,7 @@ def _reopen(path: str, block: str, account: str | None = None, known: Link = (0,
             fix="bring the file back, or share its folder with the worker.",
         )
     if account is not None:
-        expect(_resolved(path), account, known)
+        expect(account, known)
     ledger = Ledger(path)
     if account is not None:
         agreed(ledger._store.terms, account)

@@ -1,5 +1,6 @@
 """An older copy of a ledger is noticed: by who has it open, by its process, by pickles and by certificates."""
 
+import os
 import pickle
 import shutil
 import sqlite3
@@ -56,6 +57,19 @@ def test_so_is_one_that_went_on_otherwise(back, path, monkeypatch):
         Ledger(path).reserve(mu=0.01)
     with pytest.raises(LedgerError, match="others than those"):
         back.reserve(mu=0.1)
+
+
+@pytest.mark.parametrize("make", [shutil.copy, os.link], ids=["a copy", "a link"])
+def test_so_is_one_at_another_path(path, tmp_path, make):
+    """Of the same account, which would be spent twice."""
+    ledger, other = Ledger(path, epsilon=1.0, delta=1e-6), tmp_path / "other.sqlite"
+    ledger.reserve(mu=0.1)
+    old = path.read_bytes()
+    make(path, other)
+    ledger.reserve(mu=0.1)
+    other.write_bytes(old)
+    with pytest.raises(LedgerError, match="went back"):
+        Ledger(other).reserve(mu=0.1)
 
 
 def test_so_is_an_empty_account_of_before(path):
