@@ -44,6 +44,8 @@ _PUBLIC_MESSAGES = (
     "y should be a 1d array",
     "Sparse data",
     "Input should have",
+    "Input X contains",
+    "Input y contains",
 )
 
 
@@ -157,22 +159,36 @@ def check_names(names: list[Any]) -> None:
         )
 
 
+def validated(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
+    """Rows, and labels, as scikit-learn checks them for a step that is used alone; no error quotes a cell."""
+    try:
+        return validate_data(estimator, X, *y, **how)
+    except Exception as error:
+        message = _public_words(error)
+    if message is None:
+        _refuse_cells([""])
+    raise InvalidInput(message, fix=_SHAPED)
+
+
 def _publicly(check: Callable[[], Any]) -> None:
     """Run scikit-learn's check of a form; of its message only words on shapes and columns are passed on."""
     try:
         check()
         return
     except Exception as error:
-        message = str(error)
+        message = _public_words(error)
+    raise InvalidInput(message or "X must be a table of rows and columns.", fix=_SHAPED)
+
+
+def _public_words(error: Exception) -> str | None:
+    """What scikit-learn says of shapes, columns and gaps; None of anything else, which may quote a cell."""
+    message = str(error)
     if message.startswith("The feature names"):
-        message = " ".join(message.split())
-    else:
-        message = message.splitlines()[0].rstrip(":")
-        if message.startswith("Expected 2D array"):
-            message = f"{message}. Reshape your data."
-        if not message.startswith(_PUBLIC_MESSAGES):
-            message = "X must be a table of rows and columns."
-    raise InvalidInput(message, fix=_SHAPED)
+        return " ".join(message.split())
+    message = (message.splitlines() or [""])[0].rstrip(":")
+    if message.startswith("Expected 2D array"):
+        message = f"{message}. Reshape your data."
+    return message if message.startswith(_PUBLIC_MESSAGES) or "requires y to be passed" in message else None
 
 
 def _is_time(kind: Any) -> bool:

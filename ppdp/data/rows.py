@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ppdp.core.domain import Domain
-from ppdp.data.cells import codes
+from ppdp.data.cells import codes, numbers
 from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.statistics import row_norms
-from ppdp.exceptions import InvalidValue
+from ppdp.exceptions import InvalidInput, InvalidValue
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -158,10 +158,18 @@ def encode_targets(y: Array, y_range: tuple[float, float]) -> Array:
     return np.clip(np.where(np.isnan(shares), 0.0, shares), -1.0, 1.0)
 
 
+def targets_alone(y: Any, stage: str) -> Array:
+    """Targets of a fit alone as numbers."""
+    values, improper = numbers(np.asarray(y))
+    if improper.any():
+        raise InvalidInput("y must hold numbers, to learn a regression.", stage=stage, fix="y=table['its column'].")
+    return np.asarray(values)
+
+
 def encode_alone(domain: Domain, y: Any, stage: str, *, targets: bool) -> tuple[Domain, Array]:
     """For a fit alone: codes, and the domain with the classes or range that it has or that are read off."""
     if targets:
-        y = np.asarray(y, dtype=np.float64)
+        y = targets_alone(y, stage)
         low, high = domain.y_range or (float(y.min()), float(y.max()))
         y_range = (low, high) if low < high else (low - 1.0, high + 1.0)
         return domain.but(y_range=y_range), encode_targets(y, y_range)

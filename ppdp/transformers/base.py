@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import choice
@@ -21,6 +21,7 @@ from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
 from ppdp.data.altered import Property
 from ppdp.data.frames import arrow_table, readable
+from ppdp.data.intake import validated
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
@@ -428,7 +429,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     def _checked(self, X: Any, *, reset: bool) -> Array:
         # Fitting looks at the extremes anyhow, and they tell of what is not finite.
         finite = not reset and ("allow-nan" if self.allows_gaps else True)
-        X = validate_data(self, readable(X), dtype=np.float64, ensure_all_finite=finite, reset=reset)
+        X = validated(self, readable(X), dtype=np.float64, ensure_all_finite=finite, reset=reset)
         return np.asarray(X)
 
     def _contained(self, X: Array) -> Any:

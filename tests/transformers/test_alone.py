@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -157,3 +158,38 @@ def test_a_fitted_public_map_keeps_nothing_of_the_rows():
     kept = pickle.dumps(NormClipper(5.0).fit(X), protocol=0)
     assert b"0.123456789" not in kept
     assert repr(0.123456789 * math.sqrt(2)).encode()[:10] not in kept
+
+
+BAD = {
+    "objects": np.array([["Anna777", 1.0], [2.0, 3.0], [1.0, 2.0]], dtype=object),
+    "text": np.array([["Anna777", "1"], ["2", "3"], ["1", "2"]]),
+    "frame": pd.DataFrame({"a": ["Anna777", "x", "y"], "b": [1.0, 2.0, 3.0]}),
+    "categories": pd.DataFrame({"a": pd.Categorical(["Anna777", "x", "y"]), "b": [1.0, 2.0, 3.0]}),
+    "a list": [["Anna777", 1], [1, 2], [2, 3]],
+    "a column": np.array([777.25, 1.0, 2.0]),
+    "complex": np.array([[777.25j, 1], [1, 2], [2, 3]]),
+    "far": np.array([[777e200, 1], [1, 2], [2, 3]]),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_errors_of_a_step_that_is_used_alone_quote_no_cell(name, bad):
+    step, X = REGISTRY[name].example(), BAD[bad]
+    calls = [lambda: step.fit(X, [0, 1, 0]), lambda: step.fit(X, ["Anna777", "b", "Anna777"])]
+    if not hasattr(step, "noise_scale"):
+        fitted = REGISTRY[name].example().fit(np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]), [0, 1, 0])
+        calls += [lambda: getattr(fitted, "transform", fitted.fit)(X)]
+    for call in calls:
+        error = raised_by(call)
+        if error is not None:
+            assert "777" not in "".join(traceback.format_exception_only(error))
+            assert "777" not in f"{error.__cause__} {error.__context__}"
+
+
+def raised_by(call):
+    """What a call raises, if it does."""
+    try:
+        call()
+    except Exception as error:
+        return error

@@ -13,7 +13,7 @@ from sklearn.metrics import d2_tweedie_score
 from ppdp.bounds.glm import LARGEST_SCORE, target_shares, target_unit
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Array, Rows, encode_targets
+from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.regression import LinearRegressor
@@ -96,7 +96,7 @@ class _LogLink(LinearRegressor):
         return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
 
     def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
-        y = np.asarray(y, dtype=np.float64)
+        y = targets_alone(y, type(self).__name__)
         if self.y_range is None:
             low, high = float(y.min()), float(y.max())
             if low < 0:

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
+from ppdp.data.intake import validated
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import multiplied
 from ppdp.data.stream import Stream
@@ -284,7 +285,7 @@ class LinearModel(SharedDocstring, Supervised):
     def _scores(self: Any, X: Any) -> Array:
         """Score of each row, or of each row and class if there are several."""
         check_is_fitted(self)
-        return _linear(validate_data(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
+        return _linear(validated(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
 
 
 def _seen(basis: Array, rows: Rows) -> Rows:
@@ -371,6 +372,6 @@ class BatchModel(LinearModel):
     def _staged_scores(self: Any, X: Any) -> Iterator[Array]:
         """Scores that the models on the way give each row."""
         check_is_fitted(self, "coef_path_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear(X, coef, intercept)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
+from ppdp.data.intake import validated
 from ppdp.data.rows import Rows, encode_alone
 from ppdp.data.summary import Extent
 from ppdp.exceptions import InvalidParameter, MissingBound
@@ -41,7 +41,7 @@ class Supervised:
             If ``noise_scale`` is not set.
         """
         scale = self.own_noise_scale()
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validated(self, X, y, dtype=np.float64)
         domain, codes = self._encode(Extent.of(X).domain, y)
         question = self.question(domain)
         self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import validate_data
 
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.counting import histograms, present
+from ppdp.data.intake import validated
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.data.units import Answers, Columns
@@ -40,7 +40,7 @@ class FitsAlone:
         """
         mechanism: Any = self
         scale = mechanism.own_noise_scale()
-        X = validate_data(mechanism, X, dtype=np.float64)
+        X = validated(mechanism, X, dtype=np.float64)
         domain = Extent.of(X).domain.but(min_present=X.shape[0])
         question = mechanism.question(domain)
         released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
 
 from ppdp.bounds.label_means import MOST_CELLS, MOST_NUMBERS, columns_per_category, label_parts
 from ppdp.core.checks import columns_of, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.frames import readable
+from ppdp.data.intake import validated
 from ppdp.data.label_means import cells_of, smoothed_shares, weights_by_label
 from ppdp.data.rows import Array, Rows, encode_alone
 from ppdp.data.units import Columns
@@ -99,7 +99,7 @@ class TargetMeanEncoder(Transformer):
         cells = math.floor(min(largest_entry(domain), MOST_CELLS)) + 2
         if cells > MOST_CELLS or len(columns) * cells * label_parts(domain) > MOST_NUMBERS:
             raise InvalidParameter(
-                f"entries reach {largest_entry(domain):.6g}: more categories than can be released.",
+                "there are more categories than can be released.",
                 stage=name,
                 fix="CategoryEncoder(..., encoding='ordinal') in front, which counts them from 0, or fewer of them.",
             )
@@ -208,7 +208,7 @@ class TargetMeanEncoder(Transformer):
         """
         if y is None:
             raise InvalidInput("This TargetMeanEncoder estimator requires y to be passed, but the target y is None.")
-        X, y = validate_data(self, readable(X), y, dtype=np.float64, ensure_all_finite="allow-nan")
+        X, y = validated(self, readable(X), y, dtype=np.float64, ensure_all_finite="allow-nan")
         facts = self._observed(self._extent(X))
         if domain is not None:
             facts = declared_facts(self, domain, X.shape, self._names_in)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, clone
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import choice
@@ -16,6 +16,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.engine.spilled import staying
 from ppdp.data.frames import arrow_table
+from ppdp.data.intake import validated
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
@@ -176,7 +177,7 @@ class Resampler(OneToOneFeatureMixin, Stage):
         return replace(rows, weight=self._weight(rows, statistics))  # deleted rows are not looked at any more
 
     def _values(self, X: Any) -> Array:
-        return np.asarray(validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan"))
+        return np.asarray(validated(self, X, dtype=np.float64, ensure_all_finite="allow-nan"))
 
     def _facts(self, X: Array) -> tuple[Domain, Distance]:
         n, d = X.shape

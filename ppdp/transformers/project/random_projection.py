@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from ppdp.bounds.projection import Matrix
 from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES, at_once
@@ -17,6 +17,7 @@ from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.frames import canonical
+from ppdp.data.intake import validated
 from ppdp.data.product import product, project
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
@@ -150,7 +151,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if not issparse(X):
             return super()._checked(X, reset=reset)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=reset)
+        X = validated(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=reset)
         X = canonical(X)
         assert_all_finite(X, estimator_name="RandomProjection", input_name="X")
         return X
