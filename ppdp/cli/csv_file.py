@@ -33,6 +33,9 @@ def header(path: Path, delimiter: str) -> list[str]:
     if max(map(len, names)) > LONGEST_NAME:
         _refuse_long(path)
     written = "".join(names)
+    if any(character < " " for character in written):
+        reason, fix = _what(path, _UTF16)  # without its mark
+        refuse(reason, place=str(path), fix=fix)
     other = max(_OTHER_DELIMITERS, key=lambda character: written.count(character))
     if written.count(other) >= len(names):
         word = _OTHER_DELIMITERS[other]
@@ -68,7 +71,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
         return
     except UnicodeDecodeError:
-        reason = _encoding(path)
+        reason = _what(path)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         reason = _COMPRESSED
     except csv.Error as error:
@@ -77,7 +80,7 @@ def readable(path: Path) -> Iterator[None]:
         reason = _REASONS["quote"]
     except pa.ArrowException as error:
         reason = next((reason for word, reason in _REASONS.items() if word in str(error)), _OTHER)
-        reason = _encoding(path) if "UTF8" in str(error) else reason
+        reason = _what(path) if "UTF8" in str(error) else reason
     except OSError as error:
         if error.errno is not None:  # the system's, about the path
             raise
@@ -99,9 +102,13 @@ _SPREADSHEET = (
     "is an archive or a spreadsheet, not in UTF-8.",
     "unpack it, or pandas.read_excel(path).to_csv(..., index=False).",
 )
+_PACKED = ("is compressed, not in UTF-8.", "unpack it; or compress it by gzip, with a name that ends in .csv.gz.")
 _UTF16 = ("is in UTF-16, not in UTF-8.", 'pandas.read_csv(path, encoding="utf-16").to_csv(path, index=False).')
 _STARTS = {
     b"\x1f\x8b": ("is compressed by gzip, not in UTF-8.", "a name that ends in .csv.gz."),
+    b"BZ": _PACKED,
+    b"\xfd7": _PACKED,
+    b"\x28\xb5": _PACKED,
     b"PK": _SPREADSHEET,
     b"\xd0\xcf": _SPREADSHEET,
     b"\xff\xfe": _UTF16,
@@ -110,9 +117,9 @@ _STARTS = {
 """What a file is that is not in UTF-8, and what to do, by its first two bytes."""
 
 
-def _encoding(path: Path) -> tuple[str, str]:
+def _what(path: Path, other: tuple[str, str] = ("is not in UTF-8.", _UTF8)) -> tuple[str, str]:
     with path.open("rb") as file:
-        return _STARTS.get(file.read(2), ("is not in UTF-8.", _UTF8))
+        return _STARTS.get(file.read(2), other)
 
 
 def _refuse_long(path: Path) -> None:

@@ -1,6 +1,8 @@
 """A CSV file of another form is refused by a line that says which form it has, and quotes no cell."""
 
+import bz2
 import gzip
+import lzma
 
 import pytest
 
@@ -15,6 +17,10 @@ FORMS = {
     "Latin-1": ("age,city\n31337,Århus\n".encode("latin-1"), "not in UTF-8"),
     "Latin-1 in the header": ("age,størrelse\n31337,1\n".encode("latin-1"), "not in UTF-8"),
     "UTF-16": (ROWS.decode().encode("utf-16"), "not in UTF-8"),
+    "UTF-16 without its mark": (ROWS.decode().encode("utf-16-le"), "in UTF-16"),
+    "bzip2": (bz2.compress(ROWS), "is compressed"),
+    "xz": (lzma.compress(ROWS), "is compressed"),
+    "an archive": (b"PK\x03\x04" + ROWS, "an archive"),
     "a longer row": (ROWS + b"31337,Cork,1\n", "another number of cells"),
     "an open quote": (ROWS + b'31337,"Cork\n1,Cork\n', "quote is not closed"),
     "an open quote in the header": (b'age,"city\n31337,Cork\n', "quote"),
