@@ -96,6 +96,9 @@ class Stage(Documented, Answering, BaseEstimator):
         """
         return tuple(constants(self, domain.feature_names))
 
+    multiplies_columns = False
+    """Whether it works on a matrix of the products of all columns, whatever the way."""
+
     @property
     def keeps_columns(self) -> bool:
         """Whether every column that comes out is what became of the column in its place."""

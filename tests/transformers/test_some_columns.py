@@ -17,6 +17,7 @@ from ppdp.transformers import (
     MinMaxScaler,
     NormClipper,
     RandomProjection,
+    RegressionImputer,
     RobustScaler,
     SoftPCA,
     StandardScaler,
@@ -175,11 +176,25 @@ class TestFiveThousandCategories:
         assert max(sizes) <= 3 * 5002
         assert not any("matrix" in warning for warning in plan.warnings)
 
-    @pytest.mark.parametrize("stage", [PCA(3), SoftPCA()], ids=repr)
+    @pytest.mark.parametrize(
+        "stage",
+        [PCA(3), PCA(3, statistics="exact"), SoftPCA(), SoftPCA(statistics="exact"), RegressionImputer()],
+        ids=repr,
+    )
     def test_what_takes_a_matrix_is_named_with_its_size(self, stage):
         (warning,) = [w for w in self.plan(stage).warnings if "matrix" in w]
         assert "5,002 x 5,002 numbers (0.2 GiB)" in warning
         assert not any("matrix" in w for w in self.plan(RandomProjection(50), stage).warnings)
+
+    def test_few_columns_of_many_rows_are_named_too(self):
+        for n_rows, long in ((10**5, False), (10**6, True)):
+            facts = Domain(n_rows=n_rows, n_features=500)
+            steps = MinMaxScaler(ranges=(0, 1)), PCA(3, statistics="exact"), LogisticRegression((0, 1))
+            plan = make_pipeline(*steps, delta=1e-8, gate=None).plan(facts)
+            assert any("matrix" in one for one in plan.warnings) == long
+
+    def test_what_changes_no_row_takes_none(self):
+        assert not any("matrix" in one for one in self.plan(PCA()).warnings)
 
     def test_moments_are_scaled_without_a_matrix(self):
         moments = Moments(np.arange(3.0), np.arange(3.0) + 4).affine(np.array([2.0, 3.0, 4.0]), np.ones(3))

@@ -37,7 +37,7 @@ from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_eps
 
 NEARLY = 0.015  # more noise of a last step that is not Gaussian, beside Gaussian shares instead of Laplace ones
 WIDE = 2000  # columns of which a matrix of all products takes long
-_MATRICES = ("matrix", "moment", "complete-matrix")
+PRODUCTS = 1e11  # of columns of all rows: as many take some two minutes
 
 
 def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
@@ -380,7 +380,9 @@ def _warnings(
         f" ({8 * step.domain.d**2 / 2**30:.1g} GiB), which takes minutes: RandomProjection in front of it, or fewer"
         " columns or categories, needs no such matrix."
         for step in route.steps
-        if step.way.ask is not None and step.way.ask.statistic in _MATRICES and step.domain.d > WIDE
+        if step.stage.multiplies_columns
+        and step.way.name != "public"
+        and (step.domain.d > WIDE or n * step.domain.d**2 > PRODUCTS)
     ]
     return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
 

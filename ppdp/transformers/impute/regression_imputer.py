@@ -77,6 +77,7 @@ class RegressionImputer(Imputer):
     max_missing: int | float | None = None
     statistics: str = "auto"
 
+    multiplies_columns = True
     statistic_names = ("moment", "ridge", "norm", "entry_bound")
 
     def _parameters(self, domain: Domain) -> dict[str, Any]:

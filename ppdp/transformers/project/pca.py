@@ -108,6 +108,7 @@ class PCA(InBatches):
     min_alignment: float | None = None
     statistics: str = "auto"
 
+    multiplies_columns = True
     statistic_names = ("components", "mean", "projection")
 
     @classmethod

@@ -56,6 +56,7 @@ class SoftPCA(Transformer):
     regularization: float | None = None
     statistics: str = "auto"
 
+    multiplies_columns = True
     statistic_names = ("shrinkage",)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
