@@ -178,7 +178,7 @@ class TestFiveThousandCategories:
 
     @pytest.mark.parametrize(
         "stage",
-        [PCA(3), PCA(3, statistics="exact"), SoftPCA(), SoftPCA(statistics="exact"), RegressionImputer()],
+        [PCA(3), PCA(3, statistics="exact"), SoftPCA(), SoftPCA(statistics="exact")],
         ids=repr,
     )
     def test_what_takes_a_matrix_is_named_with_its_size(self, stage):
@@ -192,6 +192,9 @@ class TestFiveThousandCategories:
             steps = MinMaxScaler(ranges=(0, 1)), PCA(3, statistics="exact"), LogisticRegression((0, 1))
             plan = make_pipeline(*steps, delta=1e-8, gate=None).plan(facts)
             assert any("matrix" in one for one in plan.warnings) == long
+
+    def test_an_imputer_that_takes_a_matrix_is_named_too(self):
+        assert any("5,002 x 5,002" in one for one in self.plan(RegressionImputer()).warnings)
 
     def test_what_changes_no_row_takes_none(self):
         assert not any("matrix" in one for one in self.plan(PCA()).warnings)

@@ -37,7 +37,7 @@ from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_eps
 
 NEARLY = 0.015  # more noise of a last step that is not Gaussian, beside Gaussian shares instead of Laplace ones
 WIDE = 2000  # columns of which a matrix of all products takes long
-PRODUCTS = 1e11  # of columns of all rows: as many take some two minutes
+PRODUCTS = 5e10  # of columns of all rows: as many take some two minutes
 
 
 def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
