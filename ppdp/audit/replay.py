@@ -298,12 +298,14 @@ class _Replay:
                     _Expected("gate", (LAWS[gate.kind], gate.noise_scale, float(gate.n_rows), 1), 1.0, None, _distance)
                 ]
                 found += waiting
-        return found
+        return [*found, *self._shares(first=True)]
 
-    def _shares(self) -> list[_Expected]:
-        """The noisy numbers of altered rows, behind everything else, if there are any."""
-        own = self.plan.diagnostics
-        if own is None:
+    def _shares(self, *, first: bool = False) -> list[_Expected]:
+        """The noisy numbers of altered rows, if there are any: behind everything else, or before a last step that
+        weighs classes by them.
+        """
+        own, last = self.plan.diagnostics, self.plan.mechanism
+        if own is None or first != (last is not None and last.stage.balances):
             return []
         law, apart = ("gaussian", _distance) if own.loss.mu else ("whole-laplace", partial(_distance, order=1))
         form = law, own.noise_scale, float(own.n), len(own.properties)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ppdp.certificate.record import Diagnostics, Record, Share
-from ppdp.data.altered import CELL, CLIPPED, KEPT, LABEL, SHORTENED, TARGET, TINY, TINY_TARGET, UNLISTED
+from ppdp.data.altered import (
+    CELL,
+    CLASS,
+    CLIPPED,
+    KEPT,
+    LABEL,
+    SHORTENED,
+    TARGET,
+    TINY,
+    TINY_TARGET,
+    UNLISTED,
+    WEIGHT,
+)
 
 TENTH = 0.1
 NEARLY_ALL = 0.9  # of the values are tiny: fewer may well be
+_LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: NEARLY_ALL, CLASS: math.inf}
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
-KINDS = (LABEL, TARGET, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET)
+KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET)
 
 _CHECK = {
     LABEL: "are the declared classes spelled as the labels are?",
     TARGET: "does y_range hold the targets, in their unit?",
+    WEIGHT: "does max_weight hold the weights, and are all of them at least 0?",
     CELL: "are the cells written as the column is declared (numbers with a currency sign, dates of another form)?",
     CLIPPED: "do the public ranges hold the values, in their unit? Is a code such as -9 for missing values among them?",
     SHORTENED: "is the public norm in the unit of the columns?",
@@ -47,7 +62,7 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
         if share.kind == KEPT:
             if share.share + CLEAR * found.error < TENTH:
                 yield f"{_words(share, found)} of the cap n_rows: {_IDS}"
-        elif share.share - CLEAR * found.error > (NEARLY_ALL if share.kind in (TINY, TINY_TARGET) else TENTH):
+        elif share.share - CLEAR * found.error > _LIMITS.get(share.kind, TENTH):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
 
 
@@ -64,7 +79,9 @@ def altered_in_words(c: Record) -> str | None:
 
 
 def _named(share: Share) -> str:
-    return share.kind if share.column is None else f"{share.kind} in {share.column!r}"
+    if share.column is None:
+        return share.kind
+    return f"{share.kind} {share.column!r}" if share.kind == CLASS else f"{share.kind} in {share.column!r}"
 
 
 def _words(share: Share, found: Diagnostics) -> str:

@@ -71,7 +71,9 @@ class Layout:
             if kind is not None and not is_whole(kind) and not is_text(kind):
                 fix = "a column of whole numbers or text."
                 refuse(f"the column {rules.groups!r} holds {kind}, no ids.", place=str(source.path), fix=fix)
-        columns = tuple(name for name in source.types if name not in (rules.label, rules.groups, *rules.drop))
+        if rules.sample_weight is not None:
+            source.require(rules.sample_weight, place("sample_weight"))
+        columns = tuple(name for name in source.types if name not in (*rules.no_features, *rules.drop))
         if rules.declared is not None:
             return cls(source, rules, _declared(source, file))
         if not columns:
@@ -126,6 +128,13 @@ class Layout:
         if name is None or self.source.blocks is not None:
             return name
         return ids_of(self.source.read([name])[name], self.rules.missing)
+
+    def weights(self) -> Any:
+        """The weight of each row, if rows have some, or where an engine holds the rows the name of their column."""
+        name = self.rules.sample_weight
+        if name is None or self.source.blocks is not None:
+            return name
+        return numbers_of(self.source.read([name])[name], self.rules.missing)
 
     def row_ids(self) -> list[Any]:
         """The ids of all rows, wherever these are."""
@@ -187,6 +196,9 @@ class Converted(Blocks):
             kind = layout.source.types[groups]
             fields.append((groups, pa.large_string() if is_text(kind) else kind))
             self.wanted = (*self.wanted, groups)
+        if (weight := layout.rules.sample_weight) is not None:
+            fields.append((weight, pa.float64()))
+            self.wanted = (*self.wanted, weight)
         self.schema, self.n, self.local = pa.schema(fields), self.blocks.n, self.blocks.local
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
@@ -222,6 +234,8 @@ def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task:
     columns = [*(X[name].array for name in X), *([] if y is None else [y])]
     if layout.rules.groups is not None:
         columns.append(ids_of(table[layout.rules.groups], layout.rules.missing))
+    if layout.rules.sample_weight is not None:
+        columns.append(numbers_of(table[layout.rules.sample_weight], layout.rules.missing))
     gaps = [not pa.types.is_floating(field.type) for field in schema]  # among text and dates; those of numbers are NaN
     arrays = [pa.array(one, field.type, from_pandas=gap) for one, field, gap in zip(columns, schema, gaps)]
     return task(first, pa.Table.from_arrays(arrays, schema=schema))
@@ -234,7 +248,7 @@ def _as_it_is(_: int, table: Any) -> Any:
 def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
     """The columns that are read, in the order of the declaration; all columns are declared, and their types fit."""
     rules: DataRules = file.rules
-    unknown = [name for name in source.types if name not in (*rules.declared, *rules.drop, rules.label, rules.groups)]
+    unknown = [name for name in source.types if name not in (*rules.declared, *rules.drop, *rules.no_features)]
     if unknown:
         absent = [name for name in rules.declared if name not in source.types]
         shown = slips(absent, unknown) or f'add {unknown[0]} = "drop", or what it holds.'

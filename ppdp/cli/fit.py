@@ -73,7 +73,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
                 for said in (NoiseWarning, DiagnosticWarning):
                     warnings.simplefilter("ignore", said)  # the certificate says it, which is printed
                 warnings.simplefilter("ignore", HeaderWarning)  # somebody said that they are names
-                pipe.fit(X, y, layout.ids())
+                pipe.fit(X, y, layout.ids(), sample_weight=layout.weights())
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
                 what, fix = _undeclared(error.__context__.message, file)
@@ -110,6 +110,12 @@ def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
         return f"a target in {rules.label!r} is missing, infinite or no number.{spent}", fix
     if message.startswith("a row has no id"):
         return f"a row has no id in {rules.groups!r}.{spent}", 'invalid = "repair" in [pipeline], which leaves it out.'
+    if message.startswith(("a weight", "all weights")):
+        fix = 'invalid = "repair" in [pipeline], which takes it as 0.'
+        return (
+            f"a weight in {rules.sample_weight!r} is missing, below 0, infinite or no number, or all are 0.{spent}",
+            fix,
+        )
     fix = 'invalid = "repair" in [pipeline], an imputer, or missing and categories that cover it.'
     if rules.declared is not None and rules.declared.private:
         numbers = words_of(rules.declared.private)
@@ -263,6 +269,8 @@ def _loaded(options: Namespace) -> ReleasedPipeline:
 def _unlabelled(source: Source, file: PipelineFile, row_id: str | None) -> Layout:
     """The features, and ids of rows: neither the labels nor what was dropped need be there."""
     rules: Any = file.rules
-    ignored = (*rules.drop, rules.label, rules.groups)
+    ignored = (*rules.drop, *rules.no_features)
     dropped = tuple(name for name in ignored if name in source.types and name != row_id)
-    return Layout.of(source, replace(file, rules=replace(rules, label=None, groups=row_id, drop=dropped)))
+    return Layout.of(
+        source, replace(file, rules=replace(rules, label=None, groups=row_id, sample_weight=None, drop=dropped))
+    )

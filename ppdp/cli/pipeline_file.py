@@ -34,6 +34,12 @@ class DataRules:
     categories: Mapping[str, tuple[str, ...]]  # public ones of columns of text
     one_hot: tuple[str, ...]  # which of them become a column for every category
     declared: Any = None  # a Declaration of every column, if the file has one
+    sample_weight: str | None = None  # column of weights
+
+    @property
+    def no_features(self) -> tuple[str, ...]:
+        """Columns that are read, but for what stands beside the features."""
+        return tuple(name for name in (self.label, self.groups, self.sample_weight) if name is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ class PipelineFile:
 
 COLUMNS = "columns"
 """The table that declares every column, and the name of the step that reads them so."""
+_BESIDE = {"label": "labels", "groups": "ids"}
 _FIX = "change the file; `ppdp help plan` says what may stand there."
 _FIXES = {
     "classes": "labels of one kind, as in classes = [0, 1].",
@@ -157,7 +164,7 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
     steps: list[tuple[str, Any]] = []
     for i, step in enumerate(content["steps"]):
         given = with_hot_ranges(step, rules) if all(keeps_columns(before) for _, before in steps) else step
-        steps.append(_step(given, i, path, {**own, **REGISTRY}))
+        steps.append(_step(given, i, path, {**own, **REGISTRY}, content.get("domain", {}).get("classes", ())))
     made = PipelineFile(path, content, rules, tuple(steps))
     _check_steps(made)
     _leave_hot_columns(made)
@@ -197,7 +204,8 @@ def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Pa
                 fix=f"add {name} = [...] to [data.categories].",
             )
     label, groups, drop = given.get("label"), given.get("groups"), tuple(given.get("drop", ()))
-    for name in [label, groups, *drop]:
+    weight = given.get("sample_weight")
+    for name in [label, groups, weight, *drop]:
         if name in categories:
             refuse(
                 f"the column {name!r} is no feature, so it needs no categories.",
@@ -206,37 +214,53 @@ def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Pa
             )
     if label in drop:
         refuse("the column of labels is dropped.", place=place_of(path, ["data", "drop"]), fix="leave it out here.")
-    if groups is not None and groups in (label, *drop):
-        what = "the column of ids is that of labels, or dropped."
-        refuse(what, place=place_of(path, ["data", "groups"]), fix="name it there only: it is no feature.")
+    _check_apart(given, path)
     missing = tuple(given.get("missing", _DEFAULT_MARKERS))
-    return DataRules(label, groups, drop, missing, categories, tuple(given.get("one_hot", ())))
+    one_hot = tuple(given.get("one_hot", ()))
+    return DataRules(label, groups, drop, missing, categories, one_hot, sample_weight=weight)
+
+
+def _check_apart(given: Mapping[str, Any], path: Path) -> None:
+    """Refuse ids or weights in a column that is another thing, too."""
+    for key, what, others in (("groups", "ids", ("label",)), ("sample_weight", "weights", ("label", "groups"))):
+        if key in given and given[key] in (*given.get("drop", ()), *(given.get(other) for other in others)):
+            told = f"the column of {what} is that of {' or '.join(_BESIDE[other] for other in others)}, or dropped."
+            refuse(told, place=place_of(path, ["data", key]), fix="name it there only: it is no feature.")
 
 
 def _declared_rules(given: Mapping[str, Any], columns: Mapping[str, Any], path: Path) -> DataRules:
     """The rules of a file that declares every column."""
     from ppdp.transformers.columns.declaration import DROP, Declaration
 
-    label, groups = given.get("label"), given.get("groups")
+    label, groups, weight = given.get("label"), given.get("groups"), given.get("sample_weight")
+    _check_apart(given, path)
     missing = tuple(given.get("missing", _DEFAULT_MARKERS))
     for key in ("drop", "categories", "one_hot"):
         if key in given:
             fix = 'column = "drop", or column = ["a", "b"].'
             refuse(f"{key} is declared in [{COLUMNS}].", place=place_of(path, ["data", key]), fix=fix)
-    for what, name in (("labels", label), ("ids", groups)):
+    for what, name in (("labels", label), ("ids", groups), ("weights", weight)):
         if name is not None and columns.get(name, DROP) != DROP:
             fix = f'take its line out of [{COLUMNS}], or write "{DROP}" there.'
             refuse(f"the column of {what} is no feature.", place=place_of(path, [COLUMNS, name]), fix=fix)
-    columns = {name: value for name, value in columns.items() if name not in (label, groups)}
+    columns = {name: value for name, value in columns.items() if name not in (label, groups, weight)}
     declared = Declaration(dict.fromkeys(columns), columns)
     try:
         declared.column_map()
     except PpdpError as error:
         refuse(error.message, place=place_of(path, [COLUMNS]), fix=error.fix or _FIX)
-    return DataRules(label, groups, (), missing, {}, (), declared)
+    return DataRules(label, groups, (), missing, {}, (), declared, weight)
 
 
-def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]]) -> tuple[str, Any]:
+def _by_label(weights: Mapping[str, Any], classes: Sequence[Any]) -> dict[Any, Any]:
+    """Weights by label, of which a file can only write the text."""
+    labels = {str(label).lower() if isinstance(label, bool) else str(label): label for label in classes}
+    return {labels.get(text, text): weight for text, weight in weights.items()}
+
+
+def _step(
+    given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]], classes: Sequence[Any]
+) -> tuple[str, Any]:
     """A step from its table."""
     kind = known.get(given["use"])
     if kind is None:
@@ -247,6 +271,8 @@ def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[st
             fix=fix if fix.startswith("did") else "a class of ppdp, or --import the module that holds yours.",
         )
     parameters = {key: value for key, value in given.items() if key not in ("name", "use")}
+    if isinstance(parameters.get("class_weight"), Mapping):
+        parameters["class_weight"] = _by_label(parameters["class_weight"], given.get("classes", classes))
     allowed = inspect.signature(kind).parameters
     for key in parameters:
         place = place_of(path, ["steps", position, key])
@@ -283,7 +309,7 @@ def _check_steps(made: PipelineFile) -> None:
             )
     with made.located():
         stages, mechanism = check_steps(made.all_steps(), Pipeline)
-        if taken := [name for name in (made.rules.label, made.rules.groups, *made.rules.drop) if name is not None]:
+        if taken := [*made.rules.no_features, *made.rules.drop]:
             check_beside_names(Adjacency.replace(), stages, repr(taken[0]))  # a file has no changes by position
     if made.hides_number and "n_rows" not in made.content["domain"]:
         refuse(
@@ -300,6 +326,10 @@ def _check_steps(made: PipelineFile) -> None:
         fix = 'groups = "COLUMN" in [data].' if persons else "adjacency = {person = 3} and n_rows in [domain], or drop."
         keys = ["domain", "adjacency"] if persons else ["data", "groups"]
         refuse(what, place=place_of(made.path, keys), fix=fix)
+    if (made.rules.sample_weight is None) != ("max_weight" not in made.content.get("domain", {})):
+        what = "weights of rows need their column, and the largest that there may be."
+        fix = 'sample_weight = "COLUMN" in [data], and max_weight = MOST in [domain].'
+        refuse(what, place=place_of(made.path, ["data", "sample_weight"]), fix=fix)
     needs = mechanism is not None and mechanism[1].needs_y
     if needs and made.rules.label is None:
         refuse(

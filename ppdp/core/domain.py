@@ -51,6 +51,8 @@ class Domain:
     adjacency : Adjacency, optional
         Which datasets are neighbours, where they do not differ by replaced rows: :meth:`Adjacency.add_remove`,
         :meth:`Adjacency.person`, :meth:`Adjacency.change`.
+    max_weight : float, optional
+        The largest ``sample_weight`` of a row; larger ones are clipped.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Domain:
     y_range: tuple[float, float] | None = None
     rows_per_unit: int = None  # type: ignore[assignment]  # an int from __post_init__ on
     adjacency: Adjacency = None  # type: ignore[assignment]  # an Adjacency from __post_init__ on
+    max_weight: float | None = None
     unit_declared: bool = field(init=False, repr=False, compare=False)
     # Positions of columns of 0 and 1 that stand for categories. No bound rests on it: it decides what is scaled unless
     # somebody says otherwise. Whatever changes a domain forgets it.
@@ -88,7 +91,7 @@ class Domain:
         if not given[1]:
             object.__setattr__(self, "adjacency", Adjacency.replace(self.rows_per_unit or 1))
         object.__setattr__(self, "rows_per_unit", self.adjacency.rows)
-        for name in ("row_norm", "entry_bound"):
+        for name in ("row_norm", "entry_bound", "max_weight"):
             self._settle(name, length)
         if self.max_missing is not None:
             number("Domain.max_missing", self.max_missing, least=0)
@@ -231,6 +234,7 @@ _DECLARABLE = tuple(one.name for one in fields(Domain) if one.init)
 _FIX = {
     "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",
     "classes": "pass classes=(...) to the model or Domain(classes=...).",
+    "max_weight": "pass Domain(max_weight=...), the largest weight that there may be, never the largest in the rows.",
     "n_rows": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
     "n_features": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
 }

@@ -28,7 +28,7 @@ _GAPS = "leave it out: which columns have missing values is read off the rows."
 _KIND = "MeanImputer(), TrimmedMeanImputer() or MedianImputer(); a public constant: RowMap(function, out_ranges=...)."
 _ALWAYS = "leave it out: columns are both centred and scaled."
 _PENALTY = "alpha, the weight of a squared penalty, where the model has one; a sparse model has no twin."
-_WEIGHTS = "leave it out: all rows weigh the same, weights are not supported yet."
+_WEIGHTS = "sample_weight= of Pipeline.fit, with Domain(max_weight=...), for the loss of a linear model alone."
 _PIPELINE = "set it on the Pipeline: the guarantee is for all steps together."
 _BY_ROWS = "leave it out: it would be decided by private scores or counts."
 
@@ -52,7 +52,7 @@ INSTEAD: dict[str, str] = {
     "alpha": "coef_norm, which bounds the coefficients in place of a penalty.",
     "bounds": "ranges= of MinMaxScaler in front, in a Pipeline.",
     "categories": 'CategoryEncoder(categories, encoding="ordinal") in front.',
-    "class_weight": f"{_WEIGHTS[:-1]}; where a class is rare, move the threshold of predict_proba.",
+    "class_weight": "class_weight= of LogisticRegression or LinearSVC, in ppdp.mechanisms.",
     "classes": "classes= of the model, the last step.",
     "clip": "leave it out: what lies outside the public ranges is clipped in any case.",
     "cv": "test_size, the share of the rows that all candidates are scored on, once; split_state is its seed.",

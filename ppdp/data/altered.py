@@ -6,7 +6,7 @@ that the numbers of rows with each property can be released like any count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,9 +23,11 @@ from ppdp.data.summary import Counts, fold
 
 Marks = NDArray[np.bool_]
 
-LABEL, TARGET, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET = (
+LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET = (
     "labels repaired",
     "targets clipped or repaired",
+    "weights clipped or repaired",
+    "labels of the class",
     "cells repaired",
     "values clipped",
     "rows clipped to a norm",
@@ -34,6 +36,8 @@ LABEL, TARGET, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET = (
     "values tiny beside their range",
     "targets tiny beside their range",
 )
+BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, CLASS)
+"""What is found of labels and weights, not of cells."""
 _PART = 0.02  # of the width of a range
 MOST_TINY = 16  # columns of a table up to which tiny values are counted: in wider ones some column always has some
 
@@ -71,24 +75,24 @@ class Marker:
     gaps: bool
     stages: tuple[tuple[Any, Any, Any], ...]
 
-    def __call__(self, values: Any, X: Any, wrong: Marks | None) -> Marks:
+    def __call__(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> Marks:
         """Marks of rows, of shape (n, counted); ``values`` are cells as they were read, ``X`` behind the entrance.
 
-        ``wrong`` says which labels were repaired, or which targets were clipped, and which are tiny.
+        ``beside`` says which labels, targets and weights have a property, by its kind.
         """
         found = np.zeros((X.shape[0], len(self.counted)), dtype=bool)
         for piece in pieces(X.shape[0]):
-            found[piece] = self._counted(self._marks(values[piece], X[piece], None if wrong is None else wrong[piece]))
+            own = {kind: marks[piece].reshape(X[piece].shape[0], -1) for kind, marks in beside.items()}
+            found[piece] = self._counted(self._marks(values[piece], X[piece], own))
         return found
 
-    def _marks(self, values: Any, X: Any, wrong: Marks | None) -> list[Any]:
+    def _marks(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> list[Any]:
         """Blocks of marks, side by side as the properties are."""
         kinds, blocks = {one.kind for one in self.properties}, []
         with np.errstate(all="ignore"):
-            if LABEL in kinds or TARGET in kinds:
-                labels = sum(one.kind in (LABEL, TARGET, TINY_TARGET) for one in self.properties)
-                known = np.zeros((X.shape[0], labels), dtype=bool) if wrong is None else wrong
-                blocks.append(known.reshape(X.shape[0], -1)[:, :labels])
+            for kind in (kind for kind in BESIDE if kind in kinds):
+                width = sum(one.kind == kind for one in self.properties)
+                blocks.append(beside.get(kind, np.zeros((X.shape[0], width), dtype=bool)))
             if KEPT in kinds:
                 blocks.append(np.ones((X.shape[0], 1), dtype=bool))
             if CELL in kinds:

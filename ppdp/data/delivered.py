@@ -22,9 +22,9 @@ MOST_CLASSES = 1000  # labels that are told apart where none are declared
 
 
 @contextmanager
-def delivered(X: Any, y: Any, groups: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """What was passed to a fit, labels and ids apart where they are columns; of an engine :class:`Delivered`."""
-    beside = {"y": y, "groups": groups}
+def delivered(X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """What was passed to a fit, what is named apart where it is a column; of an engine :class:`Delivered`."""
+    beside = {"y": y, "groups": groups, "sample_weight": sample_weight}
     source = opened_source(X)
     if source is None:
         if any(isinstance(value, str) for value in beside.values()) and type(X).__name__ != "LazyFrame":
@@ -32,15 +32,15 @@ def delivered(X: Any, y: Any, groups: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield X, *beside.values()
         return
     with source:
-        for which, what in (("y", "labels"), ("groups", "ids")):
+        for which, what in (("y", "labels"), ("groups", "ids"), ("sample_weight", "weights")):
             if not isinstance(beside[which], str | None):
                 raise InvalidInput(
                     f"rows are read in blocks, so {what} must be a column of them.", fix=f"{which}='its name'."
                 )
         named = _named(beside, source.schema.names)
         names = tuple(name for name in source.schema.names if name not in named.values())
-        given = Delivered(source, names, named.get("y"))
-        yield given, given.labels, groups
+        given = Delivered(source, names, named.get("y"), named.get("sample_weight"))
+        yield given, given.labels, groups, sample_weight
 
 
 def _parted(X: Any, beside: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -68,7 +68,8 @@ def _named(beside: Mapping[str, Any], names: Sequence[Any]) -> dict[str, str]:
                 f"no column, or more than one, is called {name!r}, as {which} says.", fix=f"{which}='its name'."
             )
     if len(set(found.values())) < len(found):
-        raise InvalidInput("y and groups name the same column.", fix="labels in one, ids in another.")
+        told = " and ".join(found)
+        raise InvalidInput(f"{told} name the same column.", fix="labels in one, ids in another, weights in a third.")
     return found
 
 
@@ -79,6 +80,7 @@ class Delivered:
     source: Source
     names: Sequence[str]
     label: str | None
+    weight: str | None = None
 
     @property
     def form(self) -> Any:
@@ -123,16 +125,16 @@ class Delivered:
         empty = cells(self.labels)
         return np.array(list(known), dtype=empty.dtype)
 
-    def stream(self, read: Callable[[Any, Any], Rows], *, as_numbers: bool = False) -> Stream:
-        """The rows, once they are read by what takes a table, or a matrix where it holds numbers, and its labels."""
-        names, label = list(self.names), self.label
+    def stream(self, read: Callable[[Any, Any, Any], Rows], *, as_numbers: bool = False) -> Stream:
+        """The rows, once they are read by what takes a table, or a matrix of numbers, its labels and its weights."""
+        names, beside = list(self.names), (self.label, self.weight)
 
         open_ = opened_block if as_numbers else opened
 
         def entering(table: Any) -> Rows:
             with at_step("entrance"):
-                y = None if label is None else column(table[label])
-                return replace(read(open_(table.select(names)), y), ours=True)
+                own = (None if name is None else column(table[name]) for name in beside)
+                return replace(read(open_(table.select(names)), *own), ours=True)
 
-        wanted = names if label is None else [*names, label]
+        wanted = [*names, *(name for name in beside if name is not None)]
         return Stream(self.source, wanted, *self.shape, (entering,))

@@ -18,7 +18,7 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 # Facts on somebody's word; the others are seen at fit.
 _OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "min_present")
 _UNIT = ("rows_per_unit", "adjacency")
-_ON_A_WORD = (*_UNIT, "row_norm", "entry_bound", "max_missing", "classes", "y_range")
+_ON_A_WORD = (*_UNIT, "row_norm", "entry_bound", "max_missing", "classes", "y_range", "max_weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,8 @@ def complete(
         facts.append(Fact("row_norm", "follows from the stages", f"stage {bounding!r}" if bounding else "not declared"))
     if domain.entry_bound is not None:
         facts.append(Fact("entry_bound", _shown(domain.entry_bound), "declared; entries above it are clipped"))
+    if domain.max_weight is not None:
+        facts.append(Fact("max_weight", _shown(domain.max_weight), "declared; weights above it are clipped"))
     if domain.min_present:
         facts.append(Fact("min_present", str(domain.min_present), "declared"))
     imputer = next((name for name, stage in stages if getattr(stage, "fills_gaps", False)), None)

@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
-from ppdp.data.altered import Marker, tiny
+from ppdp.data.altered import CLASS, LABEL, TARGET, TINY_TARGET, WEIGHT, Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
 from ppdp.data.frames import cells, column, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
+from ppdp.data.weights import read_weights
 from ppdp.exceptions import HeaderWarning, InvalidInput, InvalidParameter, InvalidValue, NonNumericData
 
 Array = NDArray[np.float64]
@@ -378,22 +379,27 @@ class Reader:
     regression: bool = False
     marker: Marker | None = None
 
-    def __call__(self, table: Any, labels: Any = None) -> Rows:
+    def __call__(self, table: Any, labels: Any = None, weights: Any = None) -> Rows:
         """Rows of an opened table."""
         table, texts = (table, None) if self.coded is None else self.coded(table)
         values = read_values(table, self.invalid)  # infinite where a cell is improper
         X = repaired_values(values, self.domain, gaps=self.gaps, invalid=self.invalid)
-        y, wrong = (None, None) if labels is None else self._labels(labels)
-        marks = None if self.marker is None else self.marker(values, X, wrong)
+        y, beside = (None, {}) if labels is None else self._labels(labels)
+        factor = None
+        if weights is not None:
+            factor, beside[WEIGHT] = read_weights(weights, self.domain.require("max_weight"), self.invalid)
+        marks = None if self.marker is None else self.marker(values, X, beside)
         copied = not issparse(X) and not np.may_share_memory(X, values)  # as columns of a frame are, to become rows
-        return replace(Rows.of(X, y), texts=texts, ours=copied, marks=marks)
+        return replace(Rows.of(X, y), texts=texts, ours=copied, marks=marks, factor=factor)
 
-    def _labels(self, labels: Any) -> tuple[Array, NDArray[np.bool_]]:
+    def _labels(self, labels: Any) -> tuple[Array, dict[str, Marks]]:
         """Codes of labels, or targets; and which were none of the classes, or outside of their range or tiny in it."""
         if not self.regression:
             codes = read_labels(labels, self.domain.classes or ())
-            return settled_labels(codes, self.invalid), np.isnan(codes).reshape(-1, 1)
+            settled = settled_labels(codes, self.invalid)
+            of_class = settled[:, None] == np.arange(len(self.domain.classes or ()))
+            return settled, {LABEL: np.isnan(codes), CLASS: of_class}
         read, (low, high) = numbers(labels), self.domain.require("y_range")
         values = read.values.ravel()
-        wrong = np.column_stack([~((values >= low) & (values <= high)), tiny(values, low, high)])
-        return settled_targets(read, (low, high), self.invalid), wrong
+        beside = {TARGET: ~((values >= low) & (values <= high)), TINY_TARGET: tiny(values, low, high)}
+        return settled_targets(read, (low, high), self.invalid), beside

@@ -48,7 +48,8 @@ def placed(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None =
     if rows.marks is not None:
         marks = np.zeros((domain.n, rows.marks.shape[1]), dtype=bool)
         marks[slots] = rows.marks[which]
-    return Rows(X, y, spread(rows.weight), texts=rows.texts, marks=marks)
+    factor = None if rows.factor is None else spread(rows.factor)
+    return Rows(X, y, spread(rows.weight), texts=rows.texts, marks=marks, factor=factor)
 
 
 @contextmanager

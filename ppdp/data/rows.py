@@ -47,6 +47,8 @@ class Rows:
         What the codes of some columns stand for, in front of the stage that releases categories.
     marks : ndarray of bool, optional
         Which properties of :mod:`ppdp.data.altered` every row has, of rows that come in.
+    factor : ndarray of shape (n,), optional
+        In [0, 1]: as what part of a row its loss counts in the last step. Stages do not look at it.
     """
 
     X: Array
@@ -58,6 +60,7 @@ class Rows:
     norms: Array | None = None
     texts: Mapping[int, tuple[str, ...]] | None = None
     marks: NDArray[np.bool_] | None = None
+    factor: Array | None = None
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:
@@ -83,8 +86,8 @@ class Rows:
 
     def part(self, which: Any, first: int = 0) -> Rows:
         """Some of the rows; keys stay behind."""
-        y, norms = (None if own is None else own[which] for own in (self.y, self.norms))
-        return Rows(self.X[which], y, self.weight[which], first=first, norms=norms)
+        y, norms, factor = (None if own is None else own[which] for own in (self.y, self.norms, self.factor))
+        return Rows(self.X[which], y, self.weight[which], first=first, norms=norms, factor=factor)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
@@ -94,11 +97,11 @@ class Rows:
             own = [getattr(part, name) for part in parts]
             return None if own[0] is None else np.concatenate(own)
 
-        return cls(column("X"), column("y"), column("weight"), norms=column("norms"))
+        return cls(column("X"), column("y"), column("weight"), norms=column("norms"), factor=column("factor"))
 
     def bare(self) -> Rows:
         """All rows; keys stay behind."""
-        return Rows(self.X, self.y, self.weight, first=self.first)
+        return Rows(self.X, self.y, self.weight, first=self.first, factor=self.factor)
 
     def last(self) -> Rows:
         """All rows, of which nothing but gradients is taken any more, with their norms."""
@@ -124,7 +127,7 @@ class Rows:
         X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
         if X is self.X:
             return self.settled()
-        return Rows(X, self.y, self.weight, self.raw, False, self.first, self.norms).settled()
+        return replace(self, X=X, ours=False, texts=None, marks=None).settled()
 
     def settled(self) -> Rows:
         """Put deleted rows back to the filler, whatever a stage made of them."""
@@ -138,7 +141,14 @@ class Rows:
         if y is not None:
             y = y.copy()
             y[gone] = 0.0
-        return Rows(X, y, self.weight, self.raw, self.ours, self.first, self.norms)
+        return replace(self, X=X, y=y, texts=None, marks=None)
+
+    def weighted(self, by_class: Array) -> Rows:
+        """The same rows, of which each loss counts by its factor, and by that of its class if there are any."""
+        weight = self.weight if self.factor is None else self.weight * self.factor
+        if len(by_class) and self.y is not None:
+            weight = weight * by_class[self.y.astype(np.intp)]
+        return replace(self, weight=weight, factor=None)
 
     def __repr__(self) -> str:
         return f"Rows({self.n} x {self.X.shape[1]})"

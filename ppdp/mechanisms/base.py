@@ -20,6 +20,7 @@ from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Answers, Columns
+from ppdp.data.weights import balanced_factors
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
@@ -53,6 +54,11 @@ class Question:
         The noise scale, where it follows from the parameters and none is solved for.
     share : float
         Of the rows, how many the first half of the steps look at; answers cost the same whatever it is.
+    factors : tuple of float
+        As what part of a row the loss of each class counts, in [0, 1]; empty if classes weigh the same. Answers cost
+        the same whatever they are.
+    largest_weight : float
+        Of a row, public: over it weights are parts of a row, and penalties beside their losses.
     """
 
     formula: str
@@ -66,6 +72,8 @@ class Question:
     step_size: float = 0.0
     given: float | None = None
     share: float = 1.0
+    factors: tuple[float, ...] = ()
+    largest_weight: float = 1.0
 
     @classmethod
     def asked(
@@ -136,6 +144,12 @@ class Question:
     def sensitivity(self, domain: Domain, distance: Distance) -> float:
         """L2 sensitivity of one answer."""
         return float(lookup(self.formula, "mechanism")(domain, distance, **self.parameters))
+
+    def balanced(self, counts: Array, error: float) -> Question:
+        """The same, with weights of classes by released numbers of their rows, of this standard error."""
+        factors, largest = balanced_factors(counts, error)
+        parameters = {key: value / largest if key == "alpha" else value for key, value in self.parameters.items()}
+        return replace(self, parameters=parameters, factors=factors, largest_weight=self.largest_weight * largest)
 
     def loss(self, sensitivity: float, noise_scale: float) -> PrivacyLoss:
         """Cost of all answers with this noise: ``√steps (sensitivity/σ + lattice)``."""
@@ -330,6 +344,16 @@ class Mechanism(Documented, Answering, BaseEstimator):
 
     def settle(self, question: Question) -> None:
         """Write defaults that depended on the budget into parameters."""
+
+    @property
+    def weighs(self) -> bool:
+        """Whether its bound holds of losses that count as a part of a row."""
+        return False
+
+    @property
+    def balances(self) -> bool:
+        """Whether classes weigh by the numbers of their rows, which are then released in front of it."""
+        return False
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         """Run on private rows; everything returned leaves, with its noise.

@@ -51,7 +51,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     """
     asked = plan.diagnostics
     with ExitStack() as files:
-        counts = None if asked is None else altered_counts(rows, len(asked.properties))
+        counts, altered = np.empty(0) if asked is None else altered_counts(rows, len(asked.properties)), None
         fold = _Fold(plan, noise, files)
         for position, step in enumerate(plan.steps):
             with at_step(step.name):
@@ -59,11 +59,19 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
         released = fold.released
         if fold.plan.mechanism is not None:
             m = fold.plan.mechanism
-            passes = m.question.parameters.get("iterations", m.question.steps) + m.stage.picks
+            question = m.question
+            if m.stage.balances:
+                assert asked is not None  # no plan is made without
+                altered = asked.release(counts, noise)
+                question = question.balanced(asked.by_class(altered), asked.error * asked.n)
+            if plan.domain.max_weight is not None or question.factors:
+                rows = rows.each(partial(Rows.weighted, by_class=np.array(question.factors)), rows.d)
+            passes = question.parameters.get("iterations", question.steps) + m.stage.picks
             with at_step(m.name), kept(rows, passes, last=True) as rows:
-                answers = m.stage.release(rows, m.question, noise, m.noise_scale)
+                answers = m.stage.release(rows, question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
-        altered = None if asked is None or counts is None else asked.release(counts, noise)
+        if asked is not None and altered is None:
+            altered = asked.release(counts, noise)
         return Outcome(released, fold.plan.rung, altered)
 
 

@@ -33,6 +33,7 @@ from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, 
 from ppdp.data.persons import check_groups, persons_of
 from ppdp.data.placement import placed, standing
 from ppdp.data.rows import Rows
+from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest, weights_of
 from ppdp.exceptions import (
     DiagnosticWarning,
     ImpossibleBudget,
@@ -132,6 +133,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     'UNCONDITIONAL'
     """
 
+    __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012  for scikit-learn's routing, which names it
+
     def __init__(
         self,
         steps: Sequence[tuple[str, Any]],
@@ -198,7 +201,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     def _altering(self, mechanism: tuple[str, Any] | None) -> Entrance:
         """What may be altered at the entrance, and whether anybody wants to know."""
         labels = None if mechanism is None or not mechanism[1].needs_y else TARGET if is_regressor(self) else LABEL
-        return Entrance(self.invalid == "repair", labels, told=self.diagnostics is not None)
+        balances = mechanism is not None and mechanism[1].balances
+        return Entrance(self.invalid == "repair", labels, told=self.diagnostics is not None, balances=balances)
 
     def _advice(
         self, declared: Domain | None, full: Domain, route: bool, begun: float, read_classes: Any = None, **_: Any
@@ -218,6 +222,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         stages, mechanism = self.checked_steps()
         domain = of_neighbours(declared, self.adjacency)
         check_unbounded(domain, stages)
+        check_weighing(domain or Domain(), stages, mechanism)
         return complete(domain, stages, mechanism and mechanism[1], **seen)
 
     @property
@@ -239,7 +244,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         return check_steps(self.own_steps(), type(self))
 
     @discreet
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Pipeline:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Pipeline:
         """Run the plan on private rows, and certify what leaves.
 
         Parameters
@@ -253,6 +258,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             Whose each row is, for ``Adjacency.person``: private ids, or the name of their column in X as for ``y``.
             Whole numbers, text, UUIDs, dates or addresses are ids, equal to their texts; rows of equal ids are one
             person's. A row without an id is an invalid value: an error, or left out where ``invalid="repair"``.
+        **params
+            ``sample_weight``, also as ``<name of the last step>__sample_weight``: private weights, array-like of shape
+            (n_samples,), or the name of their column in X as for ``y``. They need ``Domain(max_weight=...)``, to which
+            they are clipped; the loss of every row counts by its weight, and stages in front do not look at it. A
+            weight below 0 or that is none is an invalid value: an error, or 0 where ``invalid="repair"``.
 
         Raises
         ------
@@ -261,8 +271,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
-        with delivered(X, y, groups) as given:
-            self._check_beside(given[0], X, y, groups)
+        weights = weights_of(params, self.steps)
+        with delivered(X, y, groups, weights) as given:
+            self._check_beside(given[0], X, y, groups, weights)
             return self._fit(*given)
 
     def _check_beside(self, received: Any, X: Any, *beside: Any) -> None:
@@ -278,8 +289,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             steps = [] if last else [*stages, *([] if mechanism is None else [mechanism])]
             check_beside_names(self.neighbours, steps, repr(taken[0]))
 
-    def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
-        plan, X, labels = self._received(X, y, groups)
+    def _fit(self, X: Any, y: Any, groups: Any, weights: Any) -> Pipeline:
+        plan, X, labels, weights = self._received(X, y, groups, weights)
         noise = Noise(self.random_state)
         if plan.strained or plan.epsilon < self.epsilon:
             told = " ".join(plan.warned())
@@ -291,7 +302,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         try:
             with ExitStack() as files:
                 with at_step("entrance"), unseen(plan.domain.adjacency.hides_number):
-                    plan, rows = self._rows(plan, X, labels)
+                    plan, rows = self._rows(plan, X, labels, weights)
                     persons = persons_of(X, groups, self.invalid)
                     rows = files.enter_context(standing(rows, plan.domain, noise, persons))
                 outcome = execute(plan, rows, noise)
@@ -308,7 +319,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
         return self
 
-    def _received(self, X: Any, y: Any, groups: Any) -> tuple[Plan, Any, Any]:
+    def _received(self, X: Any, y: Any, groups: Any, weights: Any = None) -> tuple[Plan, Any, Any, Any]:
         """The plan for these data, and the data, of which only the form was looked at."""
         self._refuse_bagging()
         self._forget()
@@ -317,6 +328,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         hidden = self.neighbours.hides_number
         X, names = self._form_of(X, self.coded, hides_number=hidden)
         check_groups(X, groups, self.neighbours)
+        weights = check_weights(X, weights, self.domain or Domain())
         supervised = mechanism is not None and mechanism[1].needs_y
         labels = entrance.check_labels(X, y, self, hides_number=hidden) if supervised else None
         if isinstance(X, Delivered) and not supervised:
@@ -338,7 +350,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             )
             error.advice = plan.advice
             raise error
-        return plan, X, labels
+        return plan, X, labels, weights
 
     def _charge(self, plan: Plan) -> Charge:
         """Charge a ledger, or count, before any value is looked at."""
@@ -346,7 +358,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         cost = Cost(plan.epsilon, plan.delta, loss, max(loss.failure, loss.gate), plan.allowance, plan.domain.adjacency)
         return charge(self.ledger, cost, dataset=self.dataset, label=" > ".join(name for name, _ in self.steps))
 
-    def _rows(self, plan: Plan, table: Any, labels: Any) -> tuple[Plan, Any]:
+    def _rows(self, plan: Plan, table: Any, labels: Any, weights: Any = None) -> tuple[Plan, Any]:
         """Values within the declared domain, and the plan with classes if they had to be read from y."""
         if labels is not None and plan.domain.classes is None and not is_regressor(self):
             seen = {"shape": table.shape, "names": plan.domain.feature_names}
@@ -367,15 +379,15 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         )
         if isinstance(table, Delivered):
             return plan, table.stream(read, as_numbers=self.learning is None)
-        return plan, read(table, labels)
+        return plan, check_some_weight(read(table, labels, weights), self.invalid)
 
     def _rehearsed(self, X: Any, y: Any, noise: Noise) -> Pipeline:
         """A copy that is fitted on simulated rows: nothing is charged, and no certificate of it leaves."""
         twin = copy(self)
         everybody = np.arange(len(X)) if self.neighbours.cuts else None  # one row each
-        plan, table, labels = twin._received(X, y, everybody)
+        plan, table, labels, weights = twin._received(X, y, everybody, heaviest(self.domain, X))
         with ExitStack() as files:
-            plan, rows = twin._rows(plan, table, labels)
+            plan, rows = twin._rows(plan, table, labels, weights)
             persons = persons_of(table, everybody, self.invalid)
             outcome = execute(plan, files.enter_context(standing(rows, plan.domain, noise, persons)), noise)
         twin._keep(plan.on(outcome.rung), outcome, {}, seeded=noise.seeded)
@@ -412,12 +424,12 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     @available_if(lambda self: self._answers("transform"))
     @answering
     @discreet
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Fit, then map the same rows with released statistics: private rows, which no certificate covers."""
         if hasattr(X, "columns") and (isinstance(y, str) or isinstance(groups, str)):
             what = "labels and ids are no features, and fit_transform maps all columns of X."
             raise InvalidInput(what, fix="fit(X, y=..., groups=...) by names, then transform of the features alone.")
-        return self.fit(X, y, groups).transform(X)
+        return self.fit(X, y, groups, **params).transform(X)
 
 
 def rows_to_fit(
@@ -426,12 +438,12 @@ def rows_to_fit(
     """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed.
 
     No execution writes over these rows, so that there may be several. Where their number is private they stand in slots
-    that are drawn by ``noise``, if that is given.
+    that are drawn by ``noise``, if that is given. Where rows have weights, all have the largest.
     """
     twin = copy(pipeline)
-    plan, table, labels = twin._received(X, y, groups)
+    plan, table, labels, weights = twin._received(X, y, groups, heaviest(pipeline.domain, X))
     with at_step("entrance"):
-        plan, rows = twin._rows(plan, table, labels)
+        plan, rows = twin._rows(plan, table, labels, weights)
         if noise is not None:
             rows = placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
     return plan, replace(rows, ours=False)

@@ -36,7 +36,7 @@ def rows_of(values, wrong, counted):
     marker = Marker(PROPERTIES, counted, 1.0, None, False, ())
     X = np.clip(np.where(np.isfinite(values), values, 0.0), -1.0, 1.0)
     rows = Rows.of(X, np.zeros(len(X)))
-    return Rows(rows.X, rows.y, rows.weight, marks=marker(values, X, wrong))
+    return Rows(rows.X, rows.y, rows.weight, marks=marker(values, X, {LABEL: wrong}))
 
 
 @pytest.mark.parametrize("counted", [PROPERTIES, KINDS], ids=["by column", "by kind"])

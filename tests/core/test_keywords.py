@@ -17,7 +17,7 @@ from sources import INSTALLED
 import ppdp
 from ppdp import Pipeline, PrivateSearchCV, make_pipeline, mechanisms, transformers
 from ppdp.core.keywords import INSTEAD
-from ppdp.exceptions import InvalidParameter, PpdpError, UnknownParameter
+from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownParameter
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import MinMaxScaler, StandardScaler
 
@@ -71,10 +71,13 @@ class TestNamesOfScikitLearn:
 @pytest.mark.parametrize("wrong", ["sample_weight", "class_weight", "C", "nonsense"])
 def test_no_class_and_no_fit_takes_what_it_does_not_know(name, wrong):
     kind = PAIRS[name][0]
-    with pytest.raises(UnknownParameter) as refused:
-        kind(**{wrong: 1})
-    assert isinstance(refused.value, TypeError)
-    assert refused.value.fix
+    if wrong not in parameters(kind):
+        with pytest.raises(UnknownParameter) as refused:
+            kind(**{wrong: 1})
+        assert isinstance(refused.value, TypeError)
+        assert refused.value.fix
+    if wrong == "sample_weight" and name in ("Pipeline", "search", "random search"):  # whose fits take it
+        return
     needed = {"search": (None, {}), "random search": (None, {}), "Pipeline": ([],)}.get(name, ())
     for method in ("fit", "fit_transform"):
         if method in vars(kind) or any(method in vars(base) for base in kind.__mro__ if base.__module__[:4] == "ppdp"):
@@ -147,7 +150,7 @@ class TestFits:
         pipe = pipe if method in ("fit", "transform") else pipe.fit(*rows)
         spent = len(ledger)
         given = rows if method in ("fit", "score") else rows[:1]
-        with pytest.raises((UnknownParameter, AttributeError), match=r"no parameter 'sample_weight'|transform"):
+        with pytest.raises((UnknownParameter, MissingBound, AttributeError), match=r"sample_weight'|transform"):
             getattr(pipe, method)(*given, sample_weight=np.ones(200))
         assert len(ledger) == spent
 
@@ -162,7 +165,7 @@ class TestFits:
 
     def test_no_rows_stay_in_the_traceback(self, rows):
         with pytest.raises(UnknownParameter) as refused:
-            pipeline().fit(*rows, sample_weight=rows[1])
+            pipeline().fit(*rows, sample_weights=rows[1])
         frames, trace = [], refused.value.__traceback__.tb_next
         while trace is not None:
             frames.append(trace.tb_frame)

@@ -328,7 +328,7 @@ def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, 
             read_alike.append([])
         else:
             with delivered(in_engine(table, engine, folder), named.get("y"), named.get("groups")) as given:
-                read_alike.append(read(pipe, *given))
+                read_alike.append(read(pipe, *given[:3]))
     odd, plain = read_alike
     assert odd[:20] == plain[:20]
     assert odd[-20:] == plain[-20:]

@@ -49,6 +49,7 @@ FACTS = {
     "gaps": "missing values",
     "classes": "labels",
     "y_range": "range of the targets",
+    "max_weight": "largest weight of a row",
     "entry_bound": "largest entry",
     "min_present": "fewest rows that count",
 }

@@ -54,6 +54,7 @@ LIMITS = {
     "row_norm": "longest row",
     "entry_bound": "largest entry",
     "y_range": "range of the targets",
+    "max_weight": "largest weight",
     "largest norm of a row": "longest row",
     "largest norm of a row that comes out": "longest row that comes out",
 }

@@ -21,12 +21,12 @@ T = TypeVar("T")
 Positions = NDArray[np.intp]
 MAPPED = 1024  # single rows that are read at once; each takes some 64 KiB of address space with it
 SPARSE = 32  # of so many rows at least one is read, or they are read one by one
-BESIDE = 3  # numbers beside the features of a row: weight, label and norm
+BESIDE = 3  # numbers beside the features of a row: weight, label, and norm or, as long as it has one, factor
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Blocks of rows in a file, one after the other, as float64: features, weights, labels, norms.
+    """Blocks of rows in a file, one after the other, as float64: features, weights, labels, norms or factors.
 
     What rows do not have has its place nonetheless, where nothing is written.
     """
@@ -37,6 +37,7 @@ class _Kept:
     room: int  # columns for which every block has room
     labelled: bool = False
     normed: bool = False
+    factored: bool = False
     local: bool = True
 
     def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
@@ -48,19 +49,23 @@ class _Kept:
         """The block that begins with a row, in memory: a mapped one would take longer wherever it is looked at."""
         n = min(PIECE, self.n - first)
         values = np.fromfile(self.file, np.float64, n * (self.d + BESIDE), offset=first * (self.room + BESIDE) * 8)
-        X, (weight, y, norms) = values[: n * self.d].reshape(n, self.d), values[n * self.d :].reshape(BESIDE, n)
-        labels, own = (y if self.labelled else None), (norms if self.normed else None)
-        return Rows(X, labels, weight, ours=True, first=first, norms=own)
+        X, (weight, y, last) = values[: n * self.d].reshape(n, self.d), values[n * self.d :].reshape(BESIDE, n)
+        return replace(self._rows(X, weight, y, last), ours=True, first=first)
 
-    def write(self, block: Rows) -> tuple[bool, bool]:
-        """Write a block, beside others if they are; whether it has labels, and norms."""
-        parts = zip((block.X, block.weight, block.y, block.norms), (0, *range(self.d, self.d + BESIDE)))
+    def _rows(self, X: Array, weight: Array, y: Array, last: Array) -> Rows:
+        norms, factor = (last if own else None for own in (self.normed, self.factored))
+        return Rows(X, y if self.labelled else None, weight, norms=norms, factor=factor)
+
+    def write(self, block: Rows) -> tuple[bool, bool, bool]:
+        """Write a block, beside others if they are; whether it has labels, norms, and factors."""
+        last = block.factor if block.norms is None else block.norms
+        parts = zip((block.X, block.weight, block.y, last), (0, *range(self.d, self.d + BESIDE)))
         with open(self.file, "r+b") as file:
             for part, place in parts:
                 if part is not None:
                     file.seek((block.first * (self.room + BESIDE) + block.n * place) * 8)
                     file.write(np.ascontiguousarray(part).data)
-        return block.y is not None, block.norms is not None
+        return block.y is not None, block.norms is not None, block.norms is None and block.factor is not None
 
     def taken(self, batch: Positions) -> Rows:
         """Some of the rows, ascending, of which nothing else is read."""
@@ -79,22 +84,25 @@ class _Kept:
     def scatter(self, rows: Rows, places: Positions) -> None:
         """Write rows at their places."""
         values = self._values("r+")  # anew: what is mapped counts as memory
-        X, weight, y, _ = self._places(places)
+        X, weight, y, factor = self._places(places)
         values[X], values[weight] = rows.X, rows.weight
         if rows.y is not None:
             values[y] = rows.y
+        if rows.factor is not None:
+            values[factor] = rows.factor
 
     def _single(self, batch: Positions) -> Rows:
         values = self._values("r")
-        X, weight, y, norms = self._places(batch)
-        labels = values[y] if self.labelled else None  # what was not written is not read
-        return Rows(values[X], labels, values[weight], norms=values[norms] if self.normed else None)
+        X, weight, y, last = self._places(batch)
+        nothing = np.empty(0)  # what was not written is not read
+        own = values[last] if self.normed or self.factored else nothing
+        return self._rows(values[X], values[weight], values[y] if self.labelled else nothing, own)
 
     def _values(self, mode: Any) -> Array:
         return np.memmap(self.file, np.float64, mode).view(np.ndarray)
 
     def _places(self, rows: Positions) -> tuple[Positions, Positions, Positions, Positions]:
-        """Where in the file numbers of some rows stand: features, weights, labels, norms."""
+        """Where in the file numbers of some rows stand: features, weights, labels, norms or factors."""
         block, place = np.divmod(rows, PIECE)
         start, n = block * PIECE * (self.room + BESIDE), np.minimum(PIECE, self.n - block * PIECE)
         X, weight = start + place * self.d, start + n * self.d + place
@@ -115,8 +123,8 @@ def kept(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
     with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
         ready = Rows.last if last else Rows.bare
         found = list(rows.over(lambda block: own.write(ready(block))))  # by the threads that map them
-        labelled, normed = found[0]
-        yield Stream(replace(own, labelled=labelled, normed=normed), (), rows.n, rows.d, ())
+        labelled, normed, factored = found[0]
+        yield Stream(replace(own, labelled=labelled, normed=normed, factored=factored), (), rows.n, rows.d, ())
 
 
 @contextmanager
@@ -128,15 +136,20 @@ def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
     with _file(n, rows.d) as own:
         for first in range(0, n, PIECE):  # whole before any row is read: a full disk tells of n only
             size = min(PIECE, n - first)
-            own.write(Rows(np.zeros((size, rows.d)), np.zeros(size), np.zeros(size), first=first))
+            own.write(
+                Rows(np.zeros((size, rows.d)), np.zeros(size), np.zeros(size), first=first, factor=np.zeros(size))
+            )
         altered: Any = None
+        factored = False
         for block in rows.over(_with_marks):
             places = slots[block.first : block.first + block.n]
             own.scatter(block.part(places >= 0), places[places >= 0])
+            factored = block.factor is not None
             if block.marks is not None:
                 added = block.marks[places >= 0].sum(axis=0, dtype=np.float64)
                 altered = added if altered is None else altered + added
-        yield Stream(replace(own, labelled=len(rows.names) > rows.d), (), n, rows.d, (), altered)
+        labelled = len(rows.names) > rows.d + factored
+        yield Stream(replace(own, labelled=labelled, factored=factored), (), n, rows.d, (), altered)
 
 
 def _with_marks(block: Rows) -> Rows:

@@ -12,7 +12,6 @@ from ppdp.interop.sklearn.parameters import Step, is_word
 
 _TRAINED = "trained with noise; coefficients are kept within coef_norm"
 _WEIGHTS = {
-    "class_weight": "leave it out: weights by class are read off the labels; move the threshold of predict_proba.",
     "penalty": "penalty='l2', or none; a sparse model has no twin.",
     "multi_class": "leave it at its default: several classes are learned together.",
     "positive": "leave it out; coefficients of either sign are learned.",
@@ -30,21 +29,30 @@ def _penalty(step: Step, given: dict[str, Any]) -> bool:
 
 def logistic(step: Step, facts: Facts) -> Any:
     """With a squared penalty, or none."""
-    given = step.read("C", "penalty", "l1_ratio", "fit_intercept", fixes=_WEIGHTS)
+    given = step.read("C", "penalty", "l1_ratio", "fit_intercept", "class_weight", fixes=_WEIGHTS)
     if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
         step.refuse(f"C={given['C']!r} is no positive number.", "C=1.0, which becomes alpha=1/C.")
     inverse = float(given["C"])
     strength = 1 / inverse if _penalty(step, given) and math.isfinite(inverse) else 0.0
     step.changed.append(f"C={inverse:g} became alpha={strength:g}" if strength else "no penalty became alpha=0")
     step.changed.append(_TRAINED)
-    return mechanisms.LogisticRegression(facts.classes, alpha=strength, fit_intercept=given["fit_intercept"])
+    return mechanisms.LogisticRegression(facts.classes, alpha=strength, **_learned(step, given))
+
+
+def _learned(step: Step, given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a classifier that mean the same; weights are public, or follow from released numbers of rows."""
+    weights = given["class_weight"]
+    if is_word(weights, "balanced"):
+        step.changed.append("class_weight='balanced' goes by noisy numbers of rows of each class")
+    return {"fit_intercept": given["fit_intercept"], "class_weight": weights}
 
 
 def support(step: Step, facts: Facts) -> Any:
     """With a smooth hinge loss."""
-    given = step.read("loss", "fit_intercept", fixes={"C": "leave it out: coef_norm bounds the model.", **_WEIGHTS})
+    fixes = {"C": "leave it out: coef_norm bounds the model.", **_WEIGHTS}
+    given = step.read("loss", "fit_intercept", "class_weight", fixes=fixes)
     step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
-    return mechanisms.LinearSVC(facts.classes, fit_intercept=given["fit_intercept"])
+    return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
 
 
 _STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
@@ -52,13 +60,13 @@ _STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty 
 
 def descent_classifier(step: Step, facts: Facts) -> Any:
     """By its loss."""
-    given = step.read("loss", "penalty", "fit_intercept", fixes=_WEIGHTS | _STEPS)
+    given = step.read("loss", "penalty", "fit_intercept", "class_weight", fixes=_WEIGHTS | _STEPS)
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
     if is_word(given["loss"], "log_loss"):
-        return mechanisms.LogisticRegression(facts.classes, fit_intercept=given["fit_intercept"])
+        return mechanisms.LogisticRegression(facts.classes, **_learned(step, given))
     if is_word(given["loss"], "hinge"):
-        return mechanisms.LinearSVC(facts.classes, fit_intercept=given["fit_intercept"])
+        return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
     step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
 
 

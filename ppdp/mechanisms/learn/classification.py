@@ -13,8 +13,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.checks import number
+from ppdp.core.declared import Value, plain
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
+from ppdp.data.weights import class_factors
+from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.linear import BatchModel, has_path
 from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
@@ -29,6 +32,11 @@ class LinearClassifier(BatchModel, ClassifierMixin):
     ----------
     classes : sequence of labels, optional
         The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
+    class_weight : dict, "balanced" or None, default=None
+        Public weights of declared classes, by label, of which those that are not named weigh 1; or weights
+        ``n / (n_classes * count)`` by numbers of rows of each class that are released with noise for 1.5 % of mu².
+        Weights are divided by the largest, so noise beside a class of weight w is as many times larger as the largest
+        is (``docs/theory/noisy-gradient-descent.md``).
 
     Attributes
     ----------
@@ -41,6 +49,33 @@ class LinearClassifier(BatchModel, ClassifierMixin):
     """
 
     classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | str | None = None
+
+    @property
+    def balances(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced"
+
+    def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
+        if self.class_weight is None:
+            return super()._factors(domain)
+        classes = domain.require("classes", type(self).__name__) if self.classes is None else self.classes
+        if not self.balances:
+            return class_factors(self.class_weight, classes, type(self).__name__)
+        if self.solver == "output":
+            raise InvalidParameter(
+                "class_weight='balanced' follows from released numbers, and the bound of solver='output' must not.",
+                stage=type(self).__name__,
+                fix="class_weight={...}, or another solver.",
+            )
+        return super()._factors(domain)
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        found = super().declared(domain)
+        if self.balances:
+            return *found, ("weights of classes", "balanced, by released numbers of their rows", "declared")
+        weights: Any = self.class_weight or {}
+        return *found, *((f"weight of class {label!r}", plain(one), "declared") for label, one in weights.items())
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))

@@ -100,6 +100,10 @@ class LinearModel(SharedDocstring, Supervised):
         return bool(self.solver == "sketch")
 
     @property
+    def weighs(self) -> bool:
+        return True
+
+    @property
     def picks(self) -> bool:
         """Whether gradients are taken of some of the rows."""
         return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2")
@@ -113,6 +117,10 @@ class LinearModel(SharedDocstring, Supervised):
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         """Ids of the sensitivities of "dpgd" and "output", and the parameters of the loss."""
         raise NotImplementedError
+
+    def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
+        """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
+        return (), 1.0
 
     def _residuals(self, scores: Array, y: Array) -> Array:
         """Derivative of every row's loss in its scores, both of shape (n_rows, n_scores)."""
@@ -131,6 +139,8 @@ class LinearModel(SharedDocstring, Supervised):
         formulas, own = self._formulas(domain)
         solver = choice("solver", self.solver, list(self._solvers), self)
         scores = own.get("n_classes", 1)
+        factors, largest = self._factors(domain)
+        largest *= domain.max_weight or 1.0
         gradient = {
             "clip": positive("clip", self.clip, self),
             "coef_norm": self._radius(domain) * math.sqrt(scores),
@@ -142,7 +152,7 @@ class LinearModel(SharedDocstring, Supervised):
             type(self).__name__,
             formulas,
             gradient,
-            alpha=None if is_auto(self.alpha) else number("alpha", self.alpha, self, least=0),
+            alpha=None if is_auto(self.alpha) else number("alpha", self.alpha, self, least=0) / largest,
             max_iter=None if is_auto(self.max_iter) else integer("max_iter", self.max_iter, self),
             batch_size=None if is_auto(self.batch_size) else integer("batch_size", self.batch_size, self),
             step_size=self._step(domain, scores),
@@ -150,7 +160,7 @@ class LinearModel(SharedDocstring, Supervised):
             rank=None if is_auto(self.rank) else integer("rank", self.rank, self),
         )
         refuse_seed(solver == "m2" and self.random_state is not None)
-        return question(solver, domain, training, mu)
+        return replace(question(solver, domain, training, mu), factors=factors, largest_weight=largest)
 
     def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         asked: Question = self.question(domain, mu)
@@ -178,9 +188,11 @@ class LinearModel(SharedDocstring, Supervised):
         self.solver = self._solver_of(question)
         parameters, steps = question.parameters, question.steps
         self.max_iter = 1 if self.solver == "hidden" else parameters.get("iterations", parameters.get("epochs", steps))
-        for name in ("alpha", "batch_size", "rank"):
+        for name in ("batch_size", "rank"):
             if name in parameters:
                 setattr(self, name, parameters[name])
+        if "alpha" in parameters and is_auto(self.alpha):
+            self.alpha = parameters["alpha"] * question.largest_weight
         self.step_size = question.step_size or self.step_size
         self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
@@ -188,8 +200,8 @@ class LinearModel(SharedDocstring, Supervised):
         parameters, steps = question.parameters, question.steps
         radius, solver = parameters["coef_norm"], self._solver_of(question)
         if solver == "sketch":
-            theta = fitted_by_sketch(rows, noise, noise_scale, question.bound, self._penalty(rows.n), parameters)
-            return {"theta": theta}
+            penalty = self._penalty(rows.n, question)
+            return {"theta": fitted_by_sketch(rows, noise, noise_scale, question.bound, penalty, parameters)}
         if solver == "lora-fa":
             rows = rows.each(partial(_seen, public_basis(rows.d, parameters["rank"])), parameters["rank"])
         clip = parameters.get("gradient_clip", parameters.get("clip"))
@@ -214,11 +226,11 @@ class LinearModel(SharedDocstring, Supervised):
             )
             return {"theta": projected(answer(theta), radius).ravel()}
         if solver == "moments":
-            found = fitted_by_moments(rows, gradient, answer, noise_scale, self._penalty(rows.n), parameters)
-            return {"theta": found}
+            penalty = self._penalty(rows.n, question)
+            return {"theta": fitted_by_moments(rows, gradient, answer, noise_scale, penalty, parameters)}
         d = rows.d
         penalty = np.zeros(width)  # the intercept is free
-        penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
+        penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / question.largest_weight / rows.n
         how = {"steps": steps, "step_size": question.step_size, "radius": radius, "penalty": penalty}
         if solver in ("dpgd", "lora-fa"):
             faster = clear(noise_scale, parameters["clip"], question.size)
@@ -241,9 +253,9 @@ class LinearModel(SharedDocstring, Supervised):
         last = {"theta": models[-1].copy()}
         return {**last, "path": models} if self._staged else last
 
-    def _penalty(self: Any, n: int) -> float:
+    def _penalty(self: Any, n: int, question: Question) -> float:
         """What "moments" and "sketch" add to eigenvalues."""
-        return 0.0 if is_auto(self.alpha) else self.alpha / n
+        return 0.0 if is_auto(self.alpha) else self.alpha / question.largest_weight / n
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.n_iter_ = question.parameters.get("iterations", question.steps)

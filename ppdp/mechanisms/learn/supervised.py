@@ -44,7 +44,14 @@ class Supervised:
         X, y = validated(self, X, y, dtype=np.float64)
         domain, codes = self._encode(Extent.of(X).domain, y)
         question = self.question(domain)
-        self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
+        if self.balances:
+            raise InvalidParameter(
+                "class_weight='balanced' needs released numbers of rows, which a pipeline releases.",
+                stage=type(self).__name__,
+                fix="class_weight={...}, or the model as the last step of ppdp.Pipeline.",
+            )
+        rows = Rows.of(X, codes).weighted(np.array(question.factors))
+        self.read(self.release(rows, question, Noise(self.random_state), scale), domain, question)
         return self
 
     def _encode(self: Any, domain: Domain, y: Any) -> tuple[Domain, NDArray[np.float64]]:

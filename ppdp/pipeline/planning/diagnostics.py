@@ -18,6 +18,7 @@ from ppdp.bounds.laplace import whole_loss
 from ppdp.core.domain import Domain
 from ppdp.data.altered import (
     CELL,
+    CLASS,
     CLIPPED,
     KEPT,
     LABEL,
@@ -25,6 +26,7 @@ from ppdp.data.altered import (
     TARGET,
     TINY,
     TINY_TARGET,
+    WEIGHT,
     Marker,
     Property,
     beside_zero,
@@ -48,20 +50,27 @@ class Entrance:
     """What may be altered before the first step, by public facts.
 
     ``repairs`` says whether invalid cells and labels are repaired; ``labels`` is the kind of what the last step learns,
-    :data:`~ppdp.data.altered.LABEL`, :data:`~ppdp.data.altered.TARGET`, or None; ``told`` whether shares are wanted.
+    :data:`~ppdp.data.altered.LABEL`, :data:`~ppdp.data.altered.TARGET`, or None; ``told`` whether shares are wanted;
+    ``balances`` whether the last step needs the numbers of rows of each class, whoever wants shares.
     """
 
     repairs: bool
     labels: str | None
     told: bool = True
+    balances: bool = False
 
     def properties(self, domain: Domain) -> list[Property]:
         """Of rows at the entrance, in the order in which a :class:`~ppdp.data.altered.Marker` finds them."""
+        names = [str(label) for label in domain.classes or ()]
+        names = names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
+        classes = [Property(CLASS, name) for name in names] if self.balances else []
         columns = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
         found = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
         found += [Property(TARGET)] if self.labels == TARGET else []
         if self.labels == TARGET and domain.y_range is not None and beside_zero(*domain.y_range):
             found.append(Property(TINY_TARGET))
+        found += [Property(WEIGHT)] if domain.max_weight is not None else []
+        found += classes
         found += [Property(KEPT)] if domain.adjacency.cuts else []
         found += [Property(CELL, name) for name in columns] if self.repairs else []
         found += [Property(CLIPPED, name) for name in columns] if domain.entry_bound is not None else []
@@ -85,7 +94,9 @@ class Counted:
         ``affordable`` is how many numbers :func:`affordable` finds.
         """
         stages, properties = _properties(route, entrance, domain)
-        kinds = tuple(Property(kind) for kind in dict.fromkeys(one.kind for one in properties))
+        if not entrance.told:
+            stages, properties = [], [one for one in properties if one.kind == CLASS]
+        kinds = tuple(dict.fromkeys(one if one.kind == CLASS else Property(one.kind) for one in properties))
         altered = [one for one in properties if one.kind != TINY]
         choices = tuple(properties), (*altered, Property(TINY))
         fewest = kinds if len(kinds) < len(properties) else choices[0]
@@ -169,6 +180,10 @@ class PlannedDiagnostics:
     def error(self) -> float:
         """Standard error of each share."""
         return self.noise_scale * (1.0 if self.loss.mu else math.sqrt(2)) / self.n
+
+    def by_class(self, noisy: Array) -> Array:
+        """Noisy numbers of rows of each class, if they are counted."""
+        return np.array([count for one, count in zip(self.properties, noisy) if one.kind == CLASS])
 
     def release(self, counts: Array, noise: Noise) -> Array:
         """Noisy numbers of rows."""

@@ -243,12 +243,14 @@ class Solver:
         if found:
             most = (1 + NEARLY) * min(_noise(plan) for plan, _ in found)
             return next(one for one in found if _noise(one[0]) <= most)
+        if self.entrance.balances:
+            raise ImpossibleBudget("the budget leaves nothing for the numbers of rows of each class.")
         plan, split_ = self._with_gate(route, kind, rungs, None)
         return replace(plan, silent="the budget leaves nothing for them" if self.entrance.told else OFF), split_
 
     def _counted(self, route: Route, entrance: Entrance) -> list[Counted]:
         """Which properties of rows are counted, with noise of each law that may do; none if nobody wants to know."""
-        if not entrance.told:
+        if not (entrance.told or entrance.balances):
             return []
         gaussian = self.mechanism is None or self.asked(route).question(route.domain).gaussian
         laws = [SHARES] * (self.delta > 0) + [PURE_SHARES] * (not gaussian)

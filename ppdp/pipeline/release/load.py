@@ -45,12 +45,12 @@ class ReleasedPipeline(Pipeline):
     ledger.
     """
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Pipeline:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Pipeline:
         """Refused: the private rows are not here, and a new fit is a new spend.
 
         Parameters
         ----------
-        X, y, groups : ignored
+        X, y, groups, **params : ignored
             Present by convention.
 
         Raises

@@ -93,8 +93,16 @@ class Candidate:
             )
         return found
 
-    def fit(self, spend: PlannedFit, setting: Setting, X: Any, y: NDArray[Any], seed: int | None) -> Pipeline:
-        """A fit as planned."""
+    def fit(
+        self,
+        spend: PlannedFit,
+        setting: Setting,
+        X: Any,
+        beside: tuple[NDArray[Any], NDArray[Any] | None],
+        seed: int | None,
+    ) -> Pipeline:
+        """A fit as planned, on rows with their labels, and their weights if they have some."""
+        y, weights = beside
         pipeline: Pipeline = clone(self.pipeline).set_params(
             epsilon=spend.epsilon,
             delta=spend.delta,
@@ -102,7 +110,7 @@ class Candidate:
             random_state=seed,
             diagnostics=self._told(len(y), setting),
         )
-        return pipeline.fit(X, y)
+        return pipeline.fit(X, y, sample_weight=weights)
 
     def _told(self, n: int, setting: Setting) -> str | None:
         """Shares of altered rows are released once, by the fit on all rows."""

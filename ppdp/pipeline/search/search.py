@@ -30,6 +30,7 @@ from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
+from ppdp.data.weights import check_weights, weights_of
 from ppdp.exceptions import InvalidInput, InvalidParameter, NoiseWarning, PpdpError, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
 from ppdp.pipeline.pipeline import Pipeline
@@ -108,6 +109,8 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     ``certificate_`` and ``export`` speak of the whole search; the certificate of ``best_estimator_`` is that of its
     last fit and says so first.
     """
+
+    __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012  for scikit-learn's routing, which names it
 
     def __init__(
         self,
@@ -202,7 +205,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         return np.sort(order[held_out:]), np.sort(order[:held_out])
 
     @discreet
-    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
+    def fit(self, X: Any, y: Any, **params: Any) -> PrivateSearchCV:
         """Search on private rows.
 
         Parameters
@@ -211,6 +214,9 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             Private rows.
         y : array-like of shape (n_samples,)
             Private labels or targets.
+        **params
+            ``sample_weight``, as :meth:`Pipeline.fit` takes it, but for names of columns: private weights of the losses
+            that candidates learn from. Scores do not count them.
 
         Raises
         ------
@@ -219,12 +225,15 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         """
         self._refuse_bagging()
         self._forget()
+        given = weights_of(params, getattr(self.estimator, "steps", ()))
         candidates = self._candidates()
         self._refuse_to_owe()
         declared = of_neighbours(self.estimator.domain, self.estimator.adjacency)
         searched(declared)  # first, for where it is refused not even the number of rows is public
         table, names = self._form_of(X, self.estimator.coded)
         labels = entrance.check_labels(table, y, self)
+        weights = check_weights(table, given, declared or Domain())
+        weights = None if weights is None else cells(weights)
         setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)
         check_promised(self.marks.promised, declared or Domain())
@@ -240,7 +249,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         try:
             with paid_for(), at_step("search"), warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                model = self._run(candidates, plan, setting, table, cells(labels), noise)
+                model = self._run(candidates, plan, setting, table, (cells(labels), weights), noise)
             status = "released"
         except PpdpError as error:
             status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
@@ -285,12 +294,15 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         plan: SearchPlan,
         setting: Setting,
         table: Any,
-        labels: NDArray[Any],
+        beside: tuple[NDArray[Any], NDArray[Any] | None],
         noise: Noise,
     ) -> Pipeline | None:
-        """Fits, choice and refit; everything that is kept was released. The refit is returned, if there is one."""
+        """Fits, choice and refit; everything that is kept was released. The refit is returned, if there is one.
+
+        ``beside`` are labels, and weights if there are any.
+        """
         seeds = _seeds(self.random_state, len(candidates) + 1)
-        facts, sums = self._scored(candidates, plan, setting, table, labels, seeds)
+        facts, sums = self._scored(candidates, plan, setting, table, beside, seeds)
         passed = np.flatnonzero(~np.isnan(sums))
         if not passed.size:
             raise PrivacyRefusal("no candidate passed its gate.", fix="unconditional or noisy stages, or more rows.")
@@ -299,8 +311,8 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         model = None
         if self.refit:
             refit = plan.refits[best]
-            facts.append(candidates[best].plan(len(labels), refit.epsilon, refit.delta, setting))
-            model = candidates[best].fit(refit, setting, table, labels, seeds[-1])
+            facts.append(candidates[best].plan(setting.n_rows, refit.epsilon, refit.delta, setting))
+            model = candidates[best].fit(refit, setting, table, beside, seeds[-1])
         self.best_index_, self.best_params_ = best, dict(candidates[best].params)
         outcomes = np.where(np.isnan(sums), "refused", "released")
         self.cv_results_: dict[str, Any] = {
@@ -333,16 +345,18 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         plan: SearchPlan,
         setting: Setting,
         table: Any,
-        labels: NDArray[Any],
+        beside: tuple[NDArray[Any], NDArray[Any] | None],
         seeds: Sequence[int | None],
     ) -> tuple[list[Plan], Array]:
         """Plan of every candidate, and the sum of its scores on the rows held out, which is private; NaN if refused."""
+        labels, weights = beside
         train, held_out = self._split(len(labels))
+        some = labels[train], None if weights is None else weights[train]
         facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in zip(candidates, plan.fits)]
         sums = np.full(len(candidates), np.nan)
         for i, (candidate, spend, known) in enumerate(zip(progress(candidates, "candidates"), plan.fits, facts)):
             try:
-                pipeline = candidate.fit(spend, setting, _rows(table, train), labels[train], seeds[i])
+                pipeline = candidate.fit(spend, setting, _rows(table, train), some, seeds[i])
             except PrivacyRefusal:
                 continue
             predicted = pipeline.predict(_rows(table, held_out))

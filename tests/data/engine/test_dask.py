@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
+from sklearn.base import clone
 from streamed import front, left, table_of
 
 import ppdp
@@ -142,6 +143,20 @@ def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least,
     assert np.array_equal(np.concatenate([rows for _, rows in found]), np.arange(N))
     read = [id(group._fragments[0]) for make, _ in source.jobs for group in make.args[0].parts]
     assert len(read) <= len(set(read)) + len(source.jobs)
+
+
+@pytest.mark.parametrize("solver", ["dpgd", "poisson"])
+def test_weights_of_rows_and_classes(solver, tmp_path, chosen):
+    weights = np.random.default_rng(1).uniform(0, 3, N)
+    table = TABLE.append_column("w", pa.array(weights))
+    fits = []
+    for given in (table, written(tmp_path, table=table), frame_of("random", table)):
+        model = LogisticRegression(classes=(0, 1), max_iter=2, solver=solver, class_weight="balanced")
+        pipe = make_pipeline(*front(), model, domain=ppdp.Domain(max_weight=2.0), random_state=5)
+        fits.append(left(pipe.fit(given, "y", sample_weight="w")))
+    assert fits[0] == fits[1] == fits[2]
+    pipe = make_pipeline(*front(), clone(model), domain=ppdp.Domain(max_weight=2.0), random_state=5)
+    assert left(pipe.fit(table.set_column(D + 1, "w", pa.array(weights[::-1])), "y", sample_weight="w")) != fits[0]
 
 
 def test_rows_stay_with_the_workers(tmp_path, chosen, monkeypatch):

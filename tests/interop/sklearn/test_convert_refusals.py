@@ -159,7 +159,6 @@ REFUSALS = {
     "forest": ([RandomForestClassifier()], {}, UnknownStage, "ppdp.mechanisms"),
     "dummy": ([DummyClassifier()], {}, UnknownStage, "GaussianMechanism"),
     "targets": ([TransformedTargetRegressor(Ridge())], {}, UnknownStage, "y_range"),
-    "weights": ([LogisticRegression(class_weight="balanced")], {}, InvalidParameter, "predict_proba"),
     "sparse model": ([LogisticRegression(penalty="l1", solver="liblinear")], {}, InvalidParameter, "penalty='l2'"),
     "strength of a machine": ([LinearSVC(C=0.1)], {}, InvalidParameter, "coef_norm"),
     "strength of descent": ([SGDClassifier(alpha=0.1)], {}, InvalidParameter, "LogisticRegression(C=...)"),

@@ -1,0 +1,141 @@
+"""Weights of rows, private, and of classes, public: ``docs/theory/noisy-gradient-descent.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from ppdp.core.checks import length, number
+from ppdp.core.domain import Domain
+from ppdp.core.keywords import instead_of
+from ppdp.data.cells import numbers
+from ppdp.data.column_types import kind_of, type_of_values
+from ppdp.data.delivered import Delivered
+from ppdp.data.frames import column
+from ppdp.data.rows import Array, Rows
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnknownParameter, UnsupportedOrder
+
+
+def weights_of(params: Mapping[str, Any], steps: Any) -> Any:
+    """The weights among further parameters of a fit, by their name alone or with that of the last of the steps."""
+    named = isinstance(steps, (list, tuple)) and steps and isinstance(steps[-1], (list, tuple)) and len(steps[-1]) == 2
+    names = ["sample_weight", *([f"{steps[-1][0]}__sample_weight"] if named else [])]
+    for name in params:
+        if name not in names:
+            fix = instead_of(name.rpartition("__")[2], ["X", "y", "groups", "sample_weight"])
+            raise UnknownParameter(f"fit has no parameter {name!r}.", fix=fix)
+    found = [value for value in params.values() if value is not None]
+    if len(found) > 1:
+        raise UnknownParameter("fit has two parameters of weights.", fix="sample_weight=... alone.")
+    return found[0] if found else None
+
+
+def heaviest(domain: Domain | None, X: Any) -> Array | None:
+    """The largest weight for each row; None where rows have no weights."""
+    if domain is None or domain.max_weight is None:
+        return None
+    return np.full(X.shape[0] if hasattr(X, "shape") else len(X), domain.max_weight)
+
+
+def check_weights(X: Any, weights: Any, domain: Domain) -> Any:
+    """One weight per row of ``X`` where a largest one is declared, and none elsewhere: a column, by its form alone."""
+    if weights is None:
+        if domain.max_weight is not None:
+            raise InvalidInput(
+                "max_weight is declared, and no row has a weight.",
+                fix="fit(X, y, sample_weight=...), or no max_weight.",
+            )
+        return None
+    domain.require("max_weight", "sample_weight")
+    try:
+        found = X.empty(weights) if isinstance(X, Delivered) else column(weights)
+        kind, sized = found.dtype, found.ndim == 1 and not issparse(found)
+        matched = isinstance(X, Delivered) or len(found) == np.shape(X)[0]
+    except Exception:  # of a container that does not keep to its own form
+        kind, sized, matched = None, False, False
+    if not sized:
+        raise InvalidInput("sample_weight must be a column of weights.", fix="one number for every row of X.")
+    if getattr(kind, "kind", "O") in "cmMV" or kind_of(type_of_values(kind)) == "none":
+        raise InvalidInput("sample_weight must hold real numbers.", fix="a column of numbers.")
+    if not matched:
+        raise InvalidInput("sample_weight must have one weight for every row of X.", fix="weights of the same rows.")
+    return found
+
+
+def check_weighing(domain: Domain, stages: Sequence[tuple[str, Any]], mechanism: tuple[str, Any] | None) -> None:
+    """Refuse weights of rows that the last step does not know, and stages by which a row would get another's."""
+    if domain.max_weight is None:
+        return
+    if mechanism is None or not mechanism[1].weighs:
+        raise UnsupportedOrder(
+            "rows have weights, and the last step takes none.",
+            stage=None if mechanism is None else mechanism[0],
+            fix="a linear model of ppdp.mechanisms as the last step, or no max_weight and sample_weight.",
+        )
+    for name, stage in stages:
+        if stage.compares:
+            raise UnsupportedOrder(
+                "it compares rows without their weights, so which weight stays would be anybody's.",
+                stage=name,
+                fix="leave it out, or sample_weight.",
+            )
+
+
+def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArray[np.bool_]]:
+    """Weights as parts of the largest one, each by itself; and which were clipped or repaired.
+
+    What is missing, negative, infinite or no number is an error, which does not say where, or weighs nothing.
+    """
+    read = numbers(weights)
+    values = read.values.ravel()
+    proper = np.isfinite(values) & (values >= 0) & ~read.improper.ravel()
+    if invalid == "error" and not proper.all():
+        raise InvalidValue(
+            "a weight in sample_weight is missing, negative, infinite or no number.",
+            fix="weights of at least 0 by a public rule, or invalid='repair', which leaves such rows out of the loss.",
+        )
+    kept = np.where(proper, values, 0.0)
+    return np.minimum(kept / most, 1.0), ~proper | (kept > most)
+
+
+def check_some_weight(rows: Rows, invalid: str) -> Rows:
+    """The rows, of which some weigh something; else nothing is learned, which is an error unless it is repaired."""
+    if invalid == "error" and rows.factor is not None and rows.n and not rows.factor.any():
+        raise InvalidValue("all weights in sample_weight are 0.", fix="weights above 0 for the rows to learn from.")
+    return rows
+
+
+def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tuple[tuple[float, ...], float]:
+    """Public weights as a part of the largest one, in the order of the classes, and that one.
+
+    A class that is not named weighs 1, as scikit-learn has it.
+    """
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameter(
+            "class_weight must be a mapping of labels to weights, 'balanced' or None.",
+            stage=stage,
+            fix="class_weight={'a': 1.0, 'b': 5.0}, or 'balanced'.",
+        )
+    if any(label not in classes for label in class_weight):
+        raise InvalidParameter(
+            "class_weight names a label that is none of the classes.",
+            stage=stage,
+            fix=f"labels among {', '.join(map(repr, classes))}.",
+        )
+    weights = [number("class_weight", class_weight.get(label, 1.0), stage, least=0, most=1e100) for label in classes]
+    largest = length("the largest of class_weight", max(weights), stage)
+    return tuple(one / largest for one in weights), largest
+
+
+def balanced_factors(counts: Array, error: float) -> tuple[tuple[float, ...], float]:
+    """The same from released numbers of rows of each class, of this standard error: ``n / (k count)``.
+
+    A class of fewer rows than their noise counts as if it had so many: what is noise makes no class heavy.
+    """
+    counts = np.maximum(counts, max(error, 1.0))
+    weights = counts.sum() / (len(counts) * counts)
+    return tuple((weights / weights.max()).tolist()), float(weights.max())
