@@ -158,9 +158,11 @@ class LinearModel(SharedDocstring, Supervised):
             step_size=self._step(domain, scores),
             usual_step=is_auto(self.step_size),
             rank=None if is_auto(self.rank) else integer("rank", self.rank, self),
+            factors=factors,
+            largest_weight=largest,
         )
         refuse_seed(solver == "m2" and self.random_state is not None)
-        return replace(question(solver, domain, training, mu), factors=factors, largest_weight=largest)
+        return question(solver, domain, training, mu)
 
     def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         asked: Question = self.question(domain, mu)

@@ -48,6 +48,8 @@ class Training:
     step_size: float
     usual_step: bool  # whether that is by a rule, and may be shorter
     rank: int | None = None  # dimensions that are seen
+    factors: tuple[float, ...] = ()  # as what parts of the largest weight losses of each class count
+    largest_weight: float = 1.0  # over which penalties are
 
     @property
     def loss(self) -> str:
@@ -72,7 +74,8 @@ def question(solver: str, domain: Domain, training: Training, mu: float | None) 
     if solver == "auto":
         solver = "moments" if domain.d <= MOST_COLUMNS else "dpgd"
     asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
-    return replace(asked, step_size=asked.parameters.get("step_size", training.step_size))
+    step_size = asked.parameters.get("step_size", training.step_size)
+    return replace(asked, step_size=step_size, factors=training.factors, largest_weight=training.largest_weight)
 
 
 def _worth(domain: Domain, training: Training, mu: float | None) -> float:
