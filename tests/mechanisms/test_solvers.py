@@ -311,7 +311,10 @@ def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
     free = {"clip": 1e6} if solver == "hidden" else {"max_iter": 30}
     results = check_estimator(kind(solver=solver, noise_scale=1e-3, **free), on_skip=None, on_fail=None)
     assert len(results) >= 40
-    assert not [(r["check_name"], repr(r["exception"])) for r in results if r["status"] == "failed"]
+    failed = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
+    if solver == "hidden":  # it asks for 1000 passes, and one is made
+        assert "a single pass" in failed.pop("check_class_weight_classifiers", "a single pass")
+    assert not failed
 
 
 class TestLearningCurves:
