@@ -34,7 +34,8 @@ class LinearClassifier(BatchModel, ClassifierMixin):
         The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
     class_weight : dict, "balanced" or None, default=None
         Public weights of declared classes, by label, of which those that are not named weigh 1; or weights
-        ``n / (n_classes * count)`` by numbers of rows of each class that are released with noise for 1.5 % of mu².
+        ``n / (n_classes * count)`` by numbers of rows of each class, whatever they weigh (as in scikit-learn before
+        1.7), that are released with noise for 1.5 % of mu².
         Weights are divided by the largest, so noise beside a class of weight w is as many times larger as the largest
         is (``docs/theory/noisy-gradient-descent.md``).
 
