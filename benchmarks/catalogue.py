@@ -127,7 +127,7 @@ def _turned(name: str) -> Target:
     X = np.zeros((N, 2))
     Z = X.copy()
     X[0], Z[0] = [1.0, 0.0], [0.0, 1.0]
-    return PlanTarget(name, _plan(PCA(1, statistics="noisy"), domain=PLANE), Rows.of(X), Rows.of(Z))
+    return PlanTarget(name, _plan(PCA(1, center=False, statistics="noisy"), domain=PLANE), Rows.of(X), Rows.of(Z))
 
 
 def _chosen(name: str) -> Target:
@@ -202,7 +202,7 @@ def _eigengap(name: str) -> Target:
     X = np.repeat([[1.0, 0.0], [0.0, 1.0]], N // 2, axis=0)
     Z = X.copy()
     X[N // 2] = [1.0, 0.0]
-    plan = _plan(PCA(1, statistics="exact", min_gap=0.1), GaussianMechanism(), domain=PLANE, delta=0.05)
+    plan = _plan(PCA(1, center=False, statistics="exact", min_gap=0.1), GaussianMechanism(), domain=PLANE, delta=0.05)
     return GateTarget(name, plan, Rows.of(X), Rows.of(Z), fails=True)
 
 

@@ -238,7 +238,7 @@ def pipelines() -> Iterator[Line]:
     gap = turn.stage.min_gap * (1 - 1e-4)  # rows that differ by 1e-6 have a slightly smaller gap
     chains = {
         "dedup, impute": ([Deduplicator(), masks.stage], masks.domain, distinct(masks.pair)),
-        "dedup, project": ([Deduplicator(), PCA(1, min_gap=gap)], turn.domain, distinct(turn.pair)),
+        "dedup, project": ([Deduplicator(), PCA(1, min_gap=gap, center=False)], turn.domain, distinct(turn.pair)),
         "impute, scale": gap_then_scale(2000, 21, None),
         "impute, scale, clip": gap_then_scale(2000, 21, 1.0),
     }

@@ -94,7 +94,11 @@ class World:
         return list(_possible(self._release))
 
     def _release(self, share: float) -> tuple[float, float]:
-        stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, statistics="noisy")), ("mean", GaussianMechanism())]
+        stages = [
+            ("clip", NormClipper(1.0)),
+            ("pca", PCA(1, center=False, statistics="noisy")),
+            ("mean", GaussianMechanism()),
+        ]
         pipeline = Pipeline(stages, epsilon=self.epsilon, delta=DELTA, budget={"release": share})
         (release,) = pipeline.plan(Domain(n_rows=self.n, n_features=self.d)).releases
         return release.noise_scale, math.sqrt(self.mu**2 - release.mu**2)
@@ -102,7 +106,7 @@ class World:
     @cached_property
     def rounded(self) -> Distance:
         """Behind noisy PCA: rows move by rounding only."""
-        return PCA(1, statistics="noisy").stability_map(self.domain, Adjacency.replace().distance)[1]
+        return PCA(1, center=False, statistics="noisy").stability_map(self.domain, Adjacency.replace().distance)[1]
 
 
 def _possible(price: Callable[[float], tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -143,7 +147,11 @@ class Case:
     def exact(self) -> list[tuple[Distance, float]]:
         """How far exact PCA moves rows and what its gate leaves of the budget, for every gate that would pass."""
         gates = [(self.gap - 2 * margin / self.world.n, left) for margin, left in self.world.gates]
-        return [(self._moves(PCA(1, min_gap=tested, statistics="exact")), left) for tested, left in gates if tested > 0]
+        return [
+            (self._moves(PCA(1, center=False, min_gap=tested, statistics="exact")), left)
+            for tested, left in gates
+            if tested > 0
+        ]
 
     @cached_property
     def noisy(self) -> list[tuple[float, float]]:

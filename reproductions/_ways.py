@@ -206,12 +206,12 @@ def free(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
 
 def exact(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
     """Projected, gated; nothing where the gate refuses. New rows are not projected: the projector is private."""
-    gate = plan(data.domain, epsilon, 1.0, ("pca", PCA(RANK, statistics="exact"))).gate
+    gate = plan(data.domain, epsilon, 1.0, ("pca", PCA(RANK, center=False, statistics="exact"))).gate
     min_gap = tested(gate, data.eigengap(RANK), len(data.X))
     if min_gap <= 0:
         return []
     X = data.X @ projector(data.moment, RANK).astype(np.float32)
-    noise = planned(data.domain, epsilon, ("pca", PCA(RANK, min_gap=min_gap, statistics="exact")))
+    noise = planned(data.domain, epsilon, ("pca", PCA(RANK, center=False, min_gap=min_gap, statistics="exact")))
     return [Learner(X, data.X, data.y, data.columns, noise, SMOOTH)]
 
 
@@ -236,7 +236,7 @@ def soft(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
 
 def noisy(data: Data, epsilon: float, rng: np.random.Generator, columns: int | None = None) -> Variants:
     """Projected by a released second moment, of so many columns (all of them)."""
-    stage = ("pca", PCA(RANK, statistics="noisy"))
+    stage = ("pca", PCA(RANK, center=False, statistics="noisy"))
     (release,) = plan(data.domain, epsilon, 1.0, stage).releases
     components = noisy_components(data.moment, release.noise_scale, columns or data.columns, RANK, rng)
     return _released(data, components, planned(data.domain, epsilon, stage))

@@ -253,7 +253,7 @@ def second_moment(sizes: list[int]) -> Iterator[Point]:
     for gap, n in product((0.15, 0.07), sizes):
         case = on_circle(n, gap)
         claimed = ("pca", {"gap": case.stage.min_gap})
-        stages = [PCA(1, min_gap=case.stage.min_gap, statistics="exact"), BOTH]
+        stages = [PCA(1, center=False, min_gap=case.stage.min_gap, statistics="exact"), BOTH]
         yield measured(n, f"gap ≈ {gap:g}", UNCENTRED, claimed, n - 1, stages, case.pair)
 
 
@@ -326,8 +326,8 @@ def build(section: Section) -> None:
         "with the best c, its Lemma M, and its product of sensitivities; the formula of Table 2 stands beside it, at "
         "the orders α ≥ 11 that it is for. *Share* is what the worst pair written down reaches of our μ; its ε is "
         "exact. P x, with the covariance, is the paper's PCA: ours is Theorem 1 of `docs/theory/pca.md`. `PCA(center="
-        "True)` is μ + P(x − μ), here beside the paper's bounds on P x, and by default `PCA` is uncentred, of the "
-        "second moment: gap ≈ 0.15 and 0.07."
+        "True)` is μ + P(x − μ), here beside the paper's bounds on P x, and `PCA(center=False)` is uncentred, of "
+        "the second moment: gap ≈ 0.15 and 0.07."
     )
     section.picture(figure, "overall epsilon by group privacy, by the paper, ours, and of the worst pair")
     section.table(

@@ -10,7 +10,7 @@ noise), and three questions are kept apart. *Accounting*: what the printed moves
 Theorem 2 with c = 2 and with the best c (each with Lemma M), and exactly. *Moves*: what the stage prints, what Table 2
 makes of that, what a pair of neighbours reaches, and our stability map. *Entries*: the formula beside ours, and what
 ``docs/errata.md`` says of it. PCA is that of the paper, P x with P of the covariance (Theorem 1 of
-``docs/theory/pca.md``), unless it is called uncentred: that is our default, of the second moment.
+``docs/theory/pca.md``), unless it is called uncentred: ours of the second moment, ``PCA(center=False)``.
 
 A_SGD-samp and A_SGD-iter have no numbers of their own in print (constants in O and Ω, a class of datasets that is
 empty), so the smallest noise that the text allows is taken, and ours is for that noise: Poisson samples of one row with
@@ -104,7 +104,7 @@ def projection(n: int, gap: float) -> Setting:
 
 def uncentred(n: int, gap: float) -> Setting:
     """At least this eigengap of the second moment."""
-    stage = PCA(1, min_gap=gap, statistics="exact")
+    stage = PCA(1, center=False, min_gap=gap, statistics="exact")
     return Setting(f"PCA (uncentred), n = {n}, gap {gap:g}", "pca", {"gap": gap}, n, n, _map(stage, n))
 
 

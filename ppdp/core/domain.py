@@ -76,11 +76,14 @@ class Domain:
     # Positions of columns of 0 and 1 that stand for categories. No bound rests on it: it decides what is scaled unless
     # somebody says otherwise. Whatever changes a domain forgets it.
     indicators: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    # Whether every column has mean 0, up to noise and clips. No bound rests on it; it is forgotten likewise.
+    centred: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = self.rows_per_unit is not None, self.adjacency is not None
         object.__setattr__(self, "unit_declared", any(given))
         object.__setattr__(self, "indicators", ())
+        object.__setattr__(self, "centred", False)
         self._settle("n_rows", partial(integer, most=MOST_ROWS))
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
@@ -172,6 +175,12 @@ class Domain:
         """Return this domain with the positions of the columns of 0 and 1 that stand for categories."""
         found = self.but()
         object.__setattr__(found, "indicators", indicators)
+        return found
+
+    def as_centred(self) -> Domain:
+        """Return this domain with the fact that every column has mean 0."""
+        found = self.but()
+        object.__setattr__(found, "centred", True)
         return found
 
     def describe(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -103,16 +103,6 @@ class Stage(Documented, Answering, BaseEstimator):
     def keeps_columns(self) -> bool:
         """Whether every column that comes out is what became of the column in its place."""
         return self.keeps_units or self.elementwise
-
-    def cautions(self, ahead: Sequence[Stage]) -> tuple[str, ...]:
-        """What a user should know before spending, in public words.
-
-        Parameters
-        ----------
-        ahead : sequence of Stage
-            Those in front of it.
-        """
-        return ()
 
     @property
     def chooses(self) -> bool:

@@ -51,7 +51,7 @@ CONDITIONS = {
     "missing": (MeanImputer(max_missing=6), BALL, lambda rows: rows.incomplete.sum() <= 6),
     "observed": (MeanImputer(min_observed=4, floor=False), BALL, lambda rows: observed(rows).min() >= 4),
     "deviation": (StandardScaler(0.25, floor=False), COMPLETE, lambda rows: deviations(rows).min() >= 0.25),
-    "eigengap": (PCA(1, min_gap=0.05), COMPLETE, lambda rows: gap(rows) >= 0.05),
+    "eigengap": (PCA(1, min_gap=0.05, center=False), COMPLETE, lambda rows: gap(rows) >= 0.05),
     "norm of the mean": (MeanFloor(0.7), COMPLETE, lambda rows: length(rows) >= 2 / N / math.sqrt(0.6)),
 }
 

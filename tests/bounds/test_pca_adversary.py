@@ -64,7 +64,9 @@ def map_ratio(world, k, **settings):
             least = {"min_alignment": min(cosines) * (1 - 1e-12)}
             if least["min_alignment"] < 1e-3:
                 return np.nan
-        return Chain.of([PCA(k, gap, **settings, **least)], world.domain, world.distance).use(pair, world.free)
+        return Chain.of([PCA(k, gap, **{"center": False, **settings}, **least)], world.domain, world.distance).use(
+            pair, world.free
+        )
 
     return ratio
 
@@ -191,7 +193,7 @@ def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, c
 def test_the_alignment_changes_by_all_of_its_unit():
     """The leading direction turns by what it can, toward and away from a column that is almost orthogonal to it."""
     case = rotation(200, 0.1)
-    stage = PCA(1, case.stage.min_gap, output="aligned", basis=[[0.1], [1.0]], min_alignment=1e-6)
+    stage = PCA(1, case.stage.min_gap, center=False, output="aligned", basis=[[0.1], [1.0]], min_alignment=1e-6)
     (way,) = (way for way in stage.ways(case.domain, ONE) if way.name == "exact")
     margins = [way.conditions[1].margin(rows) for rows in (case.pair.left, case.pair.right)]
     assert 0.98 <= abs(margins[0] - margins[1]) <= ROUNDING
@@ -280,7 +282,7 @@ def test_coarse_products_close_the_gap_of_all_rows_and_the_bound_allows_for_it()
     pair = Pair.of(*([HALF * (long + sign * short / size), *tail] for sign in (1, -1)))
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
     gap = min(found for found, _ in spectra(pair, domain, 1)) * (1 - 1e-12)
-    stage = PCA(1, gap)
+    stage = PCA(1, gap, center=False)
     (way,) = (way for way in stage.ways(domain, ONE) if way.name == "exact")
     assert way.formula == "pca.coarse-rank"
     left, right = (stage.prepare(rows, way, domain)["components"] for rows in (pair.left, pair.right))

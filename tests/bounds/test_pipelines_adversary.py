@@ -28,21 +28,26 @@ PIPELINES = {
     "dedup, impute, scale": (BOX, [Deduplicator(), MeanImputer(max_missing=5), StandardScaler(0.4, clip=2.0)]),
     "impute, scale, project": (
         BALL,
-        [MeanImputer(20, 5, floor=False), StandardScaler(0.25, floor=False, clip=1.0), PCA(1, 0.1)],
+        [MeanImputer(20, 5, floor=False), StandardScaler(0.25, floor=False, clip=1.0), PCA(1, 0.1, center=False)],
     ),
-    "dedup, impute, project": (BALL, [Deduplicator(), MeanImputer(max_missing=5), PCA(1, 0.2)]),
+    "dedup, impute, project": (BALL, [Deduplicator(), MeanImputer(max_missing=5), PCA(1, 0.2, center=False)]),
     "clip, keep first, scale, project": (
         COMPLETE,
-        [NormClipper(0.8), Deduplicator([0]), StandardScaler(0.25, floor=False, clip=1.0), PCA(1, 0.1)],
+        [NormClipper(0.8), Deduplicator([0]), StandardScaler(0.25, floor=False, clip=1.0), PCA(1, 0.1, center=False)],
     ),
-    "project, scale": (COMPLETE, [PCA(1, 0.3), StandardScaler(0.4, clip=1.0)]),
+    "project, scale": (COMPLETE, [PCA(1, 0.3, center=False), StandardScaler(0.4, clip=1.0)]),
     "ranges, impute, project, scale": (
         BALL,
-        [MinMaxScaler((-0.5, 0.5)), MeanImputer(30, floor=False), PCA(1, 0.3), StandardScaler(0.35, clip=1.0)],
+        [
+            MinMaxScaler((-0.5, 0.5)),
+            MeanImputer(30, floor=False),
+            PCA(1, 0.3, center=False),
+            StandardScaler(0.35, clip=1.0),
+        ],
     ),
     "scale, dedup, project": (
         COMPLETE.but(min_present=N),
-        [StandardScaler(0.3, floor=False), Deduplicator(keys="raw"), PCA(1, 0.1)],
+        [StandardScaler(0.3, floor=False), Deduplicator(keys="raw"), PCA(1, 0.1, center=False)],
     ),
 }
 
@@ -115,7 +120,7 @@ def test_dedup_then_project_is_tight():
     pair = distinct(case.pair)
     spectra = [np.linalg.eigvalsh(rows.X.T @ rows.X / rows.n) for rows in (pair.left, pair.right)]
     least = min(values[1] - values[0] for values in spectra)
-    chain = Chain.of([Deduplicator(), PCA(1, min_gap=float(least) * (1 - 1e-9))], case.domain, ONE)
+    chain = Chain.of([Deduplicator(), PCA(1, min_gap=float(least) * (1 - 1e-9), center=False)], case.domain, ONE)
     assert 0.999 <= radius_use(chain, pair) <= ROUNDING
 
 

@@ -123,21 +123,21 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
 
 
 GATED = {
-    "PCA on clipped rows": (lambda: (NormClipper(), PCA(1, statistics="exact")), None, "max"),
+    "PCA on clipped rows": (lambda: (NormClipper(), PCA(1, center=False, statistics="exact")), None, "max"),
     "PCA behind a noisy scaler": (
-        lambda: (NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact")),
+        lambda: (NormClipper(), StandardScaler(statistics="noisy"), PCA(1, center=False, statistics="exact")),
         None,
         "sum",
     ),
     "noisy scaler behind PCA": (
-        lambda: (NormClipper(), PCA(1, statistics="exact"), StandardScaler(statistics="noisy")),
+        lambda: (NormClipper(), PCA(1, center=False, statistics="exact"), StandardScaler(statistics="noisy")),
         None,
         "max",
     ),
     "two conditions": (
         lambda: (
             NormClipper(),
-            PCA(1, statistics="exact"),
+            PCA(1, center=False, statistics="exact"),
             StandardScaler(floor=False, statistics="exact", min_std=0.01),
         ),
         None,
@@ -149,7 +149,11 @@ GATED = {
         None,
     ),
     "prediction release before the condition": (
-        lambda: (NormClipper(), StandardScaler(statistics="exact", min_std=0.5), PCA(1, statistics="exact")),
+        lambda: (
+            NormClipper(),
+            StandardScaler(statistics="exact", min_std=0.5),
+            PCA(1, center=False, statistics="exact"),
+        ),
         classifier,
         None,
     ),
@@ -158,7 +162,7 @@ GATED = {
             MinMaxScaler((-1, 1)),
             MeanImputer(max_missing=500, statistics="exact"),
             StandardScaler(floor=False, statistics="exact", min_std=0.1),
-            PCA(1, statistics="exact"),
+            PCA(1, center=False, statistics="exact"),
         ),
         classifier,
         None,

@@ -16,7 +16,7 @@ GAPS = (0.7, 0.4, 0.1)
 
 
 def on_a_ladder(gate=None, *stages, mechanism=None, n=20_000, **parameters) -> Plan:
-    steps = stages or (NormClipper(), PCA(1, statistics="exact"))
+    steps = stages or (NormClipper(), PCA(1, center=False, statistics="exact"))
     pipe = make_pipeline(
         *steps, mechanism or GaussianMechanism(), gate=gate or Ladder("pca__min_gap", GAPS), **parameters
     )

@@ -32,7 +32,7 @@ def rows_with_gaps():
 
 
 def exact_pca():
-    return PCA(n_components=1, min_gap=0.1, statistics="exact")
+    return PCA(n_components=1, min_gap=0.1, center=False, statistics="exact")
 
 
 def cleaned(**parameters):

@@ -171,7 +171,7 @@ def rotation(n: int, beta: float, *, everywhere: bool = False) -> Case:
     pair = Pair.of(np.vstack([[a, a], rest]), np.vstack([[a, -a], rest]))
     values = np.linalg.eigvalsh(pair.left.X.T @ pair.left.X / n)
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    return Case(PCA(1, min_gap=float(values[1] - values[0])), domain, pair)
+    return Case(PCA(1, min_gap=float(values[1] - values[0]), center=False), domain, pair)
 
 
 LENSES = {

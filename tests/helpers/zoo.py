@@ -76,7 +76,7 @@ def scaler(**parameters: Any) -> tuple[str, StandardScaler]:
 
 
 CLIP, BOX, MEAN = ("clip", NormClipper()), ("box", MinMaxScaler(ranges=(-1, 1))), ("mean", GaussianMechanism())
-EXACT_PCA = "pca", PCA(1, statistics="exact")
+EXACT_PCA = "pca", PCA(1, center=False, statistics="exact")
 VOTE = {"candidates": ["a", "b", "c"], "utility": np.abs, "lipschitz": 1.0}
 FEW_GAPS = {"max_missing": 500, "statistics": "exact"}
 
@@ -214,13 +214,19 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "scaled to sums of zero": ([CLIP, scaler(statistics="exact", clip=None), MEAN], {}),
     "centred": ([CLIP, ("pca", PCA(1, center=True, statistics="exact")), MEAN], {}),
-    "projected": ([CLIP, ("pca", PCA(1, output="projected", statistics="exact")), ("model", classifier())], {}),
-    "aligned": ([CLIP, ("pca", PCA(1, 0.4, output="aligned", min_alignment=0.1, statistics="exact")), MEAN], {}),
+    "projected": (
+        [CLIP, ("pca", PCA(1, center=False, output="projected", statistics="exact")), ("model", classifier())],
+        {},
+    ),
+    "aligned": (
+        [CLIP, ("pca", PCA(1, 0.4, center=False, output="aligned", min_alignment=0.1, statistics="exact")), MEAN],
+        {},
+    ),
     "aligned, centred": (
         [CLIP, ("pca", PCA(1, 0.4, center=True, output="aligned", min_alignment=0.1, statistics="exact")), MEAN],
         {},
     ),
-    "projected noisily": ([CLIP, ("pca", PCA(1, output="projected", statistics="noisy"))], {}),
+    "projected noisily": ([CLIP, ("pca", PCA(1, center=False, output="projected", statistics="noisy"))], {}),
     "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), max_iter=10))], {}),
     "second moments": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="moments"))], {}),
     "support vectors": ([CLIP, ("model", LinearSVC((0, 1), max_iter=10))], {}),

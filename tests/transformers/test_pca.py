@@ -50,7 +50,7 @@ class TestMaps:
 
     def test_uncentred_is_the_best_approximation_through_the_origin(self):
         X, V = rows(), leading(rows(), 2)
-        assert PCA(2).fit_transform(X) == pytest.approx(X @ V.T @ V, abs=1e-12)
+        assert PCA(2, center=False).fit_transform(X) == pytest.approx(X @ V.T @ V, abs=1e-12)
 
     @pytest.mark.parametrize("center", [False, True])
     def test_projected_is_the_projection_in_public_columns(self, center):
@@ -78,13 +78,14 @@ class TestMaps:
     def test_aligned_with_eigenvectors_as_columns_gives_their_coordinates(self):
         X = rows()
         V = leading(X, 2)
-        assert PCA(2, output="aligned", basis=V.T).fit_transform(X) == pytest.approx(X @ V.T, abs=1e-10)
+        stage = PCA(2, center=False, output="aligned", basis=V.T)
+        assert stage.fit_transform(X) == pytest.approx(X @ V.T, abs=1e-10)
 
     @pytest.mark.parametrize("output", ["projected", "aligned"])
     def test_all_components_are_a_public_map(self, output):
         X, G = rows(), PublicColumns.of(0, None, 6, usual=6, least=6, stage=None).matrix
-        assert PCA(output=output).fit_transform(X) == pytest.approx(X @ G, abs=1e-10)
-        assert exact(PCA(output=output)).conditions == ()
+        assert PCA(center=False, output=output).fit_transform(X) == pytest.approx(X @ G, abs=1e-10)
+        assert exact(PCA(center=False, output=output)).conditions == ()
 
     def test_all_components_of_rank_change_nothing(self):
         X = rows()
@@ -199,13 +200,13 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("settings", "formula", "conditions"),
         [
-            ({}, "pca.rank", ["pca.gap"]),
-            ({"center": True}, "pca.centred-rank", ["pca.centred-gap"]),
-            ({"output": "projected"}, "pca.projected", ["pca.gap"]),
-            ({"output": "projected", "center": True}, "pca.projected", ["pca.centred-gap"]),
-            ({"output": "aligned"}, "pca.aligned", ["pca.gap", "pca.alignment"]),
-            ({"output": "aligned", "center": True}, "pca.aligned", ["pca.centred-gap", "pca.centred-alignment"]),
-            ({"output": "aligned", "n_columns": 6}, "pca.projected", ["pca.gap"]),
+            ({"center": False}, "pca.rank", ["pca.gap"]),
+            ({}, "pca.centred-rank", ["pca.centred-gap"]),
+            ({"output": "projected", "center": False}, "pca.projected", ["pca.gap"]),
+            ({"output": "projected"}, "pca.projected", ["pca.centred-gap"]),
+            ({"output": "aligned", "center": False}, "pca.aligned", ["pca.gap", "pca.alignment"]),
+            ({"output": "aligned"}, "pca.aligned", ["pca.centred-gap", "pca.centred-alignment"]),
+            ({"output": "aligned", "n_columns": 6, "center": False}, "pca.projected", ["pca.gap"]),
         ],
     )
     def test_what_each_output_assumes(self, settings, formula, conditions):
@@ -215,20 +216,20 @@ class TestPlan:
         assert (way.ask is not None) == ("output" in settings)
 
     def test_projected_costs_no_more_than_rank_and_aligned_by_its_threshold(self):
-        rank, projected = exact(PCA(2)).distance, exact(PCA(2, output="projected")).distance
-        aligned = exact(PCA(2, output="aligned", basis=np.eye(6)[:, :2], min_alignment=0.25)).distance
+        stage = PCA(2, center=False, basis=np.eye(6)[:, :2], min_alignment=0.25)
+        rank, projected, aligned = (exact(clone(stage).set_params(output=output)).distance for output in OUTPUTS)
         assert projected.radius == pytest.approx(rank.radius)
         assert projected.total == pytest.approx(rank.total)
         assert aligned.radius == pytest.approx(4 * rank.radius)
 
     def test_centring_costs_more(self):
-        assert exact(PCA(2, center=True)).distance.radius > 2 * exact(PCA(2)).distance.radius
+        assert exact(PCA(2, center=True)).distance.radius > 2 * exact(PCA(2, center=False)).distance.radius
 
     @pytest.mark.parametrize(
         ("settings", "norm", "columns"),
         [
             ({"center": True}, np.sqrt(1.9), 6),
-            ({"output": "projected"}, 1.0, 4),
+            ({"output": "projected", "center": False}, 1.0, 4),
             ({"output": "aligned", "center": True}, 1 + np.sqrt(0.9), 4),
         ],
     )
@@ -246,11 +247,11 @@ class TestCoarseProducts:
     @pytest.mark.parametrize(
         ("settings", "formula"),
         [
-            ({}, "pca.coarse-rank"),
-            ({"center": True}, "pca.coarse-centred-rank"),
+            ({"center": False}, "pca.coarse-rank"),
+            ({}, "pca.coarse-centred-rank"),
             ({"output": "projected"}, "pca.coarse-projected"),
             ({"output": "aligned"}, "pca.aligned"),
-            ({"min_gap": 1e-6}, "pca.rank"),
+            ({"min_gap": 1e-6, "center": False}, "pca.rank"),
         ],
     )
     def test_public_facts_decide(self, settings, formula):
@@ -264,7 +265,7 @@ class TestCoarseProducts:
             (self.FACTS, far),
             (self.FACTS, far.among(999)),
         ]:
-            found = {way.name: way for way in PCA(1).ways(domain, distance)}["exact"]
+            found = {way.name: way for way in PCA(1, center=False).ways(domain, distance)}["exact"]
             assert found.formula == "pca.rank"
             assert found.distance == fine(domain, distance, **found.parameters)[1]
             with pytest.raises(CertificateError):
@@ -295,8 +296,8 @@ class TestCoarseProducts:
     @pytest.mark.parametrize(
         ("settings", "formula"),
         [
-            ({}, "pca.coarse-rank"),
-            ({"center": True}, "pca.coarse-centred-rank"),
+            ({"center": False}, "pca.coarse-rank"),
+            ({}, "pca.coarse-centred-rank"),
             ({"output": "projected"}, "pca.coarse-projected"),
         ],
     )

@@ -1,44 +1,127 @@
-"""Directions of rows as they are lie by their mean, those of scikit-learn do not: plans say which are meant."""
+"""PCA is centred as scikit-learn's is, unless a scaler in front has centred every column."""
 
 import numpy as np
 import pytest
 import sklearn.decomposition as theirs
 from sklearn.pipeline import make_pipeline as plain_pipeline
 
-from ppdp import Domain, Pipeline, make_pipeline
+from ppdp import Adjacency, Domain, Pipeline, make_pipeline
+from ppdp.data.facts import merged
+from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import PCA, Deduplicator, MinMaxScaler, NormClipper, StandardScaler
 
 FACTS = Domain(n_rows=5000, n_features=3)
+ADDED = Domain(n_rows=5000, n_features=3, adjacency=Adjacency.add_remove())
 X = np.random.default_rng(0).normal([5.0, 0.0, 0.0], [0.1, 1.0, 0.2], (500, 3))
 
 
-def warned(*stages):
-    plan = make_pipeline(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism(), delta=1e-6).plan(FACTS)
-    return [warning for warning in plan.warnings if "center=True" in warning]
+def planned(*stages, facts=FACTS):
+    """The last stage as it is planned behind the others, and what is released for it."""
+    plan = make_pipeline(MinMaxScaler(ranges=(-60, 60)), *stages, GaussianMechanism(), delta=1e-6).plan(facts)
+    return plan.steps[-1], plan
 
 
-def test_a_plan_names_the_step_whose_rows_nobody_centres():
-    (warning,) = warned(PCA(1))
-    assert warning.startswith("pca: ")
-    assert warned(NormClipper(0.5), PCA(1, statistics="noisy"))
+def centred(*stages, facts=FACTS):
+    """Whether its condition and what is released for it are of the covariance: both, or neither."""
+    way = planned(*stages, facts=facts)[0].way
+    found = {"centred" in condition.formula for condition in way.conditions}
+    found |= {way.ask.statistic == "matrix"} if way.ask is not None else set()
+    (answer,) = found
+    return answer
 
 
-@pytest.mark.parametrize("stages", [(StandardScaler(), PCA(1)), (PCA(1, center=True),), (PCA(1, center=False),)])
-def test_what_is_centred_or_meant_is_not_warned_of(stages):
-    assert not warned(*stages)
+@pytest.mark.parametrize("statistics", ["noisy", "exact"])
+@pytest.mark.parametrize("output", ["rank", "projected", "aligned"])
+def test_a_plan_centres_unless_the_scaler_in_front_did(output, statistics):
+    stage = PCA(1, output=output, statistics=statistics)
+    assert centred(stage)
+    assert centred(NormClipper(0.5), stage)
+    assert not centred(StandardScaler(), stage)
 
 
-def test_the_warning_is_on_the_certificate():
-    pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), PCA(1), GaussianMechanism(), delta=1e-6, random_state=0)
-    assert "center=True" in " ".join(pipe.fit(np.clip(X, 0, 1)).certificate_.to_dict()["warnings"])
+@pytest.mark.parametrize(
+    "ahead",
+    [
+        [StandardScaler(with_mean=False)],
+        [StandardScaler(columns=[0, 1])],
+        [StandardScaler(), NormClipper(0.5)],
+        [StandardScaler(), MinMaxScaler(ranges=(-1, 1))],
+        [Deduplicator(), StandardScaler()],
+    ],
+    ids=repr,
+)
+def test_a_scaler_that_leaves_a_mean_does_not_count(ahead):
+    assert centred(*ahead, PCA(1, statistics="noisy"))
 
 
-def test_centred_directions_are_those_of_scikit_learn():
-    one, other = PCA(1, center=True).fit(X).components_[0], theirs.PCA(1).fit(X).components_[0]
-    assert abs(one @ other) > 1 - 1e-6
-    assert abs(PCA(1).fit(X).components_[0, 0]) > 0.95 > 0.2 > abs(other[0])
-    np.testing.assert_array_equal(PCA(1).fit(X).components_, PCA(1, center=False).fit(X).components_)
+def test_where_rows_may_be_absent_nothing_is_known_to_be_centred():
+    assert centred(StandardScaler(), PCA(1, statistics="noisy"), facts=ADDED)
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [StandardScaler(statistics=way, clip=clip) for way in ("exact", "noisy") for clip in (None, "auto")],
+    ids=repr,
+)
+def test_every_way_of_the_scaler_counts(scaler):
+    assert not centred(scaler, PCA(1, statistics="noisy"))
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_what_is_said_holds_everywhere(center):
+    stage = PCA(1, center=center, statistics="noisy")
+    assert centred(stage) == centred(StandardScaler(), stage) == center
+
+
+@pytest.mark.parametrize("center", [None, 1, "no", np.array(["auto", "auto"])], ids=repr)
+def test_nothing_else_is_taken(center):
+    with pytest.raises(InvalidParameter):
+        planned(PCA(1, center=center))
+
+
+def test_behind_a_scaler_the_release_is_worth_half_of_the_noise():
+    sensitivity = {}
+    for center in ("auto", True):
+        stages = StandardScaler(statistics="noisy"), PCA(1, center=center, statistics="noisy")
+        sensitivity[center] = planned(*stages)[1].releases[-1].sensitivity
+    assert sensitivity["auto"] <= 0.51 * sensitivity[True]
+
+
+@pytest.mark.parametrize("statistics", ["exact", "noisy"])
+@pytest.mark.parametrize("scaler", [[], [StandardScaler(clip=None, statistics="noisy")]], ids=["rows", "scaled"])
+def test_what_is_planned_is_run_and_certified(scaler, statistics):
+    rows = np.random.default_rng(1).normal([0.9, 0.1, 0.0], [0.02, 0.3, 0.02], (50_000, 3)).clip(-1, 1)
+    steps = MinMaxScaler(ranges=(-1, 1)), *scaler, PCA(1, 0.002, output="projected", statistics=statistics)
+    pipe = make_pipeline(*steps, GaussianMechanism(), epsilon=50.0, delta=1e-6, random_state=0).fit(rows)
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_["steps"][-1]["parameters"]["center"] is (not scaler)
+
+
+def test_released_directions_are_those_of_scikit_learn():
+    rows = np.random.default_rng(1).normal([0.9, 0.1, 0.0], [0.02, 0.3, 0.05], (20_000, 3)).clip(-1, 1)
+    expected, found = theirs.PCA(1).fit(rows).components_[0], {}
+    for center in ("auto", False):
+        steps = MinMaxScaler(ranges=(-1, 1)), PCA(1, center=center, statistics="noisy"), GaussianMechanism()
+        found[center] = make_pipeline(*steps, epsilon=50.0, delta=1e-6, random_state=0).fit(rows)["pca"].components_[0]
+    assert abs(found["auto"] @ expected) > 0.99 > 0.5 > abs(found[False] @ expected)
+
+
+def test_alone_directions_are_those_of_scikit_learn():
+    ours, other = PCA(1).fit(X), theirs.PCA(1).fit(X)
+    assert abs(ours.components_[0] @ other.components_[0]) > 1 - 1e-6
+    np.testing.assert_allclose(ours.mean_, other.mean_)
+    assert abs(PCA(1, center=False).fit(X).components_[0, 0]) > 0.95 > 0.2 > abs(other.components_[0, 0])
+
+
+def test_whatever_changes_a_domain_forgets_that_it_is_centred():
+    told = FACTS.as_centred()
+    assert told.centred
+    assert not FACTS.centred
+    assert not told.but(row_norm=1.0).centred
+    assert told == FACTS
+    assert told.to_dict() == FACTS.to_dict()
+    assert not merged(FACTS, told).centred
 
 
 @pytest.mark.parametrize(("kind", "center"), [(theirs.PCA, True), (theirs.TruncatedSVD, False)])

@@ -121,11 +121,11 @@ class Paths:
 
     def __init__(self, domain: Domain, distance: Distance, *, predicts: bool = True) -> None:
         self.start, self.predicts = Route((), (), domain, distance), predicts
-        self._known: dict[tuple[int, Domain, Distance], tuple[Way, ...]] = {}
+        self._known: dict[tuple[int, Domain, bool, Distance], tuple[Way, ...]] = {}
 
     def ways(self, route: Route, name: str, stage: Any) -> tuple[Way, ...]:
         """The ways of a stage behind a route; errors tell the step's name, if that says more than its class."""
-        key = id(stage), route.domain, route.distance
+        key = id(stage), route.domain, route.domain.centred, route.distance
         if key not in self._known:
             try:
                 self._known[key] = stage.ways(route.domain, route.distance)

@@ -375,8 +375,6 @@ def _warnings(
             f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"
             f" {mechanism.share_of_noise:.2g} times the largest answer that {mechanism.name!r} can give."
         )
-    stages = [step.stage for step in route.steps]
-    found += [f"{step.name}: {said}" for i, step in enumerate(route.steps) for said in step.stage.cautions(stages[:i])]
     found += [
         f"{step.name!r} works on a matrix of {step.domain.d:,} x {step.domain.d:,} numbers"
         f" ({8 * step.domain.d**2 / 2**30:.1g} GiB), which takes minutes: RandomProjection in front of it, or fewer"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied
-from ppdp.transformers.base import Stage, Statistics, chosen
+from ppdp.transformers.base import Statistics, chosen
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
@@ -49,9 +48,10 @@ class PCA(InBatches):
     min_gap : float, optional
         The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``.
         Default: ``0.1 / k``.
-    center : bool, optional
-        Whether to use the covariance and to subtract the mean, as scikit-learn's PCA always does. Default: no; unless
-        something in front centres rows, the first direction is then nearly that of their mean, and a plan says so.
+    center : bool or "auto", default="auto"
+        Whether to use the covariance and to subtract the mean, as scikit-learn's PCA always does. "auto" does, unless
+        the step in front is a :class:`StandardScaler` that has centred all columns already: without a mean the
+        release has half of the noise. With False the first direction of other rows is nearly that of their mean.
     output : {"rank", "projected", "aligned"}, default="rank"
         "rank" keeps the columns. The others map to public columns, "projected" at the price of "rank"; "aligned" keeps
         the lengths of "rank", at the price of the worst alignment.
@@ -101,7 +101,7 @@ class PCA(InBatches):
 
     n_components: int | None = None
     min_gap: float | None = None
-    center: bool | None = None
+    center: bool | str = "auto"
     output: str = "rank"
     n_columns: int | None = None
     basis: int | ArrayLike = 0
@@ -121,53 +121,42 @@ class PCA(InBatches):
         k, columns = self._rank(domain.d), self._columns(domain.d)
         if columns is None and k == domain.d:
             return (Way.by("row-wise.identity", domain, distance),)
-        facts: dict[str, Any] = {"center": self._center, "columns": columns.number if columns else None}
+        center = self._centers(domain)
+        facts: dict[str, Any] = {"center": center, "columns": columns.number if columns else None}
         name = "pca.public-map"
-        if columns is None and not self._center:
+        if columns is None and not center:
             name, facts = "pca.public", {}
-        noisy = Way.by(name, domain, distance, ask=self._ask, **facts)
-        return chosen({"noisy": noisy, "exact": self._exact(domain, distance, k, columns)}, self.statistics, self)
+        noisy = Way.by(name, domain, distance, ask=_ask(center), **facts)
+        exact = self._exact(domain, distance, k, columns, center)
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
-    def _exact(self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None) -> Way:
+    def _exact(self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None, center: bool) -> Way:
         share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
         min_gap = share * float(domain.require("row_norm")) ** 2
         frames = columns is not None and self._frames(domain.d, columns)
         coarse = k < domain.d and not frames and coarse_suffices(domain, distance, min_gap)
-        gap = GapMargin(domain, k, min_gap, self._center, coarse)
+        gap = GapMargin(domain, k, min_gap, center, coarse)
         facts: dict[str, Any] = {"min_gap": gap.gap}
-        name, ask, centred = "rank", None, "centred-" if self._center else ""
+        name, ask, centred = "rank", None, "centred-" if center else ""
         measures: dict[str, Measure] = {f"pca.{centred}gap": gap}
         if columns is not None:
-            name, ask = "projected", self._ask
-            facts |= {"n_components": k, "columns": columns.number, "center": self._center}
+            name, ask = "projected", _ask(center)
+            facts |= {"n_components": k, "columns": columns.number, "center": center}
             if frames:
                 least = columns.usual_alignment(k)
                 if self.min_alignment is not None:
                     least = number("min_alignment", self.min_alignment, self, least=1e-6, most=1)
                 name, facts["min_alignment"] = "aligned", least
                 measures[f"pca.{centred}alignment"] = AlignmentMargin(gap, least, columns.matrix)
-        elif self._center:
+        elif center:
             name, facts["n_components"] = "centred-rank", k
         name = f"pca.coarse-{name}" if coarse else f"pca.{name}"
         return Way.by(name, domain, distance, measures=measures, ask=ask, **facts)
 
-    @property
-    def _ask(self) -> Ask:
-        """Without a mean the matrix alone, at half of the noise."""
-        return Ask("matrix" if self._center else "moment")
-
-    @property
-    def _center(self) -> bool:
-        return self.center is not None and flag("center", self.center, self)
-
-    def cautions(self, ahead: Sequence[Stage]) -> tuple[str, ...]:
-        """That rows are not centred where nobody said so, and nothing in front does it."""
-        if self.center is not None or any(getattr(stage, "with_mean", False) for stage in ahead):
-            return ()
-        return (
-            "PCA takes rows as they are, and its first direction is nearly that of their mean: scikit-learn's PCA is"
-            " PCA(center=True), or stands behind a StandardScaler; center=False says that this is meant.",
-        )
+    def _centers(self, domain: Domain) -> bool:
+        """Whether a mean is subtracted of these rows."""
+        automatic = isinstance(self.center, str) and self.center == "auto"
+        return not domain.centred if automatic else flag("center", self.center, self)
 
     def _rank(self, d: int) -> int:
         # A number of components that is read off the data (a share of variance) would be private.
@@ -189,12 +178,12 @@ class PCA(InBatches):
         if way.name == "public":
             return self.without_release(way)
         k, coarse = self._rank(domain.d), way.formula.startswith("pca.coarse")
-        return self._fitted(Spectrum.of_rows(rows, domain, k, center=self._center, coarse=coarse), domain.d)
+        return self._fitted(Spectrum.of_rows(rows, domain, k, center=_centers(way), coarse=coarse), domain.d)
 
     def prepare_alone(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
             return self.prepare(rows, way, domain)
-        mean = rows.X.mean(axis=0) if self._center else np.zeros(domain.d)
+        mean = rows.X.mean(axis=0) if _centers(way) else np.zeros(domain.d)
         return self.read(Moments.of_matrix(mean, gram(rows.X) / rows.n), way, domain)
 
     def _sums(self, rows: Rows, domain: Domain) -> Array:
@@ -205,10 +194,10 @@ class PCA(InBatches):
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None
-        norm, mean = float(domain.require("row_norm")), values.mean
-        if self._center:
+        norm, mean, center = float(domain.require("row_norm")), values.mean, _centers(way)
+        if center:
             mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-        return self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=self._center), domain.d)
+        return self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=center), domain.d)
 
     def _fitted(self, spectrum: Spectrum, d: int) -> Statistics:
         """Everything that mapping a row needs."""
@@ -257,3 +246,13 @@ class PCA(InBatches):
     @property
     def _n_features_out(self) -> int:
         return int(self.projection_.shape[1])
+
+
+def _ask(center: bool) -> Ask:
+    """Without a mean the matrix alone, at half of the noise."""
+    return Ask("matrix" if center else "moment")
+
+
+def _centers(way: Way) -> bool:
+    """Whether a mean is subtracted this way."""
+    return bool(way.parameters.get("center", way.formula.endswith("centred-rank")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,13 +128,12 @@ class StandardScaler(InBatches):
                 stage="StandardScaler",
                 fix="use floor=True, or statistics='noisy'.",
             )
-        own = asked_for(columns)
+        own, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
         asked: dict[str, Any] = {"ask": Ask("squares", own), "clip": clip, "with_mean": with_mean, **own}
         offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=s, **asked)}
         if whole:
-            centred = clip is None and with_mean and columns is None and nobody_absent(domain, distance)
             offered["exact"] = Way.by(
-                "scaling.centred" if centred else "scaling.standard",
+                "scaling.centred" if centred and clip is None else "scaling.standard",
                 domain,
                 distance,
                 measures=measured_on({"scaling.std": StdMargin(s, norm, distance, per_column)}, columns),
@@ -143,6 +142,8 @@ class StandardScaler(InBatches):
                 **asked,
                 per_column=per_column,
             )
+        if centred:
+            offered = {name: replace(way, domain=way.domain.as_centred()) for name, way in offered.items()}
         return chosen(offered, self.statistics, self)
 
     def instead(self) -> Iterator[tuple[str, Any]]:

@@ -243,7 +243,13 @@ class TestTables:
 class TestWhatItIs:
     def test_ordinary_objects_with_the_names_of_the_steps(self):
         pipe = fit(
-            RANGES, Deduplicator(), MeanImputer(), StandardScaler(), PCA(2, statistics="noisy"), MODEL, X=with_gaps(X)
+            RANGES,
+            Deduplicator(),
+            MeanImputer(),
+            StandardScaler(),
+            PCA(2, center=False, statistics="noisy"),
+            MODEL,
+            X=with_gaps(X),
         )
         plain = pipe.release_.to_sklearn()
         assert list(plain.named_steps) == ["minmaxscaler", "meanimputer", "standardscaler", "pca", "logisticregression"]

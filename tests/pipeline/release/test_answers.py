@@ -243,7 +243,7 @@ class TestNeverAWrongUnit:
         assert frame.note["c__sex_f"].startswith("1 for this category")
 
     def test_what_has_no_column_is_shown_as_it_is(self):
-        frame = released(PCA(1, statistics="noisy")).release_.to_pandas()
+        frame = released(PCA(1, center=False, statistics="noisy")).release_.to_pandas()
         assert frame.raw_value.isna().all()
         assert frame.value.notna().all()
 
