@@ -17,7 +17,11 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, NormClipper
 
 gaps = (0.4, 0.2, 0.1, 0.05)  # the strictest first
-steps = NormClipper(), PCA(n_components=1, center=False, statistics="exact"), GaussianMechanism()
+steps = (
+    NormClipper(),
+    PCA(n_components=1, center=False, statistics="exact"),
+    GaussianMechanism(),
+)
 pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6, gate=Ladder("pca__min_gap", gaps))
 plan = pipe.plan(Domain(n_rows=8000, n_features=3))
 margins = [plan.gate.needed_margin(0.99, rung) for rung in range(4)]

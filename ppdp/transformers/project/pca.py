@@ -49,9 +49,9 @@ class PCA(InBatches):
         The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``.
         Default: ``0.1 / k``.
     center : bool or "auto", default="auto"
-        Whether to use the covariance and to subtract the mean, as scikit-learn's PCA always does. "auto" does, unless
-        the step in front is a :class:`StandardScaler` that has centred all columns already: without a mean the
-        release has half of the noise. With False the first direction of other rows is nearly that of their mean.
+        Whether to use the covariance and to subtract the mean, as scikit-learn's PCA does. "auto" does, unless the
+        step in front is a :class:`StandardScaler` that has centred all columns: then nothing is left to subtract, and
+        the release has half of the sensitivity. Of rows that are not centred False finds nearly the mean's direction.
     output : {"rank", "projected", "aligned"}, default="rank"
         "rank" keeps the columns. The others map to public columns, "projected" at the price of "rank"; "aligned" keeps
         the lengths of "rank", at the price of the worst alignment.
