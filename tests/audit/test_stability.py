@@ -155,7 +155,9 @@ class TestWorstPair:
         assert 0.9 < ratio <= 1 + 1e-9
 
     def test_every_condition_has_the_margin_that_is_asked(self):
-        pipe = make_pipeline(NormClipper(), PCA(1, 0.2, statistics="exact"), GaussianMechanism(), epsilon=20, gate=None)
+        pipe = make_pipeline(
+            NormClipper(), PCA(1, 0.2, center=False, statistics="exact"), GaussianMechanism(), epsilon=20, gate=None
+        )
         plan = pipe.plan(DOMAIN.but(n_rows=60))
         left, right, _ = worst_pair(plan, evaluations=150, margin=20)
         condition = plan.conditions[0][1]

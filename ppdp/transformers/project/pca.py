@@ -88,14 +88,16 @@ class PCA(InBatches):
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]])
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> PCA(n_components=1).fit_transform(X)
     array([[ 2.,  0.],
            [-2.,  0.],
+           [ 0.,  0.],
            [ 0.,  0.]])
     >>> PCA(n_components=1, output="projected", basis=[[1.0], [0.0]]).fit_transform(X)
     array([[ 2.],
            [-2.],
+           [ 0.],
            [ 0.]])
     """
 
