@@ -90,7 +90,7 @@ def _reads_as_cell(word: str) -> bool:
     if len(word) > _LONGEST_CELL or _GAP.fullmatch(word) or _YEAR.fullmatch(word):
         return False
     rest = _WITHIN_CELLS.sub("", word)
-    number = any(map(str.isdigit, rest)) and all(c.isdigit() or c in _PUNCTUATION for c in rest)
+    number = rest[:1] != "=" and any(map(str.isdigit, rest)) and all(c.isdigit() or c in _PUNCTUATION for c in rest)
     return number or _ID.fullmatch(word) is not None
 
 
