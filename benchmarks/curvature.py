@@ -30,12 +30,15 @@ ROWS: dict[str, Callable[[np.random.Generator], Array]] = {
     "falling scales": lambda rng: 3 * rng.normal(size=(N + N // 4, D)) / np.arange(1, D + 1),
 }
 MODELS: dict[str, tuple[Any, Callable[[Array, np.random.Generator], Any]]] = {
-    "logistic": (LogisticRegression((0, 1)), lambda s, rng: (s + 0.3 * rng.normal(size=s.size) > 0).astype(int)),
-    "softmax": (LogisticRegression((0, 1, 2)), lambda s, rng: np.digitize(s, [-0.5, 0.5])),
-    "hinge": (LinearSVC((0, 1)), lambda s, rng: (s > 0).astype(int)),
-    "squares": (LinearRegression((-4, 4)), lambda s, rng: s + 0.3 * rng.normal(size=s.size)),
-    "ridge": (Ridge((-4, 4), alpha=10.0), lambda s, rng: s + 0.3 * rng.normal(size=s.size)),
-    "Poisson": (PoissonRegressor((0, 20)), lambda s, rng: np.minimum(20.0, rng.poisson(np.exp(s / 2)))),
+    "logistic": (
+        LogisticRegression((0, 1), solver="dpgd"),
+        lambda s, rng: (s + 0.3 * rng.normal(size=s.size) > 0).astype(int),
+    ),
+    "softmax": (LogisticRegression((0, 1, 2), solver="dpgd"), lambda s, rng: np.digitize(s, [-0.5, 0.5])),
+    "hinge": (LinearSVC((0, 1), solver="dpgd"), lambda s, rng: (s > 0).astype(int)),
+    "squares": (LinearRegression((-4, 4), solver="dpgd"), lambda s, rng: s + 0.3 * rng.normal(size=s.size)),
+    "ridge": (Ridge((-4, 4), solver="dpgd", alpha=10.0), lambda s, rng: s + 0.3 * rng.normal(size=s.size)),
+    "Poisson": (PoissonRegressor((0, 20), solver="dpgd"), lambda s, rng: np.minimum(20.0, rng.poisson(np.exp(s / 2)))),
 }
 
 

@@ -52,7 +52,7 @@ def scores(kind: str, n: int, d: int, epsilon: float, parameters: dict[str, Any]
         parameters = {**parameters, "rank": d // parameters["rank"]}
     for seed in range(FITS):
         X, y = rows(kind, 2 * n, d, np.random.default_rng(seed))
-        model = LogisticRegression((0, 1), fit_intercept=False, **parameters)
+        model = LogisticRegression((0, 1), fit_intercept=False, **{"solver": "dpgd", **parameters})
         pipe = make_pipeline(NormClipper(1.0), model, epsilon=epsilon, delta=1e-5).fit(X[:n], y[:n])
         found.append(pipe.score(X[n:], y[n:]))
     return f"{np.mean(found):.3f} ({1000 * np.std(found) / FITS**0.5:.0f})"

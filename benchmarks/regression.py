@@ -188,7 +188,7 @@ def hessian_mixing(X, y, epsilon, delta, rng, steps=3):
     return theta
 
 
-def ours(X, y, epsilon, delta, seed, solver="auto"):
+def ours(X, y, epsilon, delta, seed, solver="moments"):
     n, d = X.shape
     domain = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), entry_bound=1.0, max_missing=0)
     steps = [("model", Ridge((-1.0, 1.0), solver=solver))]

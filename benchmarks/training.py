@@ -47,7 +47,7 @@ def theirs(epsilon: float) -> Any:
 
 def ours(epsilon: float, passes: int | str = "auto", **public: Any) -> Any:
     """A pipeline with a public number of passes over the rows."""
-    model = LogisticRegression(classes=(0, 1), max_iter=passes, **public)
+    model = LogisticRegression(classes=(0, 1), solver="dpgd", max_iter=passes, **public)
     return make_pipeline(NormClipper(1.0), model, epsilon=epsilon, delta=1e-6)
 
 

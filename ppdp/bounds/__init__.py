@@ -19,6 +19,7 @@ from ppdp.bounds import (  # noqa: F401  each registers its own
     low_rank,
     low_rank_learning,
     moments,
+    newton,
     order_statistics,
     pca,
     projection,

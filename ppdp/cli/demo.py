@@ -82,7 +82,7 @@ def run(data: str, out: Path, console: Console) -> None:
         table.add_row(practice.name, _eps(practice.claimed), _eps(practice.provable), noise, *scores)
     console.print(table)
     console.print(
-        "noise: standard deviation on the mean gradient, per step. A naive claim counts the noise of training alone;"
+        "noise: standard deviation on every answer of the training. A naive claim counts the noise of training alone;"
         " provable is the least epsilon that can be certified for the same noise if the statistics stay secret.",
         style="dim",
     )

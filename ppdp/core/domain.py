@@ -78,12 +78,15 @@ class Domain:
     indicators: tuple[int, ...] = field(init=False, repr=False, compare=False)
     # Whether every column has mean 0, up to noise and clips. No bound rests on it; it is forgotten likewise.
     centred: bool = field(init=False, repr=False, compare=False)
+    # Norm that few rows exceed, where the clip is further out. No bound rests on it; it is forgotten likewise.
+    usual_norm: float | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = self.rows_per_unit is not None, self.adjacency is not None
         object.__setattr__(self, "unit_declared", any(given))
         object.__setattr__(self, "indicators", ())
         object.__setattr__(self, "centred", False)
+        object.__setattr__(self, "usual_norm", None)
         self._settle("n_rows", partial(integer, most=MOST_ROWS))
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
@@ -177,10 +180,11 @@ class Domain:
         object.__setattr__(found, "indicators", indicators)
         return found
 
-    def as_centred(self) -> Domain:
-        """Return this domain with the fact that every column has mean 0."""
+    def as_scaled(self, *, centred: bool, usual_norm: float | None) -> Domain:
+        """Return this domain with whether every column has mean 0, and with the norm that few rows exceed."""
         found = self.but()
-        object.__setattr__(found, "centred", True)
+        object.__setattr__(found, "centred", centred)
+        object.__setattr__(found, "usual_norm", usual_norm)
         return found
 
     def describe(self) -> str:

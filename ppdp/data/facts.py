@@ -124,7 +124,7 @@ def merged(given: Domain | None, own: Domain | None) -> Domain | None:
     if given is None or own is None:
         return own if given is None else given
     default = Domain()
-    names = [field.name for field in fields(Domain) if field.name not in ("indicators", "centred")]
+    names = [field.name for field in fields(Domain) if field.init or field.name == "unit_declared"]
     silent = [name for name in names if getattr(given, name) == getattr(default, name)]
     said = (*_OF_THE_TABLE, *(_UNIT if given.unit_declared else ()))
     kept = {name: getattr(own, name) for name in silent if name not in said}

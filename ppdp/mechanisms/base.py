@@ -59,6 +59,8 @@ class Question:
         the same whatever they are.
     largest_weight : float
         Of a row, public: over it weights are parts of a row, and penalties beside their losses.
+    learned : int
+        How many numbers of length 1 at most a step is about, where answers hold others as well; else 0.
     """
 
     formula: str
@@ -74,6 +76,7 @@ class Question:
     share: float = 1.0
     factors: tuple[float, ...] = ()
     largest_weight: float = 1.0
+    learned: int = 0
 
     @classmethod
     def asked(

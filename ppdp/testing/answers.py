@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ppdp.bounds import lookup
+from ppdp.bounds.newton import of_answers
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
@@ -107,11 +108,12 @@ def exact_answers(mechanism: PlannedMechanism, domain: Domain, distance: Distanc
     law = law_of(question)
     if law == "gaussian":
         assert mechanism.sensitivity is not None
-        return Exact(mechanism.sensitivity, partial(_gaussian, mechanism.stage, question, mechanism.noise_scale))
+        parts = _parts(question, domain, distance)
+        return Exact(mechanism.sensitivity, partial(_gaussian, mechanism.stage, question, mechanism.noise_scale, parts))
     if law == "sampled":
         whole = _on_all_rows(question, domain)
         stage = clone(mechanism.stage).set_params(solver="dpgd")
-        return Exact(whole.sensitivity(domain, distance), partial(_gaussian, stage, whole, mechanism.noise_scale))
+        return Exact(whole.sensitivity(domain, distance), partial(_gaussian, stage, whole, mechanism.noise_scale, []))
     if law is None:
         most = distance.shift(domain.row_norm or 1.0, 1.0)
         return Exact(most, lambda pair: float(np.linalg.norm(np.subtract(*(rows.weight @ rows.X for rows in pair)))))
@@ -165,7 +167,7 @@ def _asked(
     return left.asked, right.asked
 
 
-def _gaussian(stage: Any, question: Question, noise_scale: float, pair: Pair) -> float:
+def _gaussian(stage: Any, question: Question, noise_scale: float, parts: Sequence[float], pair: Pair) -> float:
     """L2 distance of the exact answers on both datasets, all earlier ones being the same; the root of the mean square
     over the batches of a pass.
 
@@ -173,17 +175,26 @@ def _gaussian(stage: Any, question: Question, noise_scale: float, pair: Pair) ->
     both to where they differ more.
     """
     apart = _changes(*_asked(stage, question, noise_scale, pair))
-    found = _most(question, apart)
+    found = _most(question, apart, parts)
     first = next((difference for difference in apart if difference.any()), None)
     if len(apart) == 1 or first is None:
         return found
     lead = -PUSH * question.bound * first / np.linalg.norm(first)
-    return max(found, _most(question, _changes(*_asked(stage, question, noise_scale, pair, [lead]))))
+    return max(found, _most(question, _changes(*_asked(stage, question, noise_scale, pair, [lead])), parts))
 
 
-def _most(question: Question, differences: Sequence[Array]) -> float:
+def _parts(question: Question, domain: Domain, distance: Distance) -> list[float]:
+    """What is claimed of each answer over the root of their mean square, where they differ."""
+    if question.formula != "learning.newton":
+        return []
+    each = np.array(of_answers(domain, distance, **question.parameters))
+    return list(each / np.sqrt((each**2).mean()))
+
+
+def _most(question: Question, differences: Sequence[Array], parts: Sequence[float] = ()) -> float:
     batches = question.steps // question.parameters.get("epochs", question.steps)
-    squares = np.array([float(difference @ difference) for difference in differences])
+    lengths = zip(map(np.linalg.norm, differences), chain(parts, repeat(1.0)))
+    squares = np.array([float(length / part) ** 2 for length, part in lengths])
     return float(np.sqrt(squares.reshape(-1, batches).mean(axis=1).max()))
 
 
@@ -210,7 +221,7 @@ def replayed_answers(
         return _apart(law, one, other), claimed
     changes = _changes(one, other)
     if law == "gaussian":
-        return _most(question, changes), claimed
+        return _most(question, changes, _parts(question, domain, distance)), claimed
     largest = max(float(np.linalg.norm(change)) for change in changes)
     return largest, domain.n / question.parameters["batch_size"] * claimed
 

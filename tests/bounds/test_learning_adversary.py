@@ -151,7 +151,7 @@ def worst_terms(count):
 @pytest.mark.parametrize("block", [8, 64, 512])
 def test_sums_in_blocks_are_off_by_what_is_charged_and_one_after_the_other_comes_close(block):
     terms, blocks = worst_terms(block), 40
-    step = descent._step(1.0, 2**40)
+    step = descent.step_of(1.0, 2**40)
     whole = int(np.rint(np.add.accumulate(terms)[-1] / step))
     exact = sum(map(Fraction, terms.tolist()))
     off = abs(blocks * (whole * Fraction(step) - exact))
@@ -182,7 +182,7 @@ def test_the_sum_over_as_many_rows_as_there_may_be_is_exact_and_fits_its_words()
     X = np.column_stack([np.full(PIECE, 0.8), np.linspace(-0.6, 0.6, PIECE)])
     rows = Rows(X, np.zeros(PIECE), np.ones(PIECE))
     gradient = descent.ClippedGradient.of(rows, lambda scores, y: np.ones_like(scores), 1.0, fit_intercept=False)
-    step = descent._step(1.0, MOST_ROWS)
+    step = descent.step_of(1.0, MOST_ROWS)
     words = once = gradient.total(np.zeros((1, 2)), step)
     for _ in range(25):
         words = words + words
@@ -192,7 +192,7 @@ def test_the_sum_over_as_many_rows_as_there_may_be_is_exact_and_fits_its_words()
 
     assert whole(words) == [2**25 * one for one in whole(once)]
     assert int(np.abs(words).max()) < 2**62
-    mean = descent._float(words) * step / MOST_ROWS
+    mean = descent.number_of(words) * step / MOST_ROWS
     np.testing.assert_allclose(mean, gradient(np.zeros((1, 2))), rtol=0, atol=2.0**-50)
 
 

@@ -177,11 +177,14 @@ class TestFigures:
             assert not own
             return
         called, size = mechanism["name"], mechanism["size"]
-        trained = "coef_norm" in mechanism["parameters"]
+        trained = mechanism["formula"].startswith("learning.")
         answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"
         made_of_moments = ("learning.squared-moments", "learning.squared-sketch")
         if mechanism["formula"] in made_of_moments:  # coefficients, one for each column
             size = one["entrance"]["domain"]["n_features"] + 1
+        if mechanism["formula"] == "learning.newton":  # whose answers hold more than gradients
+            parameters, behind = mechanism["parameters"], one["steps"][-1]["domain"]
+            size = parameters.get("n_classes", 1) * (behind["n_features"] + parameters["fit_intercept"])
         if mechanism["formula"] == "learning.fresh-projections":  # whose steps have as many coordinates as the rank
             size = own.pop(f"{called}.path") // mechanism["steps"]
         assert own.pop(f"{called}.{answer}") == size

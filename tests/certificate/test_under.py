@@ -28,7 +28,8 @@ LAST = {
     "sum": lambda: (GaussianMechanism("sum"),),
     "count": lambda: (Deduplicator(), LaplaceMechanism("count")),
     "rows": lambda: (GaussianMechanism("rows"),),
-    "model": lambda: (LogisticRegression(classes=(0, 1), max_iter=3),),
+    "model": lambda: (LogisticRegression(classes=(0, 1), solver="dpgd", max_iter=3),),
+    "Newton steps": lambda: (LogisticRegression(classes=(0, 1), solver="newton", max_iter=3),),
 }
 
 

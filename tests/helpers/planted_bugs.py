@@ -342,7 +342,7 @@ LAST = GaussianMechanism()
 PLANTED = {
     "sensitivity from the private number of rows": (FEW, planned(NormClipper(), Deduplicator(), PrivateNumber())),
     "shapes": (X, planned(NormClipper(), Shapes())),
-    "number of draws": (X, planned(NormClipper(), Stopping((0, 1), max_iter=5))),
+    "number of draws": (X, planned(NormClipper(), Stopping((0, 1), solver="dpgd", max_iter=5))),
     "clipping after the sum": (X, planned(NormClipper(), ClippedLate())),
     "bounds read off the data": (X, planned(BoundsOfTheData(ranges=(-1, 1)), GaussianMechanism())),
     "a norm read off the data": (X, planned(NormOfTheData(1.0), GaussianMechanism())),

@@ -81,7 +81,7 @@ VOTE = {"candidates": ["a", "b", "c"], "utility": np.abs, "lipschitz": 1.0}
 FEW_GAPS = {"max_missing": 500, "statistics": "exact"}
 
 ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
-    "unconditional": ([BOX, ("dedup", Deduplicator()), imputer(), scaler(), ("model", classifier())], {}),
+    "unconditional": ([BOX, ("dedup", Deduplicator()), imputer(), scaler(), ("model", classifier(solver="dpgd"))], {}),
     "gated, max": ([CLIP, EXACT_PCA, MEAN], {}),
     "gated, sum": ([CLIP, scaler(statistics="noisy"), EXACT_PCA, MEAN], {}),
     "gated, Laplace": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "laplace"}),
@@ -227,12 +227,13 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {},
     ),
     "projected noisily": ([CLIP, ("pca", PCA(1, center=False, output="projected", statistics="noisy"))], {}),
-    "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), max_iter=10))], {}),
+    "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))], {}),
     "second moments": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="moments"))], {}),
-    "support vectors": ([CLIP, ("model", LinearSVC((0, 1), max_iter=10))], {}),
+    "support vectors": ([CLIP, ("model", LinearSVC((0, 1), solver="dpgd", max_iter=10))], {}),
     "counts": ([BOX, imputer(**FEW_GAPS), ("model", PoissonRegressor((0, 2), max_iter=10))], {}),
     "amounts": ([BOX, imputer(**FEW_GAPS), ("model", TweedieRegressor((0, 2), power=1.9))], {}),
-    "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), max_iter=10))], {}),
+    "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
+    "Newton steps": ([CLIP, ("model", LogisticRegression((0, 1, 2)))], {}),
     "Poisson samples": (
         [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
         {},

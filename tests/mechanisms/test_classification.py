@@ -194,7 +194,7 @@ class TestPrivacy:
             assert loss.mu == pytest.approx(7 * 2 * 0.5 / (1000 * 0.01), rel=1e-6)
 
     def test_rows_that_move_cost_less_than_rows_that_are_replaced(self, two):
-        model = LogisticRegression((0, 1, 2), noise_scale=0.1)
+        model = LogisticRegression((0, 1, 2), solver="dpgd", noise_scale=0.1)
         domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
         moved = model.privacy_map(domain, Distance(moved=10, radius=0.01)).mu
         assert 0 < moved < model.privacy_map(domain, Distance(replaced=10)).mu / 10

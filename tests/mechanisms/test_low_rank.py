@@ -112,7 +112,10 @@ def test_less_noise_than_without_projection_and_less_than_by_root():
     X, y = people()
     pipes = [
         private(model, epsilon=1.0).fit(X, y)
-        for model in (LogisticRegression((0, 1), max_iter=60), m2(classes=(0, 1), max_iter=60, noise_scale=None))
+        for model in (
+            LogisticRegression((0, 1), solver="dpgd", max_iter=60),
+            m2(classes=(0, 1), max_iter=60, noise_scale=None),
+        )
     ]
     scales = [p.certificate_["mechanism"]["noise_scale"] for p in pipes]
     root = math.sqrt(RANK / (D + 1))

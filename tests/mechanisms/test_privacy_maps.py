@@ -150,6 +150,21 @@ def trainings():
             yield Case(f"{name}, not clipped", free, shift, distances, 70)
 
 
+def newton():
+    """Of ``mu²`` histograms, moments and curvatures have these shares, and gradients the rest."""
+    for model, curved in ((LogisticRegression((0, 1)), 0.08), (LinearSVC((0, 1)), 0.08), (Ridge((0, 1)), 0.0)):
+        share = 0.17 + 0.83 * curved
+
+        def shift(d, share=share):
+            replaced, single = d.replaced + d.moved, d.toggled
+            semidefinite, gradient = replaced + single / math.sqrt(2), replaced + single / 2
+            return 2 / N * math.hypot(math.sqrt(share) * semidefinite, math.sqrt(1 - share) * gradient)
+
+        for steps in (3, 100):
+            asked = clone(model).set_params(solver="newton", max_iter=steps)
+            yield Case(f"newton, {type(model).__name__}, {steps} steps", asked, shift, (ONE, DRIFT, CAPPED), 3 + steps)
+
+
 def minimisers():
     """Converged: by strong convexity 1/alpha times what the sum of gradients changes by."""
     for name, bound in (("logistic", expit(0.8)), ("ridge", 1.5)):
@@ -173,7 +188,7 @@ def epochs():
         yield Case(f"{passes} epochs of {size}", model, shift, distances, passes * N // size)
 
 
-GAUSSIAN = [*queries(), *moments(), *trainings(), *minimisers(), *epochs()]
+GAUSSIAN = [*queries(), *moments(), *trainings(), *newton(), *minimisers(), *epochs()]
 MU = {
     (epsilon, delta): gaussian_mu(epsilon, delta)
     for epsilon, delta in ((1e-3, 1e-9), (1e-3, 1e-3), (1.0, 1e-6), (50.0, 1e-9), (50.0, 1e-3))

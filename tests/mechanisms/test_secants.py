@@ -104,7 +104,7 @@ class TestEnd:
         came, gradient = [], ClippedGradient.__call__
         with monkeypatch.context() as patch:
             patch.setattr(ClippedGradient, "__call__", lambda self, theta: came.append(1) or gradient(self, theta))
-            model = LogisticRegression((0, 1), **parameters)
+            model = LogisticRegression((0, 1), solver="dpgd", **parameters)
             pipe = make_pipeline(NormClipper(10.0), model, epsilon=1, delta=1e-7, random_state=0, diagnostics=None).fit(
                 X, y
             )
@@ -164,5 +164,5 @@ class TestEnd:
 def test_no_secant_is_used_where_noise_is_large(monkeypatch):
     monkeypatch.setattr(Secants, "see", lambda *_: pytest.fail("noise is too large for that"))
     X = np.random.default_rng(0).standard_normal((300, 3))
-    model = LogisticRegression((0, 1))
+    model = LogisticRegression((0, 1), solver="dpgd")
     make_pipeline(NormClipper(), model, epsilon=1, delta=1e-4, random_state=0).fit(X, (X[:, 0] > 0).astype(int))

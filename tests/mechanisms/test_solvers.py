@@ -319,7 +319,7 @@ def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
 
 class TestLearningCurves:
     @every_model
-    @pytest.mark.parametrize("solver", ["dpgd", *BATCHED])
+    @pytest.mark.parametrize("solver", ["newton", "dpgd", *BATCHED])
     @pytest.mark.repeated("solver")
     def test_a_path_ends_at_the_model(self, three, name, solver):
         X = three[0]
@@ -366,9 +366,41 @@ class TestLearningCurves:
 
 def test_the_budget_that_a_question_is_asked_with_may_be_unknown():
     domain = Domain(n_rows=500, n_features=3, row_norm=1.0)
-    for solver in ("dpgd", *BATCHED, "hidden", "output"):
+    for solver in ("auto", "dpgd", *BATCHED, "hidden", "output"):
         chosen = model("logistic", solver=solver)
         assert chosen.question(domain).size == chosen.question(domain, gaussian_mu(1.0, 1e-6)).size == 4
+
+
+class TestDefault:
+    """Newton steps where they may, and where nothing is given that they have no use for."""
+
+    FACTS = Domain(n_rows=100_000, n_features=20, row_norm=9.0, classes=(0, 1))
+
+    @every_model
+    @pytest.mark.parametrize(
+        ("given", "facts", "distance", "newton"),
+        [
+            ({}, {}, ONE, True),
+            ({"fit_intercept": False, "max_iter": 4, "alpha": 2.0}, {}, Distance(toggled=3), True),
+            ({}, {}, Distance(replaced=1, moved=5, radius=1e-3), False),
+            ({}, {"n_rows": 100}, ONE, False),
+            ({}, {"n_rows": 10**9, "n_features": 400}, ONE, False),
+            *(({name: 1}, {}, ONE, False) for name in ("clip", "coef_norm", "step_size", "batch_size")),
+        ],
+    )
+    def test_follows_public_facts(self, name, given, facts, distance, newton):
+        chosen = model(name)
+        chosen.set_params(**{key: value for key, value in given.items() if key in chosen.get_params()})
+        classes = (0, 1, 2) if name == "softmax" else (0, 1)
+        asked = chosen.question_at(self.FACTS.but(**{"classes": classes, **facts}), distance, 0.2)
+        assert (asked.formula == "learning.newton") is newton
+        chosen.settle(asked)
+        assert chosen.solver == ("newton" if newton else "dpgd")
+
+    def test_penalties_are_those_of_scikit_learn(self):
+        for name, alpha in (("logistic", 1.0), ("softmax", 1.0), ("ridge", 1.0), ("squared", 0.0)):
+            domain = self.FACTS.but(classes=(0, 1, 2) if name == "softmax" else (0, 1))
+            assert model(name).question_at(domain, ONE, 0.2).parameters["alpha"] == alpha
 
 
 class TestFewSteps:
@@ -379,19 +411,21 @@ class TestFewSteps:
     )
     def test_of_many_rows(self, n_rows, steps):
         domain = Domain(n_rows=n_rows, n_features=20, row_norm=9.0, classes=(0, 1))
-        asked = model("logistic").question_at(domain, ONE, 0.19)
+        asked = model("logistic", solver="dpgd").question_at(domain, ONE, 0.19)
         assert asked.steps == steps
         assert (asked.share < 1) == (n_rows > 100_000)
-        assert asked.steps <= model("logistic").question(domain, 0.19).steps  # a plan sets delta aside for these
+        assert (
+            asked.steps <= model("logistic", solver="dpgd").question(domain, 0.19).steps
+        )  # a plan sets delta aside for these
 
     def test_not_where_neighbours_are_far(self):
         domain = Domain(n_rows=1_000_000, n_features=20, row_norm=9.0, classes=(0, 1))
-        asked = model("logistic").question_at(domain, Distance(replaced=200), 0.19)
+        asked = model("logistic", solver="dpgd").question_at(domain, Distance(replaced=200), 0.19)
         assert (asked.steps, asked.share) == (80, 1)
 
     def test_nor_where_their_number_is_given(self):
         domain = Domain(n_rows=1_000_000, n_features=20, row_norm=9.0, classes=(0, 1))
-        assert model("logistic", max_iter=80).question_at(domain, ONE, 0.19).share == 1
+        assert model("logistic", solver="dpgd", max_iter=80).question_at(domain, ONE, 0.19).share == 1
 
     def test_a_sample_is_no_dearer_than_all_rows(self):
         """A row with the other label, all rows in another order: the sum over a sample changes by S, and no more."""
@@ -419,7 +453,7 @@ class TestFewSteps:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(100_000, 3)) + 0.5
         y = (X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=len(X)) > 0).astype(int)
-        steps = [NormClipper(3.0), LogisticRegression((0, 1))]
+        steps = [NormClipper(3.0), LogisticRegression((0, 1), solver="dpgd")]
         pipe = make_pipeline(*steps, epsilon=4.0, delta=1e-7, random_state=0)
         assert pipe.plan(Domain(n_rows=len(X), n_features=3)).mechanism.question.share < 0.5
         slow = clone(pipe).set_params(logisticregression__max_iter=80)

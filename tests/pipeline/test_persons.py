@@ -136,7 +136,7 @@ def test_a_replay_on_rows_and_their_ids_finds_nothing():
         GaussianMechanism("mean"),
         GaussianMechanism("sum"),
         LaplaceMechanism("count"),
-        LogisticRegression(classes=(0, 1), max_iter=3),
+        *(LogisticRegression(classes=(0, 1), solver=solver, max_iter=3) for solver in ("newton", "dpgd")),
     ],
     ids=repr,
 )

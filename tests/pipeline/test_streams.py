@@ -58,6 +58,14 @@ FITS = {
     "several classes": lambda: (*front(), LinearSVC(classes=(0, 1), max_iter=4)),
     "moments": lambda: (*front(), RandomProjection(3), Ridge(y_range=(0, 1), solver="moments")),
     "output": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="output", max_iter=5)),
+    **{
+        f"newton, {name}": lambda model=model: (*front(), model.set_params(solver="newton", max_iter=2))
+        for name, model in {
+            "two classes": LogisticRegression(classes=(0, 1)),
+            "three": LogisticRegression(classes=(0, 1, 2)),
+            "counts": PoissonRegressor(y_range=(0, 1), fit_intercept=False),
+        }.items()
+    },
     "low rank": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="lora-fa", rank=2, max_iter=4)),
     # With one route through the stages, where the loss takes long to compute.
     **{

@@ -115,7 +115,7 @@ def test_alone_directions_are_those_of_scikit_learn():
 
 
 def test_whatever_changes_a_domain_forgets_that_it_is_centred():
-    told = FACTS.as_centred()
+    told = FACTS.as_scaled(centred=True, usual_norm=None)
     assert told.centred
     assert not FACTS.centred
     assert not told.but(row_norm=1.0).centred

@@ -5,7 +5,7 @@ What the usual claim is worth
 The usual practice cleans the data first and accounts for the model alone. Its bar is
 hatched because the claim is false: for that noise, the ε that can be proved is the
 larger number behind the bar. Group privacy is true, and drowns the model in noise. The
-route that ``ppdp`` chooses needs a little more noise than the false claim, and its ε
+route that ``ppdp`` chooses needs some twice the noise of the false claim, and its ε
 holds for the whole pipeline.
 """
 

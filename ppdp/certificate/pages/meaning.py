@@ -91,6 +91,9 @@ TERMS = {
     "block": "rows that are added up at a time",
     "clip": "no row's part in one answer is longer than this",
     "coef_norm": "the coefficients together are no longer than this",
+    "shares": "what the first three answers of the training have of what all of it costs, which is mu squared",
+    "curvature": "what the curvature has of what a step costs",
+    "last": "how many times as much as another step the last one costs",
     "smoothing": "half the width in which the loss is rounded off",
 }
 

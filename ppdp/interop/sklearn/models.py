@@ -10,7 +10,7 @@ from ppdp import mechanisms
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 
-_TRAINED = "trained with noise; coefficients are kept within coef_norm"
+_TRAINED = "trained with noise"
 _WEIGHTS = {
     "penalty": "penalty='l2', or none; a sparse model has no twin.",
     "multi_class": "leave it at its default: several classes are learned together.",
@@ -49,7 +49,7 @@ def _learned(step: Step, given: dict[str, Any]) -> dict[str, Any]:
 
 def support(step: Step, facts: Facts) -> Any:
     """With a smooth hinge loss."""
-    fixes = {"C": "leave it out: coef_norm bounds the model.", **_WEIGHTS}
+    fixes = {"C": "leave it out: this model has no penalty.", **_WEIGHTS}
     given = step.read("loss", "fit_intercept", "class_weight", fixes=fixes)
     step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
     return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
@@ -64,7 +64,7 @@ def descent_classifier(step: Step, facts: Facts) -> Any:
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
     if is_word(given["loss"], "log_loss"):
-        return mechanisms.LogisticRegression(facts.classes, **_learned(step, given))
+        return mechanisms.LogisticRegression(facts.classes, alpha=0.0, **_learned(step, given))
     if is_word(given["loss"], "hinge"):
         return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
     step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
@@ -96,7 +96,7 @@ def ridge(step: Step, facts: Facts) -> Any:
 
 def log_link(step: Step, facts: Facts) -> Any:
     """Counts and amounts, with a logarithm as link."""
-    fixes = {"alpha": "leave it out: coef_norm bounds the model.", "link": "leave it out: the link is the logarithm."}
+    fixes = {"alpha": "leave it out: this model has no penalty.", "link": "leave it out: the link is the logarithm."}
     tweedie = step.kind == "TweedieRegressor"
     given = step.read(*(["power", "link"] if tweedie else []), "fit_intercept", fixes=fixes)
     step.changed.append(f"{_TRAINED}, without a penalty")

@@ -26,6 +26,7 @@ from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
 
 MOST_COLUMNS = 1024  # of rows that are clipped to a norm
+_LEAST = math.exp(-700)  # prediction of a generalised linear model
 _SLACK = 1 + 1e-13  # what rounding may add to the norm of rows that a clip would leave as they are
 
 
@@ -105,7 +106,7 @@ def to_sklearn(twins: Sequence[tuple[str, Any]], domain: Domain, invalid: str) -
         steps.append(("entrance", _joined(flow.parts)))
     for name, twin in twins:
         if isinstance(twin, Mechanism):
-            steps.append((name, _model(name, twin, flow.d)))
+            steps.append((name, _model(name, twin, flow)))
         elif hasattr(twin, "map_rows"):
             flow = _behind(name, twin, replace(flow, parts=(), names=None if steps else domain.feature_names))
             if flow.parts:
@@ -286,7 +287,7 @@ MODELS: dict[type, type] = {
 """What each model becomes."""
 
 
-def _model(name: str, twin: Any, d: int) -> Any:
+def _model(name: str, twin: Any, flow: Flow) -> Any:
     kind = MODELS.get(type(twin))
     if kind is None:
         refuse(
@@ -297,5 +298,19 @@ def _model(name: str, twin: Any, d: int) -> Any:
     given = {"power": twin.power, "link": "log"} if kind is linear_model.TweedieRegressor else {}
     answers = getattr(twin, "classes_", np.ones(2))
     known = {"classes_": answers} if hasattr(twin, "classes_") else {}
-    intercept = np.asarray(twin.intercept_)[()]  # a NumPy number of one score
-    return fitted.model(kind(**given), answers, d, coef_=twin.coef_, intercept_=intercept, **known)
+    coef, intercept = twin.coef_, np.asarray(twin.intercept_)[()]  # a NumPy number of one score
+    parts = []
+    if hasattr(twin, "y_range_"):  # predictions are clipped, and so scores
+        low, high = (_score(kind, end) - intercept for end in twin.y_range_)
+        if flow.reach * float(np.linalg.norm(coef)) > min(-low, high):
+            score, within = fitted.linear(coef[:, None]), fitted.box(np.array([low]), np.array([high]))
+            parts, coef = [score, within], np.ones(1)
+    made = fitted.model(kind(**given), answers, coef.shape[-1], coef_=coef, intercept_=intercept, **known)
+    return _joined([*parts, made])
+
+
+def _score(kind: type, target: float) -> float:
+    """The score at which a regressor predicts this target, or nearly 0."""
+    if kind in (linear_model.LinearRegression, linear_model.Ridge):
+        return target
+    return math.log(target) if target > _LEAST else math.log(_LEAST)

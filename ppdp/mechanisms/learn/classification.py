@@ -21,6 +21,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.linear import BatchModel, has_path
 from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
+from ppdp.mechanisms.learn.whitened import Loss
 from ppdp.privacy.losses import NoisyProjectionLoss
 
 
@@ -118,7 +119,11 @@ class LinearClassifier(BatchModel, ClassifierMixin):
 
 @dataclass(eq=False, repr=False)
 class LogisticRegression(LinearClassifier, Mechanism):
-    """Logistic regression by noisy projected gradient descent, or by noise on the exact model.
+    """Logistic regression by noisy Newton steps, by noisy gradient descent, or by noise on the exact model.
+
+    ``solver="newton"``: rows are centred and whitened by released second moments. Every step then releases the mean of
+    the rows' clipped gradients, and of their clipped curvatures, with Gaussian noise. As rows grow in number, the last
+    model goes to scikit-learn's.
 
     ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
     noise is added, and the coefficients are projected on a ball. The released model is the average of the last half
@@ -129,14 +134,16 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
     Parameters
     ----------
-    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output", "m2", "lora-fa"}, default="dpgd"
-        Noisy projected gradient descent on all rows or on batches, as the notes have it, output perturbation, or
-        training of which few dimensions are seen.
+    solver : str, default="auto"
+        Noisy Newton steps ("newton"), noisy projected gradient descent on all rows ("dpgd") or on batches ("poisson",
+        "fixed-size", "epochs", "hidden"), as the notes have it, "output" perturbation, or training of which few
+        dimensions are seen ("m2", "lora-fa"). "auto" is "newton" or "dpgd", as for :class:`LinearSVC`.
     rank : int or "auto", default="auto"
         How many dimensions are seen under "m2" and "lora-fa", less than there are. "auto": an eighth of them.
     alpha : float or "auto", default="auto"
-        Weight of the penalty ``alpha/2 |coef|²`` beside the sum of all rows' losses. "auto": none; under
-        "output", where it penalises the intercept too and must be positive, what balances its bias with the noise.
+        Weight of the penalty ``alpha/2 |coef|²`` beside the sum of all rows' losses, scikit-learn's ``1 / C``. "auto":
+        1 under "newton", none under gradient descent; under "output", where it penalises the intercept too and must be
+        positive, what balances its bias with the noise.
 
     Notes
     -----
@@ -152,8 +159,9 @@ class LogisticRegression(LinearClassifier, Mechanism):
     alpha: float | str = "auto"
     rank: int | str = "auto"
 
-    _solvers = (*SOLVERS, *LOW_RANK)
+    _solvers = (*SOLVERS, *LOW_RANK, "auto")
     _curvature = 0.25
+    _newton_alpha = 1.0
 
     @property
     def _several(self) -> bool:  # type: ignore[override]
@@ -181,6 +189,21 @@ class LogisticRegression(LinearClassifier, Mechanism):
         residuals[np.arange(len(y)), y.astype(np.intp)] -= 1.0
         return residuals
 
+    def _loss(self, question: Question) -> Loss:
+        count = question.parameters.get("n_classes", 2)
+
+        def curvatures(scores: Array, y: Array | None = None) -> Array:
+            if scores.shape[1] == 1:
+                p = expit(scores)
+                return np.asarray(p * (1 - p))
+            p = softmax(scores, axis=1)  # of each score by itself, and enough for all together
+            return np.asarray(scores.shape[1] / (scores.shape[1] - 1) * p * (1 - p))
+
+        def targets(y: Array) -> Array:
+            return 2 * y[:, None] - 1 if count == 2 else np.eye(count)[y.astype(np.intp)]
+
+        return Loss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1)
+
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""
         scores = self.decision_function(X)
@@ -199,11 +222,11 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
 @dataclass(eq=False, repr=False)
 class LinearSVC(LinearClassifier, Mechanism):
-    """Linear support vector machine of two classes by noisy projected gradient descent.
+    """Linear support vector machine of two classes by noisy Newton steps or noisy gradient descent.
 
-    The hinge loss is made smooth: quadratic where the margin is within ``smoothing`` of 1. Every row's gradient is
-    clipped, their sum is divided by the public number of rows, Gaussian noise is added, and the coefficients are
-    projected on a ball. The released model is the average of the last half of the iterates.
+    The hinge loss is made smooth: quadratic where the margin is within ``smoothing`` of 1, where scikit-learn's default
+    is the squared hinge. It is minimised as that of
+    :class:`LogisticRegression`, without a penalty.
 
     Parameters
     ----------
@@ -227,3 +250,12 @@ class LinearSVC(LinearClassifier, Mechanism):
     def _residuals(self, scores: Array, y: Array) -> Array:
         side = 2 * y[:, None] - 1
         return -side * np.clip((1 + self.smoothing - side * scores) / (2 * self.smoothing), 0.0, 1.0)
+
+    def _loss(self, question: Question) -> Loss:
+        def curvatures(scores: Array, y: Array) -> Array:
+            return (np.abs((2 * y[:, None] - 1) * scores - 1) < self.smoothing) / (2 * self.smoothing)
+
+        def usual_curvatures(scores: Array) -> Array:  # there is little next to the margin, and none far from it
+            return np.asarray(0.5 * np.exp(-((np.abs(scores) - 1) ** 2)))
+
+        return Loss(self._residuals, curvatures, usual_curvatures, lambda y: 2 * y[:, None] - 1, np.tanh)

@@ -65,8 +65,8 @@ class ClippedGradient:
 
         Sums of blocks are whole numbers of steps of a public grid, so their order does not show in a bit.
         """
-        step = _step(self.clip, len(self.X))
-        return _float(self.total(theta, step)) * step / self.divisor
+        step = step_of(self.clip, len(self.X))
+        return number_of(self.total(theta, step)) * step / self.divisor
 
     def total(self, theta: Array, step: float) -> NDArray[np.int64]:
         """Sum of the gradients in whole numbers of steps, in two words: neither overflows for 2^40 rows."""
@@ -104,7 +104,7 @@ class ClippedGradient:
         def piece(part: slice) -> NDArray[np.int64]:
             starts = range(part.start, part.stop, rows)
             totals = (some(slice(start, min(start + rows, part.stop))) for start in starts)
-            return sum((np.array([total >> _WORD, total & (2**_WORD - 1)]) for total in totals), zero)
+            return sum((in_words(total) for total in totals), zero)
 
         zero = np.zeros((2, *theta.shape), dtype=np.int64)
         return sum(in_parallel(piece, pieces(len(self.X)), d, THREADS), zero)
@@ -134,22 +134,27 @@ class StreamedGradient:
 
     def __call__(self, theta: Array) -> Array:
         """Mean gradient at these coefficients."""
-        step = _step(self.clip, self.rows.n)
+        step = step_of(self.clip, self.rows.n)
         given = self.residuals, self.clip, self.fit_intercept
 
         def total(block: Rows) -> NDArray[np.int64]:
             return ClippedGradient.of(block, *given).total(theta, step)
 
         totals = sum(self.rows.over(total, merge=add), np.zeros((2, *theta.shape), dtype=np.int64))
-        return _float(totals) * step / (self.rows.n if self.size is None else self.size)
+        return number_of(totals) * step / (self.rows.n if self.size is None else self.size)
 
 
-def _step(clip: float, n_rows: int) -> float:
+def step_of(clip: float, n_rows: int) -> float:
     """A grid on which sums over so many rows, or over a piece of them, fit 64 bits."""
     return float(np.ldexp(clip, math.ceil(math.log2(min(max(n_rows, 2), PIECE))) - 61))
 
 
-def _float(words: NDArray[np.int64]) -> Array:
+def in_words(total: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Whole numbers in two words: so many can be added that neither overflows for 2^40 rows."""
+    return np.array([total >> _WORD, total & (2**_WORD - 1)])
+
+
+def number_of(words: NDArray[np.int64]) -> Array:
     """Both words together."""
     return np.asarray(np.ldexp(words[0].astype(np.float64), _WORD) + words[1])
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 
-from ppdp.bounds.glm import LARGEST_SCORE, target_shares, target_unit
+from ppdp.bounds.glm import LARGEST_SCORE, LARGEST_SHARE, target_shares, target_unit
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.learn.linear import is_auto
 from ppdp.mechanisms.learn.regression import LinearRegressor
+from ppdp.mechanisms.learn.whitened import Loss
 from ppdp.privacy.noise.sampler import Noise
 
 _LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
@@ -33,13 +35,16 @@ class _LogLink(LinearRegressor):
     y_range : tuple of two floats, optional
         Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
         The score 0 predicts the larger of its lower end and an eighth of its upper end.
-    solver : {"dpgd"}, default="dpgd"
-        Noisy projected gradient descent.
+    solver : {"auto", "newton", "dpgd"}, default="auto"
+        Noisy Newton steps on whitened rows, or noisy projected gradient descent. "auto" is "newton" where no stage in
+        front moves rows or their places, ``n μ >= 25 (d + 1)`` and ``(d + 1) (d + 2) / 2 <= 50,000``. It is "dpgd"
+        elsewhere, and where one of ``clip``, ``coef_norm`` and ``step_size`` is given, which "newton" has no use for.
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        Number of steps T. "auto": under "newton" 3, one more for each doubling of ``n μ / (d + 1)`` from 150 on, up to
+        7; under "dpgd" ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
         share μ of the budget; 40 of many rows.
-    coef_norm : float, default=4.0
-        Radius D of the ball of coefficients, intercept included.
+    coef_norm : float or "auto", default="auto"
+        4 by default: radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
         Of the first step: where noise is small, later ones are longer if released gradients show that the
         loss is flat.
@@ -57,14 +62,15 @@ class _LogLink(LinearRegressor):
     Notes
     -----
     **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
-    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row;
+    under "newton" (``docs/theory/newton.md``) ``μ = 2 √(T + 3) / (n σ)`` for one row that is replaced or moved.
     """
 
     _: KW_ONLY
-    coef_norm: float | str = 4.0
+    coef_norm: float | str = "auto"
 
     power = 1.0
-    _solvers = ("dpgd",)
+    _solvers = ("newton", "dpgd", "auto")
     _curvature = 2 / 3
 
     def _power(self) -> float:
@@ -95,6 +101,24 @@ class _LogLink(LinearRegressor):
         v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()
         return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
 
+    def _loss(self, question: Question) -> Loss:
+        power = self._power()
+
+        def usual_curvatures(scores: Array) -> Array:
+            return np.asarray(np.exp((2 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)))
+
+        def curvatures(scores: Array, y: Array) -> Array:
+            falling = np.exp((1 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE))
+            return np.asarray((2 - power) * usual_curvatures(scores) + (power - 1) * y[:, None] * falling)
+
+        def link(scores: Array) -> Array:
+            return np.asarray(np.exp(scores) / LARGEST_SHARE)
+
+        return Loss(self._residuals, curvatures, usual_curvatures, lambda y: y[:, None] / LARGEST_SHARE, link)
+
+    def _radius(self, domain: Domain) -> float:
+        return 4.0 if is_auto(self.coef_norm) else super()._radius(domain)
+
     def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
         y = targets_alone(y, type(self).__name__)
         if self.y_range is None:
@@ -114,7 +138,7 @@ class _LogLink(LinearRegressor):
         return coef[..., 0, :], math.log(target_unit(question.parameters["y_range"])) + intercept[..., 0]
 
     def _predicted(self, scores: Array) -> Array:
-        return np.exp(np.clip(scores, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+        return np.clip(np.exp(np.clip(scores, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)), *self.y_range_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the share of the deviance that is explained, as scikit-learn's.
@@ -143,12 +167,18 @@ def _as_shares(low: float, high: float, rows: Rows) -> Rows:
 
 @dataclass(eq=False, repr=False)
 class TweedieRegressor(_LogLink, Mechanism):
-    """Generalised linear model of a compound distribution, by full-batch noisy projected gradient descent.
+    """Generalised linear model of a compound distribution, by noisy Newton steps or noisy gradient descent.
 
     The mean is ``exp(score)`` and the variance proportional to its ``power``: 1 for counts, 2 for amounts, between
-    them for sums of amounts that are often 0. Targets are clipped to a public range; every row's gradient is clipped,
-    their sum is divided by the public number of rows, Gaussian noise is added, and the coefficients are projected on a
-    ball. The released model is the average of the last half of the iterates.
+    them for sums of amounts that are often 0. Targets are clipped to a public range.
+
+    ``solver="newton"``: rows are centred and whitened by released second moments, and every step releases the mean of
+    the rows' clipped gradients, and of their clipped curvatures, with Gaussian noise. As rows grow in number, the last
+    model goes to that of scikit-learn with ``alpha=0``.
+
+    ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
+    noise is added, and the coefficients are projected on a ball. The released model is the average of the last half of
+    the iterates.
 
     Parameters
     ----------
@@ -161,7 +191,7 @@ class TweedieRegressor(_LogLink, Mechanism):
 
 
 class PoissonRegressor(_LogLink, Mechanism):
-    """Poisson regression of counts, by full-batch noisy projected gradient descent.
+    """Poisson regression of counts, by noisy Newton steps or noisy gradient descent.
 
     :class:`TweedieRegressor` of power 1: every row's gradient is ``(exp(score) - y) x``, the count as a share of the
     public unit.
@@ -169,7 +199,7 @@ class PoissonRegressor(_LogLink, Mechanism):
 
 
 class GammaRegressor(_LogLink, Mechanism):
-    """Gamma regression of positive amounts, by full-batch noisy projected gradient descent.
+    """Gamma regression of positive amounts, by noisy Newton steps or noisy gradient descent.
 
     :class:`TweedieRegressor` of power 2: every row's gradient is ``(1 - y exp(-score)) x``, the amount as a share of
     the public unit.

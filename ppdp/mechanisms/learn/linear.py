@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.learning import kept_steps
+from ppdp.bounds.newton import newton_width
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -38,13 +39,15 @@ from ppdp.mechanisms.learn.descent import (
 )
 from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
 from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
+from ppdp.mechanisms.learn.newton import fitted_by_newton
 from ppdp.mechanisms.learn.secants import Secants, clear
-from ppdp.mechanisms.learn.solvers import FEW, SOLVERS, Training, in_few_steps, question
+from ppdp.mechanisms.learn.solvers import FEW, SOLVERS, Training, in_few_steps, newton_pays, question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.mechanisms.learn.told import told
+from ppdp.mechanisms.learn.whitened import Loss
 from ppdp.privacy.noise.sampler import Noise
 
-ONE_MODEL = ("output", "hidden", "moments", "sketch", "auto")  # solvers that release nothing but the last model
+ONE_MODEL = ("output", "hidden", "moments", "sketch")  # solvers that release nothing but the last model
 
 
 def is_auto(value: Any) -> bool:
@@ -67,22 +70,24 @@ class LinearModel(SharedDocstring, Supervised):
     ----------
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
-    clip : float, default=1.0
-        Norm C at which the gradient of each row is clipped.
+    clip : float or "auto", default="auto"
+        Norm C at which the gradient of each row is clipped, 1 by default; of no effect under "newton", which reads its
+        own off a released histogram.
     random_state : int, RandomState instance or None, default=None
         For tests only: noise that can be predicted protects nobody.
 
     Attributes
     ----------
     n_iter_ : int
-        Number of steps that are paid for; fewer are made where "dpgd" settles before.
+        Number of steps that are paid for; fewer are made where "dpgd" settles before. Under "newton" three more
+        answers are.
     """
 
     _: KW_ONLY
-    solver: str = "dpgd"
+    solver: str = "auto"
     fit_intercept: bool = True
     max_iter: int | str = "auto"
-    clip: float = 1.0
+    clip: float | str = "auto"
     coef_norm: float | str = "auto"
     step_size: float | str = "auto"
     noise_scale: float | None = None
@@ -109,10 +114,11 @@ class LinearModel(SharedDocstring, Supervised):
         return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2")
 
     _staged = False
-    _solvers = tuple(name for name in SOLVERS if name != "output")
+    _solvers = (*(name for name in SOLVERS if name != "output"), "auto")
     _curvature = 1.0
     _usual_alpha = 0.0
     _usual_norm = 5.0
+    _newton_alpha = 0.0
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         """Ids of the sensitivities of "dpgd" and "output", and the parameters of the loss."""
@@ -135,20 +141,30 @@ class LinearModel(SharedDocstring, Supervised):
         raise NotImplementedError
 
     def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
+        solver = choice("solver", self.solver, list(self._solvers), self)
+        refuse_seed(solver == "m2" and self.random_state is not None)
+        return self._asked(solver, domain, mu)
+
+    def _asked(self: Any, solver: str, domain: Domain, mu: float | None, **changes: Any) -> Question:
+        asked = question(solver, domain, replace(self._training(domain), **changes), mu)
+        if asked.formula != "learning.newton":
+            return asked
+        return replace(asked, learned=asked.parameters.get("n_classes", 1) * newton_width(domain, self.fit_intercept))
+
+    def _training(self: Any, domain: Domain) -> Training:
         domain.require("row_norm", type(self).__name__)
         formulas, own = self._formulas(domain)
-        solver = choice("solver", self.solver, list(self._solvers), self)
         scores = own.get("n_classes", 1)
         factors, largest = self._factors(domain)
         largest *= domain.max_weight or 1.0
         gradient = {
-            "clip": positive("clip", self.clip, self),
+            "clip": 1.0 if is_auto(self.clip) else positive("clip", self.clip, self),
             "coef_norm": self._radius(domain) * math.sqrt(scores),
             "fit_intercept": flag("fit_intercept", self.fit_intercept, self),
             **own,
             **({"block": BLOCK} if domain.n > BLOCK else {}),
         }
-        training = Training(
+        return Training(
             type(self).__name__,
             formulas,
             gradient,
@@ -158,15 +174,27 @@ class LinearModel(SharedDocstring, Supervised):
             step_size=self._step(domain, scores),
             usual_step=is_auto(self.step_size),
             rank=None if is_auto(self.rank) else integer("rank", self.rank, self),
+            penalty=self._newton_alpha / largest,
             factors=factors,
             largest_weight=largest,
         )
-        refuse_seed(solver == "m2" and self.random_state is not None)
-        return question(solver, domain, training, mu)
 
     def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         asked: Question = self.question(domain, mu)
+        free = self.solver == "auto" and all(map(is_auto, self._of_descent))
+        if free and newton_pays(domain, distance, self._training(domain), mu):
+            usual = self._asked("newton", domain, mu, max_iter=None)
+            return usual if is_auto(self.max_iter) or usual.steps < self.max_iter else self._asked("newton", domain, mu)
         return in_few_steps(asked, domain, distance, mu) if mu and is_auto(self.max_iter) else asked
+
+    @property
+    def _of_descent(self: Any) -> tuple[Any, ...]:
+        """Parameters that Newton steps have no use for."""
+        return self.clip, self.coef_norm, self.step_size, self.batch_size
+
+    def _loss(self, question: Question) -> Loss:
+        """The loss as Newton steps see it."""
+        raise NotImplementedError
 
     def _radius(self: Any, domain: Domain) -> float:
         """Longest coefficients of one score; shorter rows need longer ones."""
@@ -183,24 +211,35 @@ class LinearModel(SharedDocstring, Supervised):
 
     def _solver_of(self: Any, question: Question) -> str:
         """The solver, also where it was left to the public rule."""
-        rule = "moments" if question.formula.endswith("-moments") else "dpgd"
+        rule = "newton" if question.formula == "learning.newton" else "dpgd"
         return rule if self.solver == "auto" else str(self.solver)
 
     def settle(self: Any, question: Question) -> None:
         self.solver = self._solver_of(question)
-        parameters, steps = question.parameters, question.steps
-        self.max_iter = 1 if self.solver == "hidden" else parameters.get("iterations", parameters.get("epochs", steps))
+        parameters = question.parameters
+        usual = parameters.get("iterations", parameters.get("epochs", question.steps))
+        self.max_iter = 1 if self.solver == "hidden" else usual
         for name in ("batch_size", "rank"):
             if name in parameters:
                 setattr(self, name, parameters[name])
         if "alpha" in parameters and is_auto(self.alpha):
             self.alpha = parameters["alpha"] * question.largest_weight
         self.step_size = question.step_size or self.step_size
-        self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
+        if "coef_norm" in parameters:
+            self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
     def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        parameters, steps = question.parameters, question.steps
-        radius, solver = parameters["coef_norm"], self._solver_of(question)
+        parameters, steps, solver = question.parameters, question.steps, self._solver_of(question)
+
+        def plain(value: Array) -> Array:
+            return noise.release(value.ravel(), noise_scale, question.bound).reshape(value.shape)
+
+        if solver == "newton":
+            models = fitted_by_newton(rows, self._loss(question), plain, noise_scale, question.size, parameters)
+            last = {"theta": models[-1].ravel()}
+            on_the_way = np.array([models[step - 1].ravel() for step in kept_steps(len(models))])
+            return {**last, "path": on_the_way} if self._staged else last
+        radius = parameters["coef_norm"]
         if solver == "sketch":
             penalty = self._penalty(rows.n, question)
             return {"theta": fitted_by_sketch(rows, noise, noise_scale, question.bound, penalty, parameters)}
@@ -211,9 +250,6 @@ class LinearModel(SharedDocstring, Supervised):
         gradient = held(rows, self._residuals, clip, parameters["fit_intercept"])
         width = gradient.width
         start = np.zeros((parameters.get("n_classes", 1), width))
-
-        def plain(value: Array) -> Array:
-            return noise.release(value.ravel(), noise_scale, question.bound).reshape(value.shape)
 
         fresh = solver == "m2"
         answer = fresh_answer(noise, noise_scale, question.bound, parameters["rank"]) if fresh else plain
@@ -251,9 +287,9 @@ class LinearModel(SharedDocstring, Supervised):
             iterates = descend(gradients, answer, start, **how)
         if solver == "hidden":
             return {"theta": secret_one(noise, iterates, steps).ravel()}
-        models = path(iterates, steps).reshape(-1, start.size)
-        last = {"theta": models[-1].copy()}
-        return {**last, "path": models} if self._staged else last
+        kept = path(iterates, steps).reshape(-1, start.size)
+        last = {"theta": kept[-1].copy()}
+        return {**last, "path": kept} if self._staged else last
 
     def _penalty(self: Any, n: int, question: Question) -> float:
         """What "moments" and "sketch" add to eigenvalues."""
@@ -317,18 +353,22 @@ class BatchModel(LinearModel):
 
     Parameters
     ----------
-    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="dpgd"
-        Noisy projected gradient descent on all rows or on batches, as the notes have it; "output" is offered by
-        :class:`LogisticRegression` and :class:`Ridge`.
+    solver : {"auto", "newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="auto"
+        Noisy Newton steps on whitened rows, or noisy projected gradient descent on all rows ("dpgd") or on batches, as
+        the notes have it; "output" is offered by :class:`LogisticRegression` and :class:`Ridge`. "auto" is "newton"
+        where no stage in front moves rows or their places, ``n μ >= 25 k (d + 1)`` (100 for least squares) and
+        ``k (d + 1) (d + 2) / 2 <= 50,000``, for k scores of a row. It is "dpgd" elsewhere, and where one of ``clip``,
+        ``coef_norm``, ``step_size`` and ``batch_size`` is given or searched over: they have no effect under "newton".
     max_iter : int or "auto", default="auto"
-        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
+        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto": under "newton" 3,
+        one more for each doubling of ``n μ / (k (d + 1))`` from 150 on, up to 7, which where the solver is "auto" a
+        number can only make fewer; under "dpgd"
         ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 30 or 40 of many rows, of which the logistic loss makes
-        fewer where the iterates settle before
-        (``docs/theory/noisy-gradient-descent.md``, *How many steps*), for n rows, d columns and the share μ of the
-        budget, k (d + 1) in place of d + 1 for k > 2 classes; where batches are sampled ``4 √(n μ / √(d + 1))``,
-        between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as
-        many as leave an error that is small beside what one row does (the sensitivity is that of the last iterate,
-        however far it is).
+        fewer where the iterates settle before (``docs/theory/noisy-gradient-descent.md``, *How many steps*), for n
+        rows, d columns and the share μ of the budget, k (d + 1) in place of d + 1 for k > 2 classes; where batches are
+        sampled ``4 √(n μ / √(d + 1))``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1
+        to 10 passes; under "output" as many as leave an error that is small beside what one row does (the sensitivity
+        is that of the last iterate, however far it is).
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
         larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √(d + 1)) / 2`` batches hold
@@ -356,6 +396,8 @@ class BatchModel(LinearModel):
     -----
     **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
     ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+
+    Under "newton" (``docs/theory/newton.md``): ``μ = 2 √(T + 3) / (n σ)`` for one row that is replaced or moved.
 
     Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
     without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once

@@ -20,13 +20,19 @@ from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn.moments import usual_moments, usual_sketch
 from ppdp.mechanisms.query.sketch import usual_noise
 
-SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
+SOLVERS = ("newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 LOW_RANK = ("m2", "lora-fa")
 
 SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
 MOST_COLUMNS = 300  # second moments of more take long; up to here no solver was better on average
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
+# Newton steps: shares of norms, moments and lengths; of a step's curvature; and how much more the last step has.
+SHARES, CURVATURE, LAST = (0.01, 0.14, 0.02), 0.08, 2.0
+CERTAIN = 150.0  # `n mu / numbers` at which three steps are enough; one more for each doubling, up to so many
+FEWEST, MOST_STEPS = 3, 7
+MOST_NUMBERS = 50_000  # in one answer: matrices of more take long
+LEAST_WORTH = 25.0, 100.0  # `n mu / numbers`, below which descent is better; of least squares
 # Steps that are enough, and from which worth of steps on; fewer are made once nothing moves any more.
 FEW = {"learning.logistic-gradient": (30, 130.0)}
 FEW_OF_OTHERS = (40, 150.0)
@@ -48,6 +54,7 @@ class Training:
     step_size: float
     usual_step: bool  # whether that is by a rule, and may be shorter
     rank: int | None = None  # dimensions that are seen
+    penalty: float = 0.0  # the usual alpha of Newton steps
     factors: tuple[float, ...] = ()  # as what parts of the largest weight losses of each class count
     largest_weight: float = 1.0  # over which penalties are
 
@@ -70,12 +77,43 @@ class Training:
 def question(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
     """What a solver asks of the rows, with the budget ``mu`` if it is known; an error if it cannot do as chosen."""
     rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser, "moments": _moments}
-    rules |= {"sketch": _sketch, "m2": _fresh_projections, "lora-fa": _public_projection}
+    rules |= {"newton": _newton, "sketch": _sketch, "m2": _fresh_projections, "lora-fa": _public_projection}
     if solver == "auto":
-        solver = "moments" if domain.d <= MOST_COLUMNS else "dpgd"
+        solver = "dpgd"
     asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
     step_size = asked.parameters.get("step_size", training.step_size)
     return replace(asked, step_size=step_size, factors=training.factors, largest_weight=training.largest_weight)
+
+
+def newton_pays(domain: Domain, distance: Distance, training: Training, mu: float | None) -> bool:
+    """Whether Newton steps are the default: rows stay as they are and where they are, answers are not too long, and
+    not all noise, of which several rows of a person ask for more.
+    """
+    numbers = training.gradient.get("n_classes", 1) * (domain.d + training.gradient["fit_intercept"])
+    long = numbers * (domain.d + 2) / 2 > MOST_NUMBERS
+    least = LEAST_WORTH[training.loss == "squared"] * numbers
+    worth = domain.n * (mu or USUAL_MU) * min(1.0, 2 / distance.mass) if distance.mass else 0.0
+    return not (distance.moved or distance.reordered or long) and worth >= least
+
+
+def _newton(domain: Domain, training: Training, mu: float | None) -> Question:
+    """Few steps where noise is large; where it is small more, and better known curvatures."""
+    gradient, own = training.gradient, {"loss": training.loss, "fit_intercept": training.gradient["fit_intercept"]}
+    own |= {name: gradient[name] for name in ("n_classes", "y_range", "power", "smoothing") if name in gradient}
+    certain = domain.n * (mu or USUAL_MU) / (gradient.get("n_classes", 1) * (domain.d + gradient["fit_intercept"]))
+    usual = round(FEWEST + math.log2(certain / CERTAIN))
+    if training.max_iter is not None and training.max_iter > MOST_ITERATIONS:
+        raise InvalidParameter(
+            f"solver='newton' makes at most {MOST_ITERATIONS} steps, got max_iter = {training.max_iter}.",
+            stage=training.stage,
+            fix="max_iter='auto', a few steps, or solver='dpgd'.",
+        )
+    steps = training.max_iter or min(max(usual, FEWEST), MOST_STEPS)
+    curvature = min(max(CURVATURE * math.sqrt(certain / 200), CURVATURE), 0.4)
+    own |= {"iterations": steps, "shares": list(SHARES), "last": LAST, "norm": float(domain.require("row_norm"))}
+    own["curvature"] = 0.0 if training.loss == "squared" else float(f"{curvature:.3g}")
+    own["alpha"] = training.penalty if training.alpha is None else training.alpha
+    return Question.asked("learning.newton", "mechanism", domain, own, 3 + steps)
 
 
 def _worth(domain: Domain, training: Training, mu: float | None) -> float:

@@ -10,6 +10,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from ppdp.core.checks import classes_of, pair
+from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.intake import validated
 from ppdp.data.rows import Rows, encode_alone
@@ -43,7 +44,7 @@ class Supervised:
         scale = self.own_noise_scale()
         X, y = validated(self, X, y, dtype=np.float64)
         domain, codes = self._encode(Extent.of(X).domain, y)
-        question = self.question(domain)
+        question = self.question_at(domain, Distance(replaced=1))
         if self.balances:
             raise InvalidParameter(
                 "class_weight='balanced' needs released numbers of rows, which a pipeline releases.",

@@ -52,7 +52,9 @@ class PlannedMechanism:
     @property
     def share_of_noise(self) -> float:
         """Length of the noise of all answers averaged, over the largest that an answer can be."""
-        return self.noise_scale * math.sqrt(self.question.size / self.question.steps) / self.question.bound
+        q = self.question
+        size, bound = (q.learned, 1.0) if q.learned else (q.size, q.bound)
+        return self.noise_scale * math.sqrt(size / q.steps) / bound
 
     @property
     def drowns(self) -> bool:

@@ -15,6 +15,7 @@ from ppdp.core.formula import draws_that_count, lookup
 from ppdp.data.facts import Fact
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
+from ppdp.mechanisms.base import Question
 from ppdp.pipeline.planning.budget import (
     Deltas,
     Split,
@@ -334,10 +335,16 @@ class Solver:
         draws = sum(_draws(route, release) for release in route.releases)
         draws += bool(route.conditional)
         if self.mechanism is not None:
-            most = self.asked(route).question(route.domain, self.mu_at(self.delta))
-            asked: dict[str, Any] = {"steps": most.steps, "size": most.size, "parameters": most.parameters}
-            draws += draws_that_count(most.formula, route.domain, route.distance, **asked)
+            stage, mu = self.asked(route), self.mu_at(self.delta)
+            questions = stage.question(route.domain, mu), stage.question_at(route.domain, route.distance, mu)
+            draws += max(_draws_of(route, question) for question in questions)
         return draws
+
+
+def _draws_of(route: Route, question: Question) -> int:
+    """How many drawn numbers of the last step count."""
+    asked: dict[str, Any] = {"steps": question.steps, "size": question.size, "parameters": question.parameters}
+    return draws_that_count(question.formula, route.domain, route.distance, **asked)
 
 
 def _draws(route: Route, release: PlannedRelease) -> int:

@@ -36,7 +36,9 @@ class RegressionImputer(Imputer):
     Parameters
     ----------
     regularization : float, optional
-        The ridge ν, in units of ``row_norm²``; unconditional. Default: 0.1, unless ``min_eigenvalue`` is given.
+        The ridge ν, in units of ``row_norm²``; unconditional. Default: 0.1, unless ``min_eigenvalue`` is given. It does
+        not fall with the rows: fills stay those of a ridge regression, where scikit-learn's ``IterativeImputer`` has
+        next to none.
     min_eigenvalue : float, optional
         Instead of a ridge: the exact way assumes that no eigenvalue of C is below this, in units of ``row_norm²``.
         At most 1 over the number of columns, because the eigenvalues add up to at most ``row_norm²``.

@@ -46,8 +46,8 @@ class PCA(InBatches):
     n_components : int, optional
         Rank of P. Default: all.
     min_gap : float, optional
-        The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``.
-        Default: ``0.1 / k``.
+        The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``, or of the
+        square of ``2√d`` behind a scaler whose clip is further out. Default: ``0.1 / k``.
     center : bool or "auto", default="auto"
         Whether to use the covariance and to subtract the mean, as scikit-learn's PCA does. "auto" does, unless the
         step in front is a :class:`StandardScaler` that has centred all columns: then nothing is left to subtract, and
@@ -84,6 +84,9 @@ class PCA(InBatches):
 
     **Precision.** Where a bound is claimed of 2¹⁵ rows or more, of which few differ, the exact way rounds entries to
     2⁻³⁰ of their bound and leaves out 2⁻³² of its square: directions are then good to some 1e-10. Elsewhere to 1e-15.
+
+    **Linear models behind it** are trained by gradient descent, as rounding of its products may move all rows;
+    their clip does not vanish as rows grow, so they do not go to what scikit-learn finds.
 
     Examples
     --------
@@ -134,7 +137,7 @@ class PCA(InBatches):
 
     def _exact(self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None, center: bool) -> Way:
         share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
-        min_gap = share * float(domain.require("row_norm")) ** 2
+        min_gap = share * min(domain.usual_norm or np.inf, float(domain.require("row_norm"))) ** 2
         frames = columns is not None and self._frames(domain.d, columns)
         coarse = k < domain.d and not frames and coarse_suffices(domain, distance, min_gap)
         gap = GapMargin(domain, k, min_gap, center, coarse)

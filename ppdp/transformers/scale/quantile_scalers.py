@@ -28,7 +28,7 @@ from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, 
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
-from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights, usual_share
 from ppdp.transformers.scale.some_columns import (
     among_all,
     asked_for,
@@ -322,7 +322,8 @@ class RobustScaler(Transformer):
     quantile_range : tuple of two floats, default=(25.0, 75.0)
         The quantiles, in percent.
     min_width : float, optional
-        The floor w, in units of ``row_norm``. Default: a quarter of the largest possible entry, ``0.25 / √d``.
+        The floor w, in units of ``row_norm``. Default: a quarter of the largest possible entry, ``0.25 / √d``; by which
+        a width is replaced that, from released quantiles of rows that have not moved, is below ``500 / n``.
     clip : float, default=3.0
         B: scaled entries are clipped to ``[-B, B]``.
     gap : float, optional
@@ -348,6 +349,10 @@ class RobustScaler(Transformer):
     ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have gaps or be deleted. The floor costs nothing, so no
     condition on the width is needed. Columns are sorted, so all rows are needed in memory. From released quantiles
     (``docs/theory/released-quantiles.md``): nothing moves but what had moved.
+
+    **With more rows** what is fitted from released quantiles goes to scikit-learn's, clipped; but a column of which so
+    many values are equal that both quantiles are the same is divided by a quarter of the largest possible entry, and
+    there by 1. Fitted exactly the floor stays as it is: how far all rows move grows with 1/w.
 
     Prefer :class:`StandardScaler` after clipping to public ranges: it assumes nothing and moves rows far less.
 
@@ -398,6 +403,8 @@ class RobustScaler(Transformer):
         )
         choices: dict[str, Any] = {"quantiles": [lower, 0.5, upper], **some}
         own = {name: exact.parameters[name] for name in ("min_width", "clip")}
+        if self.min_width is None and not distance.moved:
+            own["min_width"] = public_width(None, usual_share(part), part, self)
         ask = Ask("quantile-choices", choices)
         noisy = Way.by("scaling.robust-public", domain, distance, ask=ask, **choices, **own)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
@@ -419,7 +426,9 @@ class RobustScaler(Transformer):
 
     def _scaled_by(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
         (low, median, high), columns = quantiles, columns_of_way(way)
-        scale = among_all(np.maximum(high - low, way.parameters["min_width"]), domain.d, columns, 1.0)
+        width, least = high - low, float(way.parameters["min_width"])
+        narrow = max(least, public_width(self.min_width, 0.25, entries_of(domain, columns), self))
+        scale = among_all(np.where(width > least, width, narrow), domain.d, columns, 1.0)
         center = among_all(median, domain.d, columns, 0.0)
         return {"center": center, "scale": scale, "clip": way.parameters["clip"], "columns": columns}
 

@@ -29,6 +29,15 @@ def public_width(min_width: Any, default: float, domain: Domain, stage: object) 
     return norm * number("min_width", min_width, stage, least=1e-6, most=2)
 
 
+def usual_share(domain: Domain) -> float:
+    """The usual floor of the width between released quantiles, as a share of the largest possible entry.
+
+    A quarter or, where that is less, about seven standard errors of what is chosen at about epsilon = 1 of n values
+    that are spread evenly.
+    """
+    return min(0.25, 500 * float(domain.d) ** 0.5 / domain.n)
+
+
 def gap_margin(domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float) -> dict[str, Measure]:
     """How to measure the condition of a stage that fits these quantiles; it counts whole rows."""
     return {

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from ppdp.bounds.columns import entries_of
 from ppdp.bounds.deduplication import nobody_absent
+from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.checks import flag, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
@@ -33,6 +34,9 @@ from ppdp.transformers.scale.some_columns import (
 )
 from ppdp.transformers.way import Ask, Way
 
+_USUAL_MU = 0.2 * math.sqrt(0.05)  # of a release in front of a mechanism, at about epsilon = 1
+_ERRORS = 6.0
+
 
 @dataclass(eq=False, repr=False)
 class StandardScaler(InBatches):
@@ -45,12 +49,15 @@ class StandardScaler(InBatches):
     ----------
     min_std : float, optional
         The floor s, in units of ``row_norm``, of the columns that are scaled. Default: a quarter of the largest
-        possible entry, ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns.
+        possible entry, ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns. From released moments of
+        rows that have not moved the floor falls with n, see :func:`usual_floor`, unless ``clip`` is None: rows would
+        be as long as the floor is low.
     floor : bool, default=True
         Divide by ``max(std, s)``. If False the exact way divides by the standard deviation and assumes that it is at
         least s in every column.
     clip : float, "auto" or None, default="auto"
-        Scaled rows are clipped to this norm; "auto" is ``2√d`` (2 with one scale for all columns), None does not clip.
+        Scaled rows are clipped to this norm; "auto" is ``2√d`` (2 with one scale for all columns), and from released
+        moments of rows that have not moved ``(n / (250 d))^¼`` times that, if more. None does not clip.
     with_mean : bool, default=True
         Whether to centre columns.
     statistics : {"auto", "exact", "noisy"}, default="auto"
@@ -76,6 +83,9 @@ class StandardScaler(InBatches):
     **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
     pre-processing", whose printed bound is exceeded from 22 rows on). All rows move. ``floor=False`` sorts columns for
     its condition, so all rows are needed in memory.
+
+    **With more rows** what is fitted from released moments goes to what scikit-learn's ``StandardScaler`` gives. Fitted
+    exactly, floor and clip stay as they are: how far all rows move grows with 1/s².
 
     Examples
     --------
@@ -116,11 +126,14 @@ class StandardScaler(InBatches):
         part = entries_of(domain, columns)
         norm = float(part.require("row_norm"))
         root = math.sqrt(part.d) if per_column else 1.0  # root mean square norm of a scaled row
-        share = 0.25 / root if self.min_std is None else number("min_std", self.min_std, self, least=1e-6, most=1)
-        s = share * norm
-        clip: Any = 2 * root if isinstance(self.clip, str) and self.clip == "auto" else self.clip
+        given = None if self.min_std is None else number("min_std", self.min_std, self, least=1e-6, most=1)
+        s, released = (0.25 / root, usual_floor(part, per_column)) if given is None else (given, given)
+        usual = isinstance(self.clip, str) and self.clip == "auto"
+        clip: Any = 2 * root if usual else self.clip
         if clip is not None:
             clip = positive("clip", clip, self)
+        s, released = s * norm, (s if distance.moved or clip is None else released) * norm
+        grown = clip * usual_growth(domain.n, part.d) if usual and not distance.moved else clip
         whole = floor or not distance.reweighted
         if not whole and self.statistics == "exact":
             raise UnsupportedOrder(
@@ -129,8 +142,8 @@ class StandardScaler(InBatches):
                 fix="use floor=True, or statistics='noisy'.",
             )
         own, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
-        asked: dict[str, Any] = {"ask": Ask("squares", own), "clip": clip, "with_mean": with_mean, **own}
-        offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=s, **asked)}
+        asked: dict[str, Any] = {"ask": Ask("squares", own), "with_mean": with_mean, **own}
+        offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=released, clip=grown, **asked)}
         if whole:
             offered["exact"] = Way.by(
                 "scaling.centred" if centred and clip is None else "scaling.standard",
@@ -138,12 +151,14 @@ class StandardScaler(InBatches):
                 distance,
                 measures=measured_on({"scaling.std": StdMargin(s, norm, distance, per_column)}, columns),
                 min_std=s,
+                clip=clip,
                 conditional=not floor,
                 **asked,
                 per_column=per_column,
             )
-        if centred:
-            offered = {name: replace(way, domain=way.domain.as_centred()) for name, way in offered.items()}
+        if columns is None:
+            facts: dict[str, Any] = {"centred": centred, "usual_norm": clip}
+            offered = {name: replace(way, domain=way.domain.as_scaled(**facts)) for name, way in offered.items()}
         return chosen(offered, self.statistics, self)
 
     def instead(self) -> Iterator[tuple[str, Any]]:
@@ -211,6 +226,29 @@ class StandardScaler(InBatches):
             return clip_norms(scaled, statistics["clip"], out=scaled)
 
         return mapped_columns(X, columns, scaled_part)
+
+
+def usual_floor(domain: Domain, per_column: bool = True) -> float:
+    """The usual floor of released standard deviations, in units of ``row_norm``.
+
+    A quarter of the largest possible entry or, where that is less, the root of six standard errors of a released
+    variance: of n rows with a twentieth of ``mu² = 0.2²``, that is at about epsilon = 1. It falls as ``n^-½``, as what
+    the noise hides does.
+    """
+    d, norm = domain.d, float(domain.require("row_norm"))
+    error = 2 * min(largest_entry(domain) ** 2 * math.sqrt(d) / BOX_WEIGHT, math.sqrt(2) * norm**2)
+    error /= domain.n * _USUAL_MU * norm**2
+    if not per_column:
+        error *= math.sqrt(d)  # of a sum of so many variances
+    return min(0.25 / math.sqrt(d) if per_column else 0.25, math.sqrt(_ERRORS * error))
+
+
+def usual_growth(n: int, d: int) -> float:
+    """How many times ``2√d`` the usual clip of n scaled rows of d columns is, from 250 rows for each column on.
+
+    It cuts off ever less of rows with long tails, and what noise it asks for still falls as ``n^-¾``.
+    """
+    return max(1.0, (n / (250 * d)) ** 0.25)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ TABLE = table_of(N, D)
 
 FITS = {
     "few steps": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=2)),
+    "newton": lambda: (*front(), LogisticRegression(classes=(0, 1, 2), solver="newton", max_iter=2)),
     "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),
     "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=1)),
     "covariance": lambda: (*front()[:1], RegressionImputer(), GaussianMechanism("covariance")),
@@ -117,6 +118,11 @@ def test_no_partition_of_files_shows_in_a_bit(partition, tmp_path, chosen, whole
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_no_partition_of_a_frame_shows_in_a_bit(partition, chosen, whole):
     assert left(fitted(frame_of(partition))) == whole
+
+
+def test_newton_steps_give_the_same_bits(tmp_path, chosen):
+    whole = left(fitted(TABLE, "newton"))
+    assert left(fitted(written(tmp_path, "many"), "newton")) == left(fitted(frame_of("thin"), "newton")) == whole
 
 
 @pytest.mark.repeated("name")

@@ -160,7 +160,7 @@ REFUSALS = {
     "dummy": ([DummyClassifier()], {}, UnknownStage, "GaussianMechanism"),
     "targets": ([TransformedTargetRegressor(Ridge())], {}, UnknownStage, "y_range"),
     "sparse model": ([LogisticRegression(penalty="l1", solver="liblinear")], {}, InvalidParameter, "penalty='l2'"),
-    "strength of a machine": ([LinearSVC(C=0.1)], {}, InvalidParameter, "coef_norm"),
+    "strength of a machine": ([LinearSVC(C=0.1)], {}, InvalidParameter, "no penalty"),
     "strength of descent": ([SGDClassifier(alpha=0.1)], {}, InvalidParameter, "LogisticRegression(C=...)"),
     "other loss": ([SGDClassifier(loss="perceptron")], {}, InvalidParameter, "log_loss"),
     "signs": ([LinearRegression(positive=True)], {"y_range": (0, 1)}, InvalidParameter, "either sign"),

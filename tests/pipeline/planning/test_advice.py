@@ -60,7 +60,7 @@ class TestErrors:
         advice = make_pipeline(*steps, epsilon=0.5).plan(domain).advice.within(60)
         changes = {change.words: change for change in advice.changes}
         assert set(changes) <= {f"{what} 'minmaxscaler'" for what in ("public ranges for", "StandardScaler for", "no")}
-        assert advice.changes[0].words == "StandardScaler for 'minmaxscaler'"
+        assert "StandardScaler for 'minmaxscaler'" in changes
         after, before = advice.changes[0].scores
         assert before == 0.5  # no simulated rows pass its gate
         assert f"(score {after:.2g} instead of 0.5 on simulated rows)" in str(advice)

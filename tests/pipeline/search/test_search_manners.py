@@ -33,7 +33,7 @@ class TestManners:
         assert other.ledger is found.ledger
         assert other.get_params(deep=False).keys() == set(inspect.signature(PrivateSearchCV).parameters)
         assert other.set_params(estimator__model__clip=0.7, share=0.4).estimator["model"].clip == 0.7
-        assert found.estimator["model"].clip == 1.0
+        assert found.estimator["model"].clip == "auto"
         assert is_classifier(found)
         assert not is_regressor(found)
         found.fit(*data)

@@ -25,7 +25,7 @@ plan = pipe.plan(Domain(n_rows=500, n_features=3))
 assert "vote" in repr(plan)
 certificate = pipe.fit(X).certificate_
 assert certificate.verify()
-assert certificate.loss.parts[0].kind == "own.responses"
+assert "own.responses" in {part.kind for part in certificate.loss.parts}
 assert 2.9 < certificate.loss.epsilon(0.0) <= 3.0
 assert "noisy majority vote" in certificate.to_html()
 assert "own.halve" in certificate.to_html()

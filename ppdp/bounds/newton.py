@@ -1,0 +1,169 @@
+"""Newton steps on whitened rows: ``docs/theory/newton.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ppdp.bounds.learning import Gradient, kept_steps
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import BLOCK, UNIT, inflate
+
+NORMS, LENGTHS = 16, 24  # bins of the histograms of the norms of rows, and of their gradients
+LOSSES = {"logistic": 1, "hinge": 1, "squared": 1, "glm": 1, "softmax": 0}  # targets of each; as many as classes
+
+
+def newton_width(domain: Domain, fit_intercept: bool) -> int:
+    """Coefficients of a score."""
+    return domain.d + bool(fit_intercept)
+
+
+def triangle(width: int) -> int:
+    """Numbers in the upper triangle of a symmetric matrix."""
+    return width * (width + 1) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Public factors on the answers, each of which is a mean of vectors of norm 1 at most."""
+
+    norms: float
+    moments: float
+    lengths: float
+    steps: tuple[tuple[float, float], ...]  # on gradient and curvature of each step
+
+    @classmethod
+    def of(cls, steps: int, shares: Sequence[float], curvature: float, last: float) -> Factors:
+        """So that answers cost these shares of ``mu²`` where a row is replaced; all together cost what as many
+        gradients clipped at norm 1 do.
+
+        ``shares`` are those of norms, moments and lengths; of the rest the last step has ``last`` times as much as
+        any other, and ``curvature`` of every step is the curvature's.
+        """
+        sane(type(steps) is int and 1 <= steps <= 1000 and 0 <= curvature < 1 and 1 <= last <= 1000)
+        sane(len(shares) == 3 and all(0 < share < 1 for share in shares) and math.fsum(shares) < 1)
+        unit = math.sqrt(4.0 * (3 + steps))
+        rest = (1 - math.fsum(shares)) / (steps - 1 + last)
+        of_steps = [rest] * (steps - 1) + [rest * last]
+        norms, moments, lengths = (unit * math.sqrt(share / 2) for share in shares)
+        each = tuple(
+            (unit * math.sqrt(share * (1 - curvature)) / 2, unit * math.sqrt(share * curvature / 2))
+            for share in of_steps
+        )
+        return cls(norms, moments, lengths, each)
+
+    @property
+    def largest(self) -> float:
+        """The largest of them."""
+        return max(self.norms, self.moments, self.lengths, *(max(each) for each in self.steps))
+
+
+def _scores(loss: str, n_classes: int) -> tuple[int, int]:
+    """Scores of a row, and targets."""
+    return (n_classes, n_classes) if loss == "softmax" else (1, LOSSES[loss])
+
+
+def _shape(
+    domain: Domain,
+    *,
+    loss: str,
+    fit_intercept: bool,
+    iterations: int,
+    shares: Sequence[float],
+    curvature: float,
+    last: float,
+    n_classes: int = 1,
+    **_: Any,
+) -> tuple[int, float]:
+    """Numbers in an answer, the longest of them all, and the bound on each."""
+    width, (scores, targets) = newton_width(domain, fit_intercept), _scores(loss, n_classes)
+    step = scores * (width + (triangle(width) if curvature else 0))
+    size = max(NORMS, LENGTHS, triangle(width + targets), step)
+    return size, Factors.of(iterations, shares, curvature, last).largest
+
+
+def _arrays(
+    domain: Domain, steps: int, size: int, *, loss: str, fit_intercept: bool, n_classes: int = 1, **_: Any
+) -> dict[str, list[int]]:
+    """The last model, and those on the way to it."""
+    numbers = _scores(loss, n_classes)[0] * newton_width(domain, fit_intercept)
+    path = {} if loss == "glm" else {"path": [len(kept_steps(steps - 3)), numbers]}
+    return {**path, "theta": [numbers]}
+
+
+def of_answers(
+    domain: Domain,
+    distance: Distance,
+    *,
+    loss: str,
+    fit_intercept: bool,
+    iterations: int,
+    shares: Sequence[float],
+    curvature: float,
+    last: float,
+    norm: float,
+    alpha: float,
+    n_classes: int = 1,
+    y_range: Sequence[float] | None = None,
+    power: float = 1.0,
+    **_: Any,
+) -> list[float]:
+    """Sensitivity of each answer, whatever earlier ones were.
+
+    Every answer is a mean over the public n of ``w v``, times a public factor: v is a unit vector that says in which
+    bin a norm lies, the triangle of a positive semidefinite matrix of norm 1 at most (both differ by at most √2
+    between two rows), or a gradient over its clip (2). Matched equal rows have equal v; rows that moved count as
+    replaced.
+    """
+    sane(loss in LOSSES and norm == domain.require("row_norm") and alpha >= 0)
+    sane((n_classes >= 2) if loss == "softmax" else (n_classes == 1))
+    sane(domain.classes is None or loss in ("glm", "squared") or len(domain.classes) == max(n_classes, 2))
+    sane(loss != "glm" or (1 <= power <= 2 and y_range is not None and y_range[0] >= 0))  # or curvatures are negative
+    sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
+    far = distance.by_position().moved_as_replaced()
+    paired, single = far.unmatched
+    size, _bound = _shape(
+        domain,
+        loss=loss,
+        fit_intercept=fit_intercept,
+        iterations=iterations,
+        shares=shares,
+        curvature=curvature,
+        last=last,
+        n_classes=n_classes,
+    )
+    rounding = 2 * Gradient(size, 1.0, math.inf, 0.0, block=BLOCK).sum_error(domain.n)
+    rounding += 16 * UNIT * min(far.reweighted, domain.n)
+    semidefinite = (math.sqrt(2) * paired + single + rounding) / domain.n
+    gradient = (far.mass + rounding) / domain.n
+    factors = Factors.of(iterations, shares, curvature, last)
+    each = [factor * semidefinite for factor in (factors.norms, factors.moments, factors.lengths)]
+    return each + [math.hypot(own * gradient, other * semidefinite) for own, other in factors.steps]
+
+
+@formula(
+    "learning.newton",
+    kind="mechanism",
+    page="newton",
+    predicts=True,
+    used_by=(
+        "GammaRegressor",
+        "LinearRegression",
+        "LinearSVC",
+        "LogisticRegression",
+        "PoissonRegressor",
+        "Ridge",
+        "TweedieRegressor",
+    ),
+    shape=_shape,
+    steps=lambda domain, *, iterations, **_: 3 + iterations,
+    arrays=_arrays,
+)
+def newton(domain: Domain, distance: Distance, **parameters: Any) -> float:
+    """Root mean square of the sensitivities of all answers: those of :func:`of_answers`."""
+    each = of_answers(domain, distance, **parameters)
+    return inflate(math.sqrt(math.fsum(own * own for own in each) / len(each)))

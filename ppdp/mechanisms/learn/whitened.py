@@ -1,0 +1,260 @@
+"""What is made of the answers that Newton steps see, and nothing else: no rows come here.
+
+How rows are whitened, where the steps begin, and how far each of them goes: ``docs/theory/newton.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import qmc
+
+Array = NDArray[np.float64]
+
+HIDDEN = 0.05  # least share of its variance that is taken to be seen of a direction
+STEEP, HIGH = 2.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
+CURVED = 12.0  # norm at which a row's curvature is clipped, over that of a typical row
+BELIEVED = 4.0  # squared standard errors by which a curvature must differ to be another
+TRUSTED = 2.0  # longest step, where coefficients are short
+WORSE = 1.3  # growth of the gradient at which a step is taken back
+NODES = 1024  # of an integral over several scores
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The loss of a row, as far as Newton steps go; scores are of shape (n, n_scores)."""
+
+    residuals: Callable[[Array, Array], Array]  # of scores and y: derivatives in the scores
+    curvatures: Callable[[Array, Array], Array]  # of scores and y: second derivatives
+    usual_curvatures: Callable[[Array], Array]  # of scores, for the targets that are expected there
+    targets: Callable[[Array], Array]  # of y: (n, n_targets), of norm 1 at most
+    link: Callable[[Array], Array]  # of scores: the targets that are expected there
+
+
+@cache
+def _triangle(width: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+    """Places in an upper triangle, and their factors."""
+    which = np.triu_indices(width)
+    return which, np.where(which[0] == which[1], 1.0, math.sqrt(2))
+
+
+def upper(matrix: Array) -> Array:
+    """The upper triangle of a symmetric matrix, isometric to it."""
+    which, factors = _triangle(len(matrix))
+    return np.asarray(matrix[which] * factors)
+
+
+def square(numbers: Array, width: int) -> Array:
+    """The symmetric matrix of an upper triangle."""
+    (which, factors), matrix = _triangle(width), np.zeros((width, width))
+    matrix[which] = numbers / factors
+    return np.asarray(matrix + np.triu(matrix, 1).T)
+
+
+@cache
+def _nodes(dimension: int) -> tuple[Array, Array]:
+    """Points and weights of an integral over a standard normal distribution."""
+    if dimension == 0:
+        return np.zeros((1, 0)), np.ones(1)
+    if dimension == 1:
+        points, weights = np.polynomial.hermite_e.hermegauss(31)
+        return points[:, None], weights / weights.sum()
+    points = qmc.MultivariateNormalQMC(np.zeros(dimension), seed=np.random.default_rng(0)).random(NODES)
+    return points, np.full(NODES, 1 / NODES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """How rows are seen: centred and whitened by released moments, with a constant behind them."""
+
+    centre: Array
+    whitening: Array
+    spread: Array  # largest standard deviation of what is seen in each direction, up to 1
+    intercept: bool
+    mean: Array  # of the targets
+    cross: Array  # covariances of the targets with what is seen, shape (n_targets, d)
+    unsure: float  # mean variance of the noise in them
+
+    @classmethod
+    def of(cls, moments: Array, n_targets: int, intercept: bool, unit: float, noise: float, least: float) -> View:
+        """From the moments of rows, constant and targets; entries off the diagonal have noise ``noise/√2``.
+
+        Directions of less variance than ``least`` are seen as if they had that much.
+        """
+        d = len(moments) - n_targets - intercept
+        own, cross = moments[:d, :d], moments[:d, d + intercept :].T / unit
+        centre, mean, radius = np.zeros(d), np.zeros(n_targets), noise * math.sqrt(2 * d)
+        if intercept:
+            weight = max(float(moments[d, d]) / unit**2, 1e-3)
+            centre, mean = moments[:d, d] / (unit * weight), moments[d, d + 1 :] / (unit**2 * weight)
+            error = noise / (math.sqrt(2) * unit**2 * weight)
+            mean = mean * np.maximum(0.0, 1 - error**2 / np.maximum(mean**2, 1e-300))
+            radius = math.hypot(radius, float(np.linalg.norm(centre)) * noise * math.sqrt(d) / unit) / weight
+            own, cross = own / weight - np.outer(centre, centre), cross / weight - np.outer(mean, centre)
+        values, vectors = np.linalg.eigh(own)
+        floors = np.maximum(values, max(radius, least))
+        spread = np.sqrt(np.clip((values + radius) / floors, HIDDEN, 1.0))
+        whitening = vectors / np.sqrt(floors)
+        seen = cross @ whitening * np.clip(values / floors, 0.0, 1.0)
+        errors = (noise / unit) ** 2 / 2 / floors
+        squares = np.maximum((seen**2).sum(axis=1, keepdims=True), 1e-300)
+        seen = seen * np.maximum(0.0, 1 - errors.sum() / squares)
+        return cls(centre, whitening, spread, intercept, mean, seen, float(errors.mean()))
+
+    @property
+    def moments(self) -> Array:
+        """Second moments of what is seen, as far as noise lets them be known."""
+        return np.diag([*self.spread**2, *[1.0] * self.intercept])
+
+    def of_rows(self, X: Array) -> Array:
+        """What is seen of rows."""
+        seen = (X - self.centre) @ self.whitening
+        return np.column_stack([seen, np.ones(len(X))]) if self.intercept else seen
+
+    def coefficients(self, theta: Array) -> Array:
+        """Coefficients of what is seen as those of rows, intercepts last."""
+        d = len(self.centre)
+        coef = theta[:, :d] @ self.whitening.T
+        return np.hstack([coef, theta[:, d:] - (coef @ self.centre)[:, None]]) if self.intercept else coef
+
+    def first(self, loss: Loss) -> Array:
+        """Coefficients with which rows of a normal distribution have these moments with their targets."""
+        if len(self.cross) > 1:
+            shares = np.clip(self.mean, 1e-3, 1.0) if self.intercept else np.full(len(self.cross), 1 / len(self.cross))
+            coef = self.cross / shares[:, None]
+            coef *= min(1.0, STEEP / max(float(np.linalg.norm(coef)), 1e-300))
+            return np.hstack([coef, np.log(shares / shares.sum())[:, None]]) if self.intercept else coef
+        points, weights = _nodes(1)
+        length = float(np.linalg.norm(self.cross))
+
+        def expected(level: float, steepness: float) -> Array:
+            return np.asarray(weights * loss.link(level + steepness * points)[:, 0])
+
+        def level(steepness: float) -> float:
+            if not self.intercept:
+                return 0.0
+            return _root(lambda at: float(expected(at, steepness).sum() - self.mean[0]), -HIGH, HIGH)
+
+        steepness = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, STEEP)
+        coef = self.cross * (steepness / length if length else 0.0)
+        return np.hstack([coef, [[level(steepness)]]]) if self.intercept else coef
+
+
+def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function is 0, or the end at which it is nearer to that."""
+    if increasing(low) >= 0:
+        return low
+    if increasing(high) <= 0:
+        return high
+    return float(brentq(increasing, low, high, xtol=1e-6))
+
+
+class Search:
+    """Coefficients of what is seen, how sure they are, and where the next step goes.
+
+    Each step is that of an extended Kalman filter: it moves the coefficients by as much as the gradient is more certain
+    than what is known of them.
+    """
+
+    def __init__(self, loss: Loss, view: View, theta: Array, penalty: float, curved: float, steps: int) -> None:
+        self.curved, self.steps, self.left = curved, steps, steps
+        self.loss, self.view, self.theta = loss, view, theta
+        self.trusted = TRUSTED
+        ridge = penalty * view.whitening.T @ view.whitening
+        self._ridge = np.pad(ridge, (0, int(view.intercept)))
+        self._curvatures, self._rms = self._expected()
+        width = theta.shape[1]
+        typical = float(np.mean([np.trace(own) for own in self._curvatures])) / width
+        unsure = (1 + self._length(theta) ** 2) / width + min(view.unsure / (2 * typical) ** 2, TRUSTED**2)
+        self._units = 1 / np.diag(view.moments)  # variances of coefficients that move scores by as much
+        known = unsure * self._units
+        known[len(view.centre) :] += 1.0
+        self._covariances = [np.diag(known) for _ in theta]
+        self._best: tuple[Array, float, Array, list[Array], list[Array]] | None = None
+
+    def usual_curvature(self) -> float:
+        """Norm at which curvatures of rows are clipped."""
+        return self.curved * CURVED * self.theta.shape[1] * self._rms
+
+    def _expected(self) -> tuple[list[Array], float]:
+        """Curvature of the loss of rows that are normal, for each score, and root mean square of that of scores."""
+        d, spread = len(self.view.centre), self.view.spread
+        left, lengths, right = np.linalg.svd(self.theta[:, :d] * spread, full_matrices=False)
+        rank = int((lengths > 1e-9).sum())
+        right = right[:rank]
+        points, weights = _nodes(rank)
+        levels = self.theta[:, d:].sum(axis=1)
+        bends = self.loss.usual_curvatures(levels + points @ (left[:, :rank] * lengths[:rank]).T)
+        found = []
+        for own in bends.T:
+            shares = weights * own
+            level, first = float(shares.sum()), shares @ points
+            second = (points * shares[:, None]).T @ points - level * np.eye(rank)
+            matrix = (level * np.eye(d) + right.T @ second @ right) * np.outer(spread, spread)
+            if self.view.intercept:
+                edge = (right.T @ first) * spread
+                matrix = np.block([[matrix, edge[:, None]], [edge[None], np.array([[level]])]])
+            found.append(matrix)
+        return found, math.sqrt(float(weights @ (bends**2).sum(axis=1)))
+
+    def see(self, gradient: Array, noise: float, curvatures: Sequence[Array], unsure: float) -> None:
+        """Make a step: ``noise`` is on every entry of the gradient, ``unsure`` that of a triangle of curvatures."""
+        gradient = gradient + self.theta @ self._ridge
+        known = [self._blend(*own, unsure) for own in zip(self._curvatures, curvatures, strict=True)]
+        length, drowned = float(np.linalg.norm(gradient)), noise * math.sqrt(gradient.size)
+        if self._best is not None and length > WORSE * self._best[1] + 3 * drowned:
+            self.theta, _, gradient, self._covariances, matrices = self._best
+            known = [(matrix, 0.0) for matrix in matrices]
+            self.trusted /= 3
+        else:
+            self.trusted = min(1.5 * self.trusted, TRUSTED)
+            self._best = self.theta, length, gradient, self._covariances, [matrix for matrix, _ in known]
+        moves, left = [], []
+        for own, (matrix, error), covariance in zip(gradient, known, self._covariances, strict=True):
+            matrix = matrix + self._ridge
+            seen = matrix @ covariance
+            variance = noise**2 + error**2 / 2 * float(np.trace(covariance))
+            expected = seen @ matrix + variance * np.eye(len(seen))
+            surprise = float(own @ np.linalg.solve(expected, own)) / len(own)
+            if surprise > 1:  # less is known than was thought
+                covariance, seen = surprise * covariance, surprise * seen
+                expected = seen @ matrix + variance * np.eye(len(seen))
+            gain = np.linalg.solve(expected, seen).T
+            moves.append(gain @ own)
+            left.append(covariance - gain @ seen)
+        move = np.array(moves)
+        trusted = self.trusted * self.left / self.steps  # the last steps have little to do
+        self.left -= 1
+        asked, longest = self._length(move), trusted * max(1.0, self._length(self.theta) / 3)
+        made = min(asked, longest)
+        unknown = ((asked - made) ** 2 + min(made**2, made) ** 2) / gradient.shape[1]
+        self._covariances = [(own + own.T) / 2 + np.diag(unknown * self._units) for own in left]
+        self.theta = self.theta - move * (made / asked if asked else 1.0)
+        self._curvatures, self._rms = self._expected()
+
+    def _length(self, theta: Array) -> float:
+        """Root mean square of what coefficients add to the scores of rows."""
+        return math.sqrt(float((theta**2 @ np.diag(self.view.moments)).sum()))
+
+    def _blend(self, usual: Array, seen: Array, unsure: float) -> tuple[Array, float]:
+        """The released curvature as far as it is no noise, else that of normal rows; and the noise in it."""
+        own = np.diag(usual)
+        apart = np.diag(seen) - own
+        believed = own + np.maximum(0.0, 1 - BELIEVED * unsure**2 / np.maximum(apart**2, 1e-300)) * apart
+        believed = np.maximum(believed, np.minimum(own, unsure))
+        units = np.sqrt(believed / np.maximum(own, 1e-300))
+        usual = usual * np.outer(units, units)
+        beside = seen - usual
+        numbers = len(usual) * (len(usual) + 1) / 2
+        noise = unsure**2 * (numbers + 3 * math.sqrt(2 * numbers))
+        share = max(0.0, 1 - noise / max(float((beside**2).sum()), 1e-300))
+        values, vectors = np.linalg.eigh(usual + share * beside)
+        least = max(0.05 * float(np.linalg.eigvalsh(usual)[0]), share * unsure * math.sqrt(len(usual) / 8))
+        values = np.maximum(values, max(least, 1e-12))
+        return (vectors * values) @ vectors.T, share * unsure

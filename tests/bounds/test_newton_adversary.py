@@ -1,0 +1,378 @@
+"""Newton steps against an adversary: every answer of every pair, earlier answers being whatever he likes."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, named
+from effort import found, rounds
+from neighbours import ROUNDING, Pair
+from sklearn.base import clone
+
+from ppdp import Distance, Domain, Pipeline, PrivacyLoss
+from ppdp.bounds.newton import LENGTHS, NORMS, Factors, of_answers, triangle
+from ppdp.core.formula import lookup
+from ppdp.data.rows import Rows
+from ppdp.exceptions import CertificateError, InvalidParameter
+from ppdp.mechanisms import (
+    GammaRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)
+from ppdp.mechanisms.learn import newton, whitened
+from ppdp.testing import check_mechanism
+from ppdp.testing import neighbours as drawn
+from ppdp.testing.answers import Rehearsal
+
+N = 8
+DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0, max_missing=0)
+ONE = Distance(replaced=1)
+REWEIGHTED = [
+    Distance(reweighted=3, mass=0.7, one_sided=0.5),
+    Distance(replaced=1, reweighted=2, mass=2.6, one_sided=1.4),
+]
+NEWTON = {"solver": "newton", "max_iter": 2}
+CODES, TARGETS = np.array([0.0, 1.0]), np.array([-1.0, 1.0])
+MODELS = {
+    "logistic": (LogisticRegression((0, 1), **NEWTON), CODES),
+    "logistic, no intercept": (LogisticRegression((0, 1), fit_intercept=False, **NEWTON), CODES),
+    "three classes, one of them empty": (LogisticRegression((0, 1, 2), **NEWTON), 2 * CODES),
+    "three classes, no intercept": (LogisticRegression((0, 1, 2), fit_intercept=False, **NEWTON), 2 * CODES),
+    "hinge": (LinearSVC((0, 1), **NEWTON), CODES),
+    "squared": (LinearRegression((-1, 1), **NEWTON), TARGETS),
+    "ridge, no intercept": (Ridge((-1, 1), alpha=3.0, fit_intercept=False, **NEWTON), TARGETS),
+    "counts": (PoissonRegressor((0, 9), **NEWTON), TARGETS),
+    "amounts": (GammaRegressor((0, 9), **NEWTON), TARGETS),
+    "between, no intercept": (TweedieRegressor((0, 9), power=1.5, fit_intercept=False, **NEWTON), TARGETS),
+}
+each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
+
+
+def question_of(model, domain=DOMAIN, mu=1.0):
+    asked = model.question(domain, mu)
+    assert asked.formula == "learning.newton"
+    return asked
+
+
+def answers(model, question, rows, given=(), noise_scale=0.1):
+    """What is asked of rows and what was answered, which is what was asked where nothing is given."""
+    told = Rehearsal(given=given, silent=True)
+    with np.errstate(all="ignore"):  # as in every fit
+        released = model.release(rows, question, told, noise_scale)
+    assert all(asked.value.size == question.size for asked in told.asked)
+    assert all(np.abs(asked.value).max() <= question.bound * ROUNDING for asked in told.asked)
+    return [asked.value for asked in told.asked], [asked.answer for asked in told.asked], released
+
+
+def apart(model, question, pair, given=(), noise_scale=0.1):
+    """How far the answers of a pair are apart, one by one, later ones behind equal earlier ones."""
+    mine, told, _ = answers(model, question, pair.left, given, noise_scale)
+    yours, _, _ = answers(model, question, pair.right, told, noise_scale)
+    assert len(mine) == len(yours) == question.steps
+    return np.array([np.linalg.norm(one - other) for one, other in zip(mine, yours)])
+
+
+def labelled(pair, labels):
+    return Pair(*(Rows(rows.X, labels[rows.y.astype(int)], rows.weight) for rows in (pair.left, pair.right)))
+
+
+def wild(question, seed):
+    """Answers that lead anywhere: moments that are none, coefficients that are long, clips at either end."""
+    rng = np.random.default_rng(seed)
+    return [10.0 ** rng.integers(-3, 7) * rng.standard_normal(question.size) for _ in range(question.steps)]
+
+
+def use(model, labels, distance, seed):
+    question = question_of(model)
+    each = np.array(of_answers(DOMAIN, distance, **question.parameters))
+    settings = [((), 0.1), (wild(question, seed), 0.1), (wild(question, seed + 1), 1e-6), (wild(question, seed), 1e4)]
+
+    def ratio(pair):
+        pair = labelled(pair, labels)
+        return max(float((apart(model, question, pair, *how) / each).max()) for how in settings)
+
+    return ratio
+
+
+@pytest.mark.repeated("model", "labels", keep=2)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@each_model
+def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
+    world = World(DOMAIN, distance, labels=True, deleted=True)
+    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=5, steps=10)
+    assert reached <= ROUNDING
+
+
+@pytest.mark.repeated("model", "labels", keep=3)
+@pytest.mark.parametrize("distance", REWEIGHTED, ids=named)
+@each_model
+def test_nor_do_pairs_of_which_weights_differ(model, labels, distance):
+    world, rng = drawn.World(DOMAIN, distance), np.random.default_rng(3)
+    ratio = use(model, labels, distance, seed=5)
+    assert found(drawn.highest(world, lambda pair: ratio(Pair(*pair)), rng, rounds(5), rounds(10))[0]) <= ROUNDING
+
+
+def rows_of(*table, y=None, absent=0):
+    X = np.zeros((N, 2))
+    X[: len(table)] = table
+    y = np.zeros(N) if y is None else np.r_[y, np.zeros(N - len(y))]
+    return Rows(X, y, np.r_[np.zeros(absent), np.ones(N - absent)])
+
+
+def leading(question, theta=(0.0, 0.0)):
+    """Answers after which rows of norm 1 are far longer than any clip, seen as they are, with these coefficients."""
+    factors = Factors.of(*(question.parameters[name] for name in ("iterations", "shares", "curvature", "last")))
+    shortest, moments, flat = (np.zeros(question.size) for _ in range(3))
+    shortest[0] = factors.norms
+    moments[: triangle(3)] = factors.moments * whitened.upper(np.diag([0.4, 0.4, 0.2]))
+    flat[0] = factors.lengths
+    return [shortest, moments, flat], factors
+
+
+PLUS, MINUS = rows_of([1.0, 0.0], y=[1.0]), rows_of([1.0, 0.0], y=[0.0])
+OTHER, GONE = rows_of([0.0, 1.0], y=[1.0]), rows_of([0.0, 0.0], y=[0.0], absent=1)
+
+
+@pytest.mark.parametrize("distance", [ONE, Distance(toggled=1)], ids=named)
+def test_every_answer_attains_it(distance):
+    """A bin for another, rows at right angles, and opposite gradients; or a row that comes."""
+    model = LogisticRegression((0, 1), fit_intercept=False, solver="newton", max_iter=1)
+    question = question_of(model)
+    each = of_answers(DOMAIN, distance, **question.parameters)
+    given, factors = leading(question)
+    right, opposite = (GONE, GONE) if distance.toggled else (OTHER, MINUS)
+    norms, moments, _, _ = apart(model, question, Pair(PLUS, right), given, 1e-6)
+    if not distance.toggled:  # both have norm 1
+        norms, _, _, _ = apart(model, question, Pair(PLUS, rows_of([0.0, 0.0], y=[1.0])), given, 1e-6)
+    lengths = apart(model, question, Pair(PLUS, rows_of([1e-3, 0.0], y=[1.0]) if distance.replaced else GONE), given)[2]
+    mine, told, _ = answers(model, question, PLUS, given, 1e-6)
+    steps = [answers(model, question, rows, told, 1e-6)[0][3] for rows in (right, opposite)]
+    turned, reversed_ = (mine[3] - step for step in steps)
+    (own, other), size = factors.steps[0], 2
+    gradient = np.linalg.norm(reversed_[:size]) / (own * distance.mass / N)
+    curvature = np.linalg.norm(turned[size:]) / (other * each[1] / factors.moments)
+    reached = [norms / each[0], moments / each[1], lengths / each[2], gradient, curvature]
+    assert all(0.99 < found(ratio) <= ROUNDING for ratio in reached), reached
+
+
+def test_a_gradient_attains_it_where_curvature_is_known():
+    model = LinearRegression((-1, 1), fit_intercept=False, solver="newton", max_iter=1)
+    question = question_of(model)
+    pair = Pair(*(Rows(rows.X, 2 * rows.y - 1, rows.weight) for rows in (PLUS, MINUS)))
+    step = apart(model, question, pair, leading(question)[0], 1e-6)[-1]
+    assert 0.99 < found(step / of_answers(DOMAIN, ONE, **question.parameters)[-1]) <= ROUNDING
+
+
+def test_all_answers_together_cost_what_the_shares_say():
+    question = question_of(LogisticRegression((0, 1), **NEWTON))
+    p, each = question.parameters, np.array(of_answers(DOMAIN, ONE, **question.parameters))
+    squares = each**2 / (each**2).sum()
+    assert squares[:3] == pytest.approx(p["shares"])
+    assert squares[4] / squares[3] == pytest.approx(p["last"])
+    assert question.sensitivity(DOMAIN, ONE) == pytest.approx(2 / N)  # as of as many gradients at clip 1
+    mu = question.loss(question.sensitivity(DOMAIN, ONE), 0.5).mu
+    assert mu == pytest.approx(math.sqrt((each**2).sum()) / 0.5, rel=1e-6)
+
+
+def test_rows_that_moved_or_changed_places_are_charged_as_others():
+    question = question_of(LogisticRegression((0, 1), **NEWTON))
+    moved, reordered = Distance(moved=1, radius=1e-6), Distance(toggled=1, reordered=2)
+    assert question.sensitivity(DOMAIN, moved) == pytest.approx(question.sensitivity(DOMAIN, ONE))
+    away = Distance(toggled=3, mass=3, one_sided=2)
+    assert question.sensitivity(DOMAIN, reordered) == question.sensitivity(DOMAIN, away)
+
+
+def begun(model, labels, monkeypatch):
+    """The loss, and the view and coefficients with which steps begin."""
+    caught = []
+    with monkeypatch.context() as patch:
+        patch.setattr(newton, "Search", lambda *given: caught.extend(given[:3]))
+        with pytest.raises(AttributeError):
+            answers(model, question_of(model), rows_of([0.5, 0.1], y=labels[:1]))
+    return caught
+
+
+def shares_of(model, labels):
+    """Labels as the loss sees them: of counts and amounts, as parts of their unit."""
+    return np.array([0.0, 8.0]) if hasattr(model, "power") else labels
+
+
+@pytest.mark.parametrize("n", [2, 5, 4096, 4100])
+@pytest.mark.repeated("model", "labels")
+@each_model
+def test_equal_rows_give_the_same_bits_whatever_stands_beside_them(model, labels, n, monkeypatch):
+    loss, view, theta = begun(model, labels, monkeypatch)
+    rng = np.random.default_rng(n)
+    X, y = rng.uniform(-0.7, 0.7, (n, 2)), rng.choice(shares_of(model, labels), n)
+    alone = newton._of_rows(loss, view, theta + 0.1, Rows(X, y, np.ones(n)))
+    for other in (0.0, 1e300, np.nan, -1e-310):
+        slot = int(rng.integers(n))
+        Z = X.copy()
+        Z[slot] = other
+        with np.errstate(all="ignore"):
+            beside = newton._of_rows(loss, view, theta + 0.1, Rows(Z, y, np.ones(n)))
+        same = np.arange(n) != slot
+        assert all((one[same] == two[same]).all() for one, two in zip(alone, beside))
+
+
+# ---------------------------------------------------------------- what overflows, and what is nearly nothing
+
+SIZES = 10.0 ** np.array([-320, -200, -160, -20, 0, 8, 160, 200, 308])
+LONGEST = 1 + 1e-12
+
+
+def seen(rng, view, theta, scale):
+    """How rows are seen, and coefficients, of these sizes; sometimes with what is no number."""
+    d, width = len(view.centre), theta.shape[1]
+    whitening, theta = (rng.choice(SIZES) * rng.uniform(-1, 1, shape) for shape in ((d, d), (len(theta), width)))
+    if rng.random() < scale:
+        whitening[rng.integers(d), rng.integers(d)] = rng.choice([np.nan, np.inf, -0.0])
+    if rng.random() < scale:
+        theta[0, rng.integers(width)] = rng.choice([np.nan, np.inf, -np.inf])
+    spread = np.ones(d)
+    return whitened.View(np.zeros(d), whitening, spread, view.intercept, view.mean, view.cross, 0.0), theta
+
+
+@each_model
+def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypatch):
+    """Views and coefficients that no noise leads to; rows of subnormal norm, and some longer than was declared."""
+    loss, view, theta = begun(model, labels, monkeypatch)
+    rng, longest = np.random.default_rng(0), 0.0
+    for _ in range(rounds(300)):
+        view_, theta_ = seen(rng, view, theta, 0.2)
+        X = rng.choice([*SIZES[:5], 1 + 1e-15, 0.0, -0.0], (1, 2)) * rng.choice([-1.0, 1.0], (1, 2))
+        rows = Rows(X, rng.choice(shares_of(model, labels), 1), rng.choice([1.0, 0.3, 1e-310, 0.0], 1))
+        clip, bent = rng.choice([0.2, 500.0]), rng.choice([1e-14, 1.0, 1e5])
+        with np.errstate(all="ignore"):
+            sums = newton._step_sums(loss, view_, theta_, clip, bent, True, rows)
+            norms = partial(newton._norms_of_gradients, loss, view_, theta_)
+            bins = newton._histogram(np.arange(4.0), norms, rows)
+        parts = [sums[: theta.size], sums[theta.size :], bins]
+        for part in parts:
+            assert np.isfinite(part).all()
+            longest = max(longest, float(np.linalg.norm(part)) / max(rows.weight[0], 1e-300))
+        bent_most = [
+            np.linalg.eigvalsh(whitened.square(own, theta.shape[1]))[0] for own in np.split(parts[1], len(theta))
+        ]
+        assert min(bent_most) >= -1e-12  # two of them are at most the square root of 2 apart
+    assert 0.99 < longest <= LONGEST
+
+
+@pytest.mark.repeated("model", "labels", keep=4)
+@each_model
+def test_a_row_that_overflows_tells_no_more_than_another(model, labels):
+    """Coefficients that are led as far as they go, in many steps, and neighbours with rows of any length."""
+    question = question_of(clone(model).set_params(max_iter=40))
+    each = np.array(of_answers(DOMAIN, ONE, **question.parameters))
+    rng = np.random.default_rng(1)
+    for _ in range(rounds(2)):
+        X = rng.uniform(-0.7, 0.7, (N, 2)) * rng.choice([1.0, 1e-160, 1e-310, 0.0], (N, 1))
+        rows = Rows(X, rng.choice(labels, N), np.ones(N))
+        other = Rows(np.r_[-X[1:2], X[1:]], np.r_[labels[0], rows.y[1:]], np.ones(N))
+        lead = 1e9 * np.ones(question.size)
+        for given in ((), [lead] * question.steps, [*leading(question)[0], *[-lead] * 40]):
+            ratios = apart(model, question, Pair(rows, other), given, 1e-3) / each
+            assert found(float(ratios.max())) <= ROUNDING
+
+
+@pytest.mark.parametrize("noise_scale", [1e-12, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 1), (3, 7), (50, 2)])
+@pytest.mark.repeated("n", "d", "noise_scale", keep=2)
+@each_model
+def test_any_shape_and_noise_gives_finite_coefficients(model, labels, n, d, noise_scale):
+    domain, rng = Domain(n_rows=n, n_features=d, row_norm=2.0, max_missing=0), np.random.default_rng(n)
+    question = question_of(model, domain)
+    X = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
+    rows, noise = Rows(X, rng.choice(labels, n), np.ones(n)), Rehearsal(7)
+    released = model.release(rows, question, noise, noise_scale)
+    assert len(noise.asked) == question.steps
+    assert np.isfinite(released["theta"]).all()
+
+
+# ---------------------------------------------------------------- certificates
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"iterations": 0},
+        {"iterations": 2.0},
+        {"iterations": 10**9},
+        {"shares": [0.5, 0.3, 0.2]},
+        {"shares": [0.5, -0.1, 0.2]},
+        {"shares": [0.1, 0.1]},
+        {"shares": [math.nan, 0.1, 0.1]},
+        {"curvature": 1.0},
+        {"curvature": math.nan},
+        {"last": 0.5},
+        {"norm": 0.5},
+        {"alpha": -1.0},
+        {"loss": "absolute"},
+        {"n_classes": 3},
+        {"loss": "softmax"},
+        {"loss": "glm"},
+        {"loss": "glm", "y_range": [-1.0, 1.0]},
+        {"loss": "glm", "y_range": [0.0, 1.0], "power": 3.0},
+    ],
+    ids=str,
+)
+def test_impossible_parameters_are_refused(wrong):
+    question = question_of(LogisticRegression((0, 1), **NEWTON))
+    with pytest.raises(CertificateError):
+        lookup("learning.newton", "mechanism")(DOMAIN, ONE, **{**question.parameters, **wrong})
+
+
+def test_answers_are_as_many_and_as_long_as_their_shape_says():
+    question = question_of(LogisticRegression((0, 1, 2), **NEWTON))
+    steps = 3 * (3 + triangle(3))
+    assert question.size == max(NORMS, LENGTHS, triangle(3 + 3), steps)
+    assert question.steps == 3 + 2
+
+
+@pytest.mark.repeated("model", "labels", keep=3)
+@each_model
+def test_it_keeps_the_contract(model, labels):
+    facts = {"y_range": model.y_range} if labels[0] < 0 else {"classes": model.classes}
+    domain = Domain(n_features=2, **facts)
+    check_mechanism(clone(model).set_params(noise_scale=0.01), domain, pairs=2, climbs=4, runs=60)
+
+
+def test_calibration_is_exact():
+    model = LogisticRegression((0, 1), **NEWTON).calibrate(DOMAIN, ONE, PrivacyLoss(0.5))
+    assert model.privacy_map(DOMAIN, ONE).mu == pytest.approx(0.5, rel=1e-5)
+
+
+def test_many_steps_are_kept_as_their_certificate_says():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, (200, 2)), rng.integers(2, size=200)
+    model = LogisticRegression((0, 1), solver="newton", max_iter=130)
+    pipe = Pipeline([("model", model)], domain=Domain(row_norm=1.0), epsilon=5.0, delta=1e-4, random_state=0)
+    fitted = pipe.fit(X, y)
+    assert fitted.certificate_.verify()
+    steps, path = (getattr(fitted.named_steps["model"], name) for name in ("path_steps_", "coef_path_"))
+    assert len(steps) == len(path) == 100
+    assert (path[-1] == fitted.named_steps["model"].coef_).all()
+
+
+def test_bad_parameters_are_errors_before_anything_is_spent():
+    for wrong in ({"max_iter": 0}, {"max_iter": 1001}, {"alpha": -1.0}, {"solver": "newton-cg"}):
+        with pytest.raises(InvalidParameter):
+            LogisticRegression((0, 1), **{"solver": "newton", **wrong}).question(DOMAIN)
+
+
+@pytest.mark.parametrize("odd", ["2", "-1", "", "nan", "1e400"])
+def test_labels_that_are_none_are_repaired_and_say_nothing(odd):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (40, 2)).astype(object)
+    y = np.array([str(label) for label in rng.integers(2, size=40)], dtype=object)
+    y[3] = odd
+    model = LogisticRegression(("0", "1"), **NEWTON)
+    pipe = Pipeline([("model", model)], domain=Domain(row_norm=1.0), epsilon=9.0, delta=1e-3, invalid="repair")
+    fitted = pipe.set_params(random_state=0).fit(X, y)
+    assert np.isfinite(fitted.named_steps["model"].coef_).all()
+    assert fitted.certificate_.verify()
