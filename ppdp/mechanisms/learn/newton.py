@@ -184,8 +184,9 @@ def _step_sums(loss: Loss, view: View, theta: Array, clip: float, bent: float, c
     bends = loss.curvatures(scores, part.y)
     norms = np.einsum("ij,ij->i", Z, Z) * _lengths(bends)
     bends[~np.isfinite(norms)] = 0.0
-    bends *= (part.weight / np.fmax(norms, bent))[:, None]
-    return np.concatenate([gradients, *(upper((Z * own[:, None]).T @ Z) for own in bends.T)])
+    bends = np.sqrt(bends * (part.weight / np.fmax(norms, bent))[:, None])
+    bent_rows = (Z * own[:, None] for own in bends.T)
+    return np.concatenate([gradients, *(upper(V.T @ V) for V in bent_rows)])
 
 
 def _cheapest(shares: Array, grid: Array, price: float, noise: float) -> float:

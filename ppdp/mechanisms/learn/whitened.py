@@ -114,8 +114,12 @@ class View:
 
     def of_rows(self, X: Array) -> Array:
         """What is seen of rows."""
-        seen = (X - self.centre) @ self.whitening
-        return np.column_stack([seen, np.ones(len(X))]) if self.intercept else seen
+        whitening, shift = self.whitening, -(self.centre @ self.whitening)
+        if self.intercept:  # the constant is a column that no entry of the rows goes into
+            whitening, shift = np.pad(whitening, ((0, 0), (0, 1))), np.append(shift, 1.0)
+        seen = np.asarray(X @ whitening)
+        seen += shift
+        return seen
 
     def coefficients(self, theta: Array) -> Array:
         """Coefficients of what is seen as those of rows, intercepts last."""
