@@ -100,17 +100,12 @@ def of_answers(
     distance: Distance,
     *,
     loss: str,
-    fit_intercept: bool,
-    iterations: int,
-    shares: Sequence[float],
-    curvature: float,
-    last: float,
     norm: float,
     alpha: float,
     n_classes: int = 1,
     y_range: Sequence[float] | None = None,
     power: float = 1.0,
-    **_: Any,
+    **form: Any,
 ) -> list[float]:
     """Sensitivity of each answer, whatever earlier ones were.
 
@@ -126,21 +121,12 @@ def of_answers(
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
     far = distance.by_position().moved_as_replaced()
     paired, single = far.unmatched
-    size, _bound = _shape(
-        domain,
-        loss=loss,
-        fit_intercept=fit_intercept,
-        iterations=iterations,
-        shares=shares,
-        curvature=curvature,
-        last=last,
-        n_classes=n_classes,
-    )
+    size, _bound = _shape(domain, loss=loss, n_classes=n_classes, **form)
     rounding = 2 * Gradient(size, 1.0, math.inf, 0.0, block=BLOCK).sum_error(domain.n)
     rounding += 16 * UNIT * min(far.reweighted, domain.n)
     semidefinite = (math.sqrt(2) * paired + single + rounding) / domain.n
     gradient = (far.mass + rounding) / domain.n
-    factors = Factors.of(iterations, shares, curvature, last)
+    factors = Factors.of(*(form[name] for name in ("iterations", "shares", "curvature", "last")))
     each = [factor * semidefinite for factor in (factors.norms, factors.moments, factors.lengths)]
     return each + [math.hypot(own * gradient, other * semidefinite) for own, other in factors.steps]
 

@@ -85,10 +85,8 @@ def fitted_by_newton(
     together = math.hypot(*(own for own, _ in factors.steps))
     clip = _cheapest(shares, lengths, 2 * math.sqrt(width) * noise_scale / together, noise_scale / factors.lengths)
 
-    search, models = (
-        Search(loss, view, theta, parameters["alpha"] / rows.n, (reach / REACH) ** 2, len(factors.steps)),
-        list[Array](),
-    )
+    penalty, models = parameters["alpha"] / rows.n, list[Array]()
+    search = Search(loss, view, theta, penalty, (reach / REACH) ** 2, len(factors.steps))
     for of_gradient, of_curvature in progress(factors.steps, "noisy Newton steps"):
         bent = min(clip**2, max(search.usual_curvature(), LEAST_BENT * clip**2))
         weights = np.full(theta.size, of_gradient)
@@ -184,7 +182,7 @@ def _step_sums(loss: Loss, view: View, theta: Array, clip: float, bent: float, c
     bends = loss.curvatures(scores, part.y)
     norms = np.einsum("ij,ij->i", Z, Z) * _lengths(bends)
     bends[~np.isfinite(norms)] = 0.0
-    bends = np.sqrt(bends * (part.weight / np.fmax(norms, bent))[:, None])
+    bends = np.sqrt(np.maximum(bends, 0.0) * (part.weight / np.fmax(norms, bent))[:, None])
     bent_rows = (Z * own[:, None] for own in bends.T)
     return np.concatenate([gradients, *(upper(V.T @ V) for V in bent_rows)])
 

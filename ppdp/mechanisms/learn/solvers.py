@@ -24,7 +24,6 @@ SOLVERS = ("newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden", "outpu
 LOW_RANK = ("m2", "lora-fa")
 
 SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
-MOST_COLUMNS = 300  # second moments of more take long; up to here no solver was better on average
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
 # Newton steps: shares of norms, moments and lengths; of a step's curvature; and how much more the last step has.

@@ -114,9 +114,9 @@ class View:
 
     def of_rows(self, X: Array) -> Array:
         """What is seen of rows."""
-        whitening, shift = self.whitening, -(self.centre @ self.whitening)
-        if self.intercept:  # the constant is a column that no entry of the rows goes into
-            whitening, shift = np.pad(whitening, ((0, 0), (0, 1))), np.append(shift, 1.0)
+        d = len(self.centre)  # the constant is a column that no entry of the rows goes into
+        whitening, shift = np.zeros((d, d + self.intercept)), np.ones(d + self.intercept)
+        whitening[:, :d], shift[:d] = self.whitening, -(self.centre @ self.whitening)
         seen = np.asarray(X @ whitening)
         seen += shift
         return seen
