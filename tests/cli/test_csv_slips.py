@@ -1,5 +1,6 @@
 """Slips in a CSV file or a pipeline file: each ends in a refusal, a warning on the page, or the right result."""
 
+import csv
 import gzip
 
 import numpy as np
@@ -91,3 +92,62 @@ def test_other_kinds_of_files(made, word, people, tmp_path, capsys):
     path.write_bytes(made(people.to_csv(index=False)))
     assert main(["init", str(path), "--label", "income"]) == 2
     assert word in capsys.readouterr().err
+
+
+def of_semicolons(people, **form):
+    return people.to_csv(index=False, sep=";", **form)
+
+
+SEMICOLONS = {
+    "points": of_semicolons,
+    "commas": lambda people: of_semicolons(people, decimal=","),
+    "a mark in front": lambda people: "\ufeff" + of_semicolons(people),
+    "quotes": lambda people: of_semicolons(people, quoting=csv.QUOTE_ALL),
+    "lines in quotes": lambda people: "".join(f'"{line}"\n' for line in of_semicolons(people).splitlines()),
+    "thousands": lambda people: of_semicolons(people.assign(income=[f"{one:,.0f}" for one in people["income"]])),
+    "a line for spreadsheets": lambda people: "sep=;\n" + of_semicolons(people),
+}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+@pytest.mark.parametrize("form", SEMICOLONS)
+def test_semicolons_are_refused_by_every_command(form, ending, people, tmp_path, capsys):
+    """One column of whole lines was declared, repaired in every row, and released without a word."""
+    content = SEMICOLONS[form](people[:50]).encode()
+    path, study = tmp_path / f"rows{ending}", tmp_path / "study.toml"
+    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    study.write_text(MEANS)
+    assert main(["init", str(path)]) == 2
+    assert main(["fit", str(study), "--data", str(path), "--out", str(tmp_path / "release")]) == 2
+    assert not (tmp_path / "release").exists()
+    assert "age" not in capsys.readouterr().out
+
+
+MEANS = """
+[pipeline]
+epsilon = 4.0
+delta = 1e-6
+invalid = "repair"
+[[steps]]
+use = "MinMaxScaler"
+ranges = [0, 100000]
+[[steps]]
+use = "GaussianMechanism"
+"""
+COMMAS = {
+    "quoted cells": lambda people: people.to_csv(index=False, decimal=","),
+    "one quoted column": lambda people: people[["age"]].to_csv(index=False, decimal=","),
+    "rows of semicolons under a header of commas": lambda people: (
+        "age,income\n" + of_semicolons(people.astype({"income": int}), decimal=",", header=False)
+    ),
+}
+
+
+@pytest.mark.parametrize("form", COMMAS)
+def test_decimal_commas_are_called_out(form, people, tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text(COMMAS[form](people))
+    (tmp_path / "study.toml").write_text(MEANS)
+    names = [str(tmp_path / name) for name in ("study.toml", "rows.csv", "release")]
+    status = main(["fit", names[0], "--data", names[1], "--out", names[2]])
+    page = " ".join(capsys.readouterr().out.split())
+    assert status == 2 or "cells repaired" in page[page.index(" warning ") : page.index(" altered ")]
