@@ -111,15 +111,15 @@ def of_answers(
 
     Every answer is a mean over the public n of ``w v``, times a public factor: v is a unit vector that says in which
     bin a norm lies, the triangle of a positive semidefinite matrix of norm 1 at most (both differ by at most √2
-    between two rows), or a gradient over its clip (2). Matched equal rows have equal v; rows that moved count as
-    replaced.
+    between two rows), or a gradient over its clip (2). Equal rows have equal v, wherever they stand; rows that moved
+    count as replaced.
     """
     sane(loss in LOSSES and norm == domain.require("row_norm") and alpha >= 0)
     sane((n_classes >= 2) if loss == "softmax" else (n_classes == 1))
     sane(domain.classes is None or loss in ("glm", "squared") or len(domain.classes) == max(n_classes, 2))
     sane(loss != "glm" or (1 <= power <= 2 and y_range is not None and y_range[0] >= 0))  # or curvatures are negative
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
-    far = distance.by_position().moved_as_replaced()
+    far = distance.moved_as_replaced()
     paired, single = far.unmatched
     size, _bound = _shape(domain, loss=loss, n_classes=n_classes, **form)
     rounding = 2 * Gradient(size, 1.0, math.inf, 0.0, block=BLOCK).sum_error(domain.n)

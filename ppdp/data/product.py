@@ -1,4 +1,5 @@
-"""Matrix products that give equal rows equal bits: ``docs/theory/random-projection.md``, Lemmas B, G and O.
+"""Matrix products that give equal rows equal bits: ``docs/theory/random-projection.md``, Lemmas B, G and O, and
+``docs/theory/rounding.md``, products of rows.
 
 A linear algebra library sums in an order that depends on where a row stands and on how many stand with it, so equal
 rows may differ in the last bit. Here every sum is one of integers below 2^53, exact and hence the same in any order, or
@@ -21,6 +22,8 @@ from ppdp.data.rows import Array
 
 KEPT = 54  # bits of every entry that are used, counted from the largest entry of its row
 MATRIX_SLICE = 18
+HALF, SPARE = 2.0**26, 1 + 2.0**-18
+LEAST_NORM = 1e-150  # of a matrix's row: what underflows in a square is far below it
 LEAST = -512  # of exponents of rows: those of smaller rows are rounded to the same grid
 
 
@@ -72,6 +75,43 @@ def project(X: Any, A: Any, entry: float = 0.0) -> Array:
     for _ in in_parallel(task, blocks(*(out if issparse(X) else X).shape), 0):  # one thread for each block
         pass
     return out
+
+
+def steady(X: Array, A: Array, *, fine: bool = False) -> Array:
+    """``A @ X.T`` of dense rows; the bits of a row's column depend on nothing but that row and A.
+
+    Rows and A are rounded to 26 bits below their norms, so that all sums are exact, and ``fine`` to about twice as many
+    by two products more. What a row of norm beyond 10^154 gives is no number.
+    """
+    X_t = np.array(X.T, dtype=np.float64, order="C")
+    scale = _above(np.sqrt(squares_of(X_t)))
+    X_t *= HALF / scale
+    norms = np.linalg.norm(A, axis=1, keepdims=True)
+    size = np.where(norms > LEAST_NORM, norms * SPARE, 1.0)
+    rest = A / size * HALF
+    coarse, of_rows = np.rint(rest), np.rint(X_t, out=None if fine else X_t)
+    found = coarse @ of_rows
+    if fine:
+        more = 2.0 ** (28 - ((X.shape[1] - 1).bit_length() + 1) // 2)
+        rest, X_t = np.rint((rest - coarse) * more), np.rint((X_t - of_rows) * more)
+        found += (rest @ of_rows + coarse @ X_t) / more
+    found *= size / HALF
+    found *= scale / HALF
+    return np.asarray(found)
+
+
+def squares_of(columns: Array) -> Array:
+    """Squared norms of rows, from their columns one after the other, so that no row's place shows in its bits."""
+    total = np.zeros(columns.shape[1])
+    for column in columns:
+        total += column * column
+    return total
+
+
+def _above(norms: Array) -> Array:
+    """Powers of 2 above these, NaN above what is infinite; those of the smallest rows are the same."""
+    exponents = np.maximum(np.frexp(norms * SPARE)[1], LEAST)
+    return np.where(np.isfinite(norms), np.ldexp(1.0, exponents), np.nan)
 
 
 def _ordered(X: Any) -> Any:

@@ -382,7 +382,9 @@ class TestDefault:
         [
             ({}, {}, ONE, True),
             ({"fit_intercept": False, "max_iter": 4, "alpha": 2.0}, {}, Distance(toggled=3), True),
-            ({}, {}, Distance(replaced=1, moved=5, radius=1e-3), False),
+            ({}, {}, Distance(replaced=1, reordered=2), True),
+            ({}, {}, Distance(moved=1, radius=1e-3), True),
+            ({}, {}, Distance(replaced=1, moved=10**5 - 1, radius=1e-3), False),
             ({}, {"n_rows": 100}, ONE, False),
             ({}, {"n_rows": 10**9, "n_features": 400}, ONE, False),
             *(({name: 1}, {}, ONE, False) for name in ("clip", "coef_norm", "step_size", "batch_size")),

@@ -356,7 +356,7 @@ class BatchModel(LinearModel):
     solver : {"auto", "newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="auto"
         Noisy Newton steps on whitened rows, or noisy projected gradient descent on all rows ("dpgd") or on batches, as
         the notes have it; "output" is offered by :class:`LogisticRegression` and :class:`Ridge`. "auto" is "newton"
-        where no stage in front moves rows or their places, ``n μ >= 25 k (d + 1)`` (100 for least squares) and
+        where no stage in front moves all rows, ``n μ >= 25 k (d + 1)`` (100 for least squares) and
         ``k (d + 1) (d + 2) / 2 <= 50,000``, for k scores of a row. It is "dpgd" elsewhere, and where one of ``clip``,
         ``coef_norm``, ``step_size`` and ``batch_size`` is given or searched over: they have no effect under "newton".
     max_iter : int or "auto", default="auto"

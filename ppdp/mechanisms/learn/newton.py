@@ -19,8 +19,8 @@ from sklearn.isotonic import IsotonicRegression
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, triangle
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
+from ppdp.data.product import squares_of
 from ppdp.data.rows import Array, Rows
-from ppdp.data.statistics import row_norms
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.whitened import Loss, Search, View, square, upper
@@ -129,30 +129,33 @@ def _whole_steps(contribution: Callable[[Rows], Array], step: float, numbers: in
 
 
 def _norms_of_rows(part: Rows) -> Array:
-    return row_norms(part.X) if part.norms is None else part.norms
+    return np.sqrt(squares_of(np.ascontiguousarray(part.X.T)))
 
 
 def _norms_of_gradients(loss: Loss, view: View, theta: Array, part: Rows) -> Array:
     return _of_rows(loss, view, theta, part)[-1]
 
 
-def _of_rows(loss: Loss, view: View, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
-    """What is seen of rows, their scores and residuals, and the norms of their gradients; all 0 where one overflows."""
+def _of_rows(loss: Loss, view: View, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array, Array]:
+    """What is seen of rows, by columns, and its squared norms, scores, residuals, and the norms of gradients.
+
+    All are 0 where one overflows. Each is of its row alone to the last bit: its place does not show.
+    """
     assert part.y is not None
-    Z = view.of_rows(part.X)
-    scores = Z @ theta.T
-    residuals = loss.residuals(scores, part.y)
-    norms = np.sqrt(np.einsum("ij,ij->i", Z, Z) + LEAST_SQUARE) * _lengths(residuals)
+    Z, scores = view.of_rows(part.X, theta)
+    residuals, squares = loss.residuals(scores, part.y), squares_of(Z)
+    norms = np.sqrt(squares + LEAST_SQUARE) * _lengths(residuals)
     lost = ~np.isfinite(norms)
     if lost.any():
-        for own in (Z, scores, residuals, norms):
+        Z[:, lost] = 0.0
+        for own in (squares, scores, residuals, norms):
             own[lost] = 0.0
-    return Z, scores, residuals, norms
+    return Z, squares, scores, residuals, norms
 
 
 def _lengths(of_scores: Array) -> Array:
     """Norm of every row; a single number needs no square, which might be too large."""
-    return np.asarray(np.abs(of_scores[:, 0]) if of_scores.shape[1] == 1 else np.linalg.norm(of_scores, axis=1))
+    return np.asarray(np.abs(of_scores[:, 0]) if of_scores.shape[1] == 1 else np.sqrt(squares_of(of_scores.T)))
 
 
 def _histogram(grid: Array, norms: Callable[[Rows], Array], part: Rows) -> Array:
@@ -165,26 +168,25 @@ def _histogram(grid: Array, norms: Callable[[Rows], Array], part: Rows) -> Array
 def _second_moments(loss: Loss, intercept: bool, unit: float, norm: float, part: Rows) -> Array:
     """Triangle of the sum of ``w v vᵀ``: v a row with a constant and its targets, clipped at a norm, over that norm."""
     assert part.y is not None
-    constant = [np.full((part.n, 1), unit)] * intercept
-    V = np.hstack([part.X, *constant, unit * loss.targets(part.y)])
-    V *= (np.sqrt(part.weight) / np.maximum(np.sqrt(np.einsum("ij,ij->i", V, V)), norm))[:, None]
-    return upper(V.T @ V)
+    constant = [np.full((1, part.n), unit)] * intercept
+    V = np.vstack([part.X.T, *constant, unit * loss.targets(part.y).T])
+    V *= np.sqrt(part.weight) / np.maximum(np.sqrt(squares_of(V)), norm)
+    return upper(V @ V.T)
 
 
 def _step_sums(loss: Loss, view: View, theta: Array, clip: float, bent: float, curved: bool, part: Rows) -> Array:
     """Sums of the rows' clipped gradients, over their clip, and of their clipped curvatures, over theirs."""
     assert part.y is not None
-    Z, scores, residuals, norms = _of_rows(loss, view, theta, part)
+    Z, squares, scores, residuals, norms = _of_rows(loss, view, theta, part)
     residuals *= (part.weight / np.maximum(norms, clip))[:, None]
-    gradients = (residuals.T @ Z).ravel()
+    gradients = (Z @ residuals).T.ravel()
     if not curved:
         return gradients
     bends = loss.curvatures(scores, part.y)
-    norms = np.einsum("ij,ij->i", Z, Z) * _lengths(bends)
+    norms = squares * _lengths(bends)
     bends[~np.isfinite(norms)] = 0.0
     bends = np.sqrt(np.maximum(bends, 0.0) * (part.weight / np.fmax(norms, bent))[:, None])
-    bent_rows = (Z * own[:, None] for own in bends.T)
-    return np.concatenate([gradients, *(upper(V.T @ V) for V in bent_rows)])
+    return np.concatenate([gradients, *(upper(V @ V.T) for V in (Z * own for own in bends.T))])
 
 
 def _cheapest(shares: Array, grid: Array, price: float, noise: float) -> float:

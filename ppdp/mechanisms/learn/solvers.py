@@ -85,14 +85,13 @@ def question(solver: str, domain: Domain, training: Training, mu: float | None) 
 
 
 def newton_pays(domain: Domain, distance: Distance, training: Training, mu: float | None) -> bool:
-    """Whether Newton steps are the default: rows stay as they are and where they are, answers are not too long, and
-    not all noise, of which several rows of a person ask for more.
+    """Whether Newton steps are the default: answers are not too long, and not all noise, of which several rows of a
+    person ask for more, as rows that move do: each counts as replaced.
     """
     numbers = training.gradient.get("n_classes", 1) * (domain.d + training.gradient["fit_intercept"])
     long = numbers * (domain.d + 2) / 2 > MOST_NUMBERS
-    least = LEAST_WORTH[training.loss == "squared"] * numbers
-    worth = domain.n * (mu or USUAL_MU) * min(1.0, 2 / distance.mass) if distance.mass else 0.0
-    return not (distance.moved or distance.reordered or long) and worth >= least
+    least, mass = LEAST_WORTH[training.loss == "squared"] * numbers, distance.moved_as_replaced().mass
+    return not long and mass > 0 and domain.n * (mu or USUAL_MU) * min(1.0, 2 / mass) >= least
 
 
 def _newton(domain: Domain, training: Training, mu: float | None) -> Question:

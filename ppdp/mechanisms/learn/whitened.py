@@ -1,4 +1,4 @@
-"""What is made of the answers that Newton steps see, and nothing else: no rows come here.
+"""What is made of the answers that Newton steps see, and nothing else.
 
 How rows are whitened, where the steps begin, and how far each of them goes: ``docs/theory/newton.md``.
 """
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import qmc
+
+from ppdp.data.product import steady
 
 Array = NDArray[np.float64]
 
@@ -112,14 +114,16 @@ class View:
         """Second moments of what is seen, as far as noise lets them be known."""
         return np.diag([*self.spread**2, *[1.0] * self.intercept])
 
-    def of_rows(self, X: Array) -> Array:
-        """What is seen of rows."""
-        d = len(self.centre)  # the constant is a column that no entry of the rows goes into
-        whitening, shift = np.zeros((d, d + self.intercept)), np.ones(d + self.intercept)
-        whitening[:, :d], shift[:d] = self.whitening, -(self.centre @ self.whitening)
-        seen = np.asarray(X @ whitening)
-        seen += shift
-        return seen
+    def of_rows(self, X: Array, theta: Array) -> tuple[Array, Array]:
+        """What is seen of rows, by columns, and their scores, each of a row alone to the last bit."""
+        d, k = len(self.centre), len(theta)
+        coef = theta[:, :d] @ self.whitening.T
+        constant = int(self.intercept)  # a column that no entry of the rows goes into
+        found = steady(X, np.vstack([self.whitening.T, np.zeros((constant, d)), coef]))
+        found += np.hstack([-(self.centre @ self.whitening), np.ones(constant), -(coef @ self.centre)])[:, None]
+        if self.intercept:
+            found[-k:] += theta[:, d:]
+        return found[:-k], np.ascontiguousarray(found[-k:].T)
 
     def coefficients(self, theta: Array) -> Array:
         """Coefficients of what is seen as those of rows, intercepts last."""
