@@ -233,7 +233,7 @@ def _in_columns(
 
 @_noisy("pca.public")
 def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
-    """Projector of a released second moment: row-wise, 1-Lipschitz, up to rounding."""
+    """Projector of a released second moment, in older documents: every row is charged for rounding."""
     norm = float(domain.require("row_norm"))
     out = domain.but(entry_bound=None)
     if distance.changed == 0:
@@ -253,6 +253,20 @@ def public_map(domain: Domain, distance: Distance, *, center: bool, columns: int
         return out, distance
     error = 2 * map_error(domain.d, reach)
     return out, distance.widened(domain.n, domain.n, error, diameter=2 * reach + error)
+
+
+@_noisy("pca.row-wise")
+def released_map(domain: Domain, distance: Distance, *, center: bool, columns: int | None) -> tuple[Domain, Distance]:
+    """Any of these maps with a released matrix and mean, by products of which equal rows get equal bits.
+
+    Row-wise and 1-Lipschitz; only rows that moved are charged for rounding.
+    """
+    sane(type(center) is bool and (columns is None or (whole(columns) and 1 <= columns <= domain.d)))
+    longer = (math.sqrt(2) if columns is None else 2.0) if center else 1.0
+    reach = inflate(longer * float(domain.require("row_norm")))
+    error = map_error(domain.d, reach)
+    out = _output(domain, reach + error, columns)
+    return out, distance.stretched(1.0, 2 * reach).jittered(error)
 
 
 def _gap_statement(what: str) -> dict[str, Any]:
@@ -346,9 +360,18 @@ def shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Doma
     return out, stretched.widened(n, n, norm * shift + error, n * (mean_square + error), diameter=diameter + error)
 
 
+@_soft("soft-pca.row-wise", way="noisy", affine=lambda **_: True)
+def released_shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Domain, Distance]:
+    """Released second moment, by products of which equal rows get equal bits: ``R² / (R² + λ)``-Lipschitz."""
+    sane(ridge > 0)
+    out, slope = _shrunk(domain, ridge)
+    error, diameter = map_error(domain.d, float(domain.require("row_norm"))), 2 * float(out.require("row_norm"))
+    return out, distance.stretched(inflate(slope), diameter).jittered(error)
+
+
 @_soft("soft-pca.public", way="noisy", affine=lambda **_: True)
 def public_shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Domain, Distance]:
-    """Released second moment: row-wise, ``R² / (R² + λ)``-Lipschitz, up to rounding."""
+    """Released second moment, in older documents: every row is charged for rounding."""
     sane(ridge > 0)
     out, slope = _shrunk(domain, ridge)
     if distance.changed == 0:

@@ -100,6 +100,18 @@ def steady(X: Array, A: Array, *, fine: bool = False) -> Array:
     return np.asarray(found)
 
 
+def steadily(X: Array, A: Array, out: Array | None = None) -> Array:
+    """``X @ A.T`` by fine :func:`steady` products, block by block; ``out`` may be ``X``."""
+    out = np.empty((len(X), len(A))) if out is None else out
+
+    def task(part: slice) -> None:
+        out[part] = steady(X[part], A, fine=True).T
+
+    for _ in in_parallel(task, blocks(*X.shape), 0):  # one thread for each block
+        pass
+    return out
+
+
 def squares_of(columns: Array) -> Array:
     """Squared norms of rows, from their columns one after the other, so that no row's place shows in its bits."""
     total = np.zeros(columns.shape[1])

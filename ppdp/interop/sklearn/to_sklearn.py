@@ -209,8 +209,8 @@ def _pca(name: str, twin: Any, flow: Flow) -> Flow:
     components, mean, matrix = twin.components_, twin.mean_, twin.projection_
     if components is None:
         return flow
-    keeps = matrix is None
-    matrix = components.T @ components if keeps else matrix
+    keeps = twin.output == "rank"
+    matrix = components.T @ components if matrix is None else matrix
     parts = [fitted.rotation(matrix, mean)]
     offset = np.zeros(matrix.shape[1]) if mean is None else -mean @ matrix
     if keeps and mean is not None:

@@ -14,6 +14,7 @@ from ppdp.bounds.coarse_pca import coarse_suffices
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.data.product import steadily
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied
 from ppdp.transformers.base import Statistics, chosen
@@ -75,7 +76,7 @@ class PCA(InBatches):
     mean_ : ndarray of shape (n_features,) or None
         What is subtracted.
     projection_ : ndarray of shape (n_features, n_columns) or None
-        What rows are multiplied by, unless ``output`` is "rank".
+        What rows are multiplied by, unless ``output`` is "rank" and it was not fitted from a released moment.
 
     Notes
     -----
@@ -85,8 +86,8 @@ class PCA(InBatches):
     **Precision.** Where a bound is claimed of 2¹⁵ rows or more, of which few differ, the exact way rounds entries to
     2⁻³⁰ of their bound and leaves out 2⁻³² of its square: directions are then good to some 1e-10. Elsewhere to 1e-15.
 
-    **Linear models behind it** are trained by gradient descent, as rounding of its products may move all rows;
-    their clip does not vanish as rows grow, so they do not go to what scikit-learn finds.
+    **Linear models behind it** go to what scikit-learn finds as rows grow, if it is fitted from a released moment: that
+    moves no row. Behind the exact way, which moves all, they are trained by gradient descent, whose clip stays.
 
     Examples
     --------
@@ -128,10 +129,7 @@ class PCA(InBatches):
             return (Way.by("row-wise.identity", domain, distance),)
         center = self._centers(domain)
         facts: dict[str, Any] = {"center": center, "columns": columns.number if columns else None}
-        name = "pca.public-map"
-        if columns is None and not center:
-            name, facts = "pca.public", {}
-        noisy = Way.by(name, domain, distance, ask=_ask(center), **facts)
+        noisy = Way.by("pca.row-wise", domain, distance, ask=_ask(center), **facts)
         exact = self._exact(domain, distance, k, columns, center)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
@@ -202,9 +200,12 @@ class PCA(InBatches):
         norm, mean, center = float(domain.require("row_norm")), values.mean, _centers(way)
         if center:
             mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-        return self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=center), domain.d)
+        found = self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=center), domain.d)
+        if way.name == "noisy" and found["projection"] is None:
+            found |= {"projection": found["components"].T @ found["components"]}
+        return found
 
-    def _fitted(self, spectrum: Spectrum, d: int) -> Statistics:
+    def _fitted(self, spectrum: Spectrum, d: int) -> dict[str, Any]:
         """Everything that mapping a row needs."""
         components, columns = spectrum.components, self._columns(d)
         projection = None
@@ -232,9 +233,9 @@ class PCA(InBatches):
         if components is None:
             return X
         if projection is not None:
-            mapped = multiplied(X, projection)
+            mapped = steadily(X, projection.T, out=out if self.output == "rank" else None)
             if mean is not None:
-                mapped -= mean @ projection
+                mapped += (mean if self.output == "rank" else 0.0) - mean @ projection
             return mapped
         mapped = multiplied(X, components.T, components, out=out)
         if mean is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from ppdp.core.checks import number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.product import steadily
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import second_moment
@@ -65,7 +66,7 @@ class SoftPCA(Transformer):
         if self.regularization is not None:
             share = number("regularization", self.regularization, self, least=1e-6, most=1e6)
         ridge = share * norm**2
-        names = {"noisy": "soft-pca.public", "exact": "soft-pca.shrinkage"}
+        names = {"noisy": "soft-pca.row-wise", "exact": "soft-pca.shrinkage"}
         ways = {way: Way.by(name, domain, distance, ask=Ask("moment"), ridge=ridge) for way, name in names.items()}
         return chosen(ways, self.statistics, self)
 
@@ -81,7 +82,7 @@ class SoftPCA(Transformer):
         return values.affine(shrinkage, np.zeros(len(shrinkage)))
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        return np.asarray(X @ statistics["shrinkage"])
+        return steadily(X, statistics["shrinkage"])
 
 
 def _shrinkage(moment: Array, way: Way, domain: Domain) -> Statistics:
