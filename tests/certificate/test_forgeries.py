@@ -102,6 +102,7 @@ def turned(ladder: Document) -> Document:
     return {"rung": len(ladder["rungs"]) - 1 - ladder["rung"], "rungs": ladder["rungs"][::-1]}
 
 
+FREE = {"center": False, "columns": None}
 FORGERIES = {
     "a smaller epsilon": ("gated, max", None, change("epsilon", lambda e: e * 0.99)),
     "a delta that one whole row would satisfy": ("unconditional", change("delta", 1 / 3000), None),
@@ -168,8 +169,12 @@ FORGERIES = {
     "an imputer that was there dropped": ("unconditional", drop_step("impute"), None),
     "a scaler called the identity": ("conditional", swap("scale", "row-wise.identity", "public"), None),
     "an exact projection called the identity": ("gated, max", swap("pca", "row-wise.identity", "exact"), None),
-    "an exact projection called noisy, nothing released": ("gated, max", swap("pca", "pca.public", "noisy"), None),
-    "an exact projection called public": ("gated, max", swap("pca", "pca.public", "public"), None),
+    "an exact projection called noisy, nothing released": (
+        "gated, max",
+        swap("pca", "pca.row-wise", "noisy", **FREE),
+        None,
+    ),
+    "an exact projection called public": ("gated, max", swap("pca", "pca.row-wise", "public", **FREE), None),
     "a noisy scaler with nothing released": (
         "conditional",
         swap("scale", "scaling.public", "noisy", min_std=0.1, clip=None),
