@@ -17,7 +17,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import CertificateError, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import PCA, Deduplicator, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
 from ppdp.transformers.project.public_columns import PublicColumns
 
 ONE = Adjacency.replace().distance
@@ -313,6 +313,17 @@ class TestCoarseProducts:
 
 
 class TestPipelines:
+    @pytest.mark.parametrize(
+        "stage", [PCA(2), PCA(2, output="projected"), SoftPCA()], ids=["rank", "projected", "soft"]
+    )
+    def test_a_linear_model_behind_it_takes_newton_steps_at_the_price_of_one_row(self, stage):
+        facts = Domain(n_rows=20_000, n_features=6, max_missing=0, classes=(0, 1))
+        ahead = [MinMaxScaler(ranges=(-1, 1)), Deduplicator(), StandardScaler(), stage]
+        behind = make_pipeline(*ahead, LogisticRegression(), epsilon=1.0, delta=1e-6).plan(facts)
+        assert behind.mechanism.question.formula == "learning.newton"
+        assert behind.steps[-1].way.distance.moved == 0
+        assert behind.mechanism.sensitivity == pytest.approx(2 / 20_000, rel=1e-5)
+
     def data(self, n=20_000):
         rng = np.random.default_rng(0)
         X = rng.standard_normal((n, 6)) * [1.0, 0.6, 0.02, 0.02, 0.02, 0.02]
