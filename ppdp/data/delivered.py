@@ -97,12 +97,14 @@ class Delivered:
         return column(self._without_rows([name])[name])
 
     def _without_rows(self, names: Sequence[str]) -> Any:
+        import pyarrow as pa
+
         if untyped := [name for name in names if name in self.source.untyped]:
             raise InvalidInput(
                 f"the columns {untyped} hold objects, which would be text or numbers by what stands in their cells.",
                 fix=f"frame.astype({{{untyped[0]!r}: 'string'}}).",
             )
-        return self.source.schema.empty_table().select(list(names))
+        return pa.Table.from_batches([], self.source.schema).select(list(names))  # of unions, too
 
     @property
     def shape(self) -> tuple[int, int]:

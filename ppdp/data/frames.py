@@ -25,9 +25,10 @@ def readable(X: Any) -> Any:
     """The same table in a form that scikit-learn reads with column names and gaps in every supported version."""
     if isinstance(X, np.ma.MaskedArray):
         return numbers(X).values if X.dtype.kind in "biuf" else objects(X)
-    if type(X).__module__.startswith(("pyarrow", "polars")) and hasattr(X, "to_pandas"):
-        return X.to_pandas()
-    return X
+    module = type(X).__module__
+    if module.startswith("pyarrow") and hasattr(X, "to_pandas"):
+        return X.to_pandas(ignore_metadata=True)
+    return X.to_pandas() if module.startswith("polars") and hasattr(X, "to_pandas") else X
 
 
 def opened(X: Any) -> Any:
@@ -40,7 +41,8 @@ def opened(X: Any) -> Any:
     if module.startswith("pyarrow") and hasattr(X, "to_pandas"):
         import pandas as pd
 
-        return X.to_pandas(types_mapper=pd.ArrowDtype)
+        # all columns, of their names: pandas writes beside them which ones were its index
+        return X.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     if module.startswith("polars") and hasattr(X, "get_columns"):
         import pandas as pd
 

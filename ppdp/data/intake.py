@@ -83,7 +83,7 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     _publicly(lambda: validate_data(estimator, X, skip_check_array=True, reset=reset))
     kinds = {str(name): kind for name, kind in schema.dtypes.items()} if hasattr(schema, "columns") else {"": X.dtype}
     if any(getattr(kind, "kind", "O") == "c" for kind in kinds.values()):
-        raise InvalidInput("Complex data not supported: X must hold real numbers.")
+        raise InvalidInput("Complex data not supported: X must hold real numbers.", fix="X.real, or no such column.")
     times = [name for name, kind in kinds.items() if _is_time(kind)]
     if times:
         lengths = [name for name in times if str(kinds[name]).lower().startswith(("time", "duration"))]
@@ -226,7 +226,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
     if kind is None or kind.kind == "V" or issparse(y):
         raise InvalidInput("y must be a column of labels.", fix="one label for every row: y=table['its column'].")
     if kind.kind == "c":
-        raise InvalidInput("Complex data not supported: y must hold labels or real numbers.")
+        raise InvalidInput("Complex data not supported: y must hold labels or real numbers.", fix="y.real.")
     if _is_time(kind):
         raise InvalidInput(
             "y holds dates or durations, which are neither labels nor numbers.",

@@ -267,7 +267,11 @@ def _of_frame(frame: Any, client: Any) -> Spread:
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
     form = _with_texts(pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()}))
-    schema = pa.Schema.from_pandas(form, preserve_index=False)
+    try:
+        schema = pa.Schema.from_pandas(form, preserve_index=False)
+    except (pa.ArrowException, TypeError):
+        fix = "frame.astype(...) to numbers, text, categories or dates; sparse columns to dense ones."
+        raise InvalidInput("some column has a type that Arrow does not have.", fix=fix) from None
     parts = frame.to_delayed()
     counted = [delayed(_counted, pure=False)(number, part) for number, part in enumerate(parts)]
     lengths = [length for _, length in sorted(results(client, counted))]

@@ -149,7 +149,7 @@ def frame_of_types(types: Any) -> Any:
 
     try:
         if hasattr(types, "empty_table"):
-            return types.empty_table().to_pandas()
+            return types.empty_table().to_pandas(ignore_metadata=True)
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})
     except Exception:  # whatever else was passed
         pass

@@ -5,17 +5,18 @@ import sys
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from ppdp import make_pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data.engine.arrow import opened
 from ppdp.data.engine.source import aligned
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
-from ppdp.mechanisms import GaussianMechanism
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MinMaxScaler
 
 SECRET = "777123"
@@ -175,3 +176,44 @@ def test_files_that_cannot_be_read(tmp_path):
     whole.write_bytes(content[: len(content) // 2])
     with pytest.raises(InvalidInput, match=r"1\.parquet' cannot be read"):
         opened(tmp_path)
+
+
+WRITTEN = {
+    "an index with a name": lambda frame: frame.set_index(pd.Index(np.linspace(0, 1, len(frame)), name="who")),
+    "an index without one": lambda frame: frame.set_index(pd.Index(np.linspace(0, 1, len(frame)))),
+    "several indices": lambda frame: frame.set_index([frame["a"], frame["b"]]).rename_axis(["i", "j"]),
+    "numbers for names": lambda frame: frame.set_axis([0, 7, 9], axis=1),
+    "categories": lambda frame: frame.astype({"c": "category"}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ppdp.exceptions.HeaderWarning")  # numbers are names here
+@pytest.mark.parametrize("engine", ["memory", "file", "dataset", "batches"])
+@pytest.mark.parametrize("form", WRITTEN)
+def test_columns_that_pandas_wrote_are_those_of_the_schema(form, engine, tmp_path):
+    """What pandas writes beside a table took columns away, so that a file with an index could not be read in blocks."""
+    frame = pd.DataFrame({"a": np.linspace(-1, 1, 40), "b": np.linspace(1, -1, 40), "c": ["x", "y"] * 20})
+    table = pa.Table.from_pandas(WRITTEN[form](frame))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    X = {"memory": lambda: table, "file": lambda: tmp_path, "dataset": lambda: ds.dataset(table)}
+    label = table.column_names[2]
+    numbers = [name for name in table.column_names if name != label]
+    model = LogisticRegression(classes=("x", "y"))
+    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), model, epsilon=9.0, delta=1e-3, random_state=0)
+    pipe.fit(X.get(engine, table.to_reader)(), y=label)
+    assert list(pipe.feature_names_in_) == numbers
+    assert pipe.predict(table.select(numbers)).shape == (40,)
+
+
+def test_a_file_with_a_union_is_refused_by_its_type_or_read(tmp_path):
+    """Arrow makes no empty table of a union, and that a column has this type was all that was to be found out."""
+    kinds = pa.UnionArray.from_sparse(pa.array([0, 1] * 20, pa.int8()), [pa.array([1] * 40), pa.array(["x"] * 40)])
+    table = pa.table({"a": np.linspace(-1, 1, 40), "b": kinds})
+    with pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), GaussianMechanism(), epsilon=9.0, delta=1e-3, invalid="repair")
+    assert pipe.fit(tmp_path / "rows.arrow").certificate_
+    with pytest.raises(InvalidInput, match="groups must hold"):
+        pipe.set_params(adjacency=Adjacency.person(1), domain=Domain(n_rows=40, n_features=1)).fit(
+            tmp_path / "rows.arrow", groups="b"
+        )

@@ -333,6 +333,9 @@ def test_frames_that_are_not_what_they_should_be(chosen, tmp_path):
         assert str(SECRET) not in str(raised.value)
     with pytest.raises(InvalidInput, match="must have names"):
         fitted(dd.from_pandas(whole.rename(columns={"x1": 1}), npartitions=1))
+    for kind in ("complex", "Sparse[float]"):
+        with pytest.raises(InvalidInput, match="Arrow does not have"):
+            fitted(dd.from_pandas(whole.astype({"x1": kind}), npartitions=1))
 
 
 def test_no_cell_of_a_frame_decides_over_its_type(chosen):
