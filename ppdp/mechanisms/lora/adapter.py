@@ -13,7 +13,7 @@ from peft.utils import get_peft_model_state_dict
 from safetensors.torch import save
 
 from ppdp.certificate.share.files import hashed
-from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
+from ppdp.mechanisms.lora.layers import Layer, Tensor, mark_trained, refuse
 from ppdp.privacy.noise.sampler import Noise
 
 Matrices = Sequence[tuple[Tensor, Tensor]]
@@ -86,6 +86,7 @@ def make_adapter(model: Any, layers: Sequence[Layer], start: Sequence[Tensor], a
             left, sizes, right = torch.linalg.svd(added.T if layer.transposed else added, full_matrices=False)
             layer.trained.copy_(before)
             layer.module.update_layer(adapter, rank, lora_alpha=rank, config=config)
+            mark_trained([layer], adapter, True)  # before anything private is in it
             a, b = layer.module.lora_A[adapter].weight, layer.module.lora_B[adapter].weight
             a.zero_()
             b.zero_()

@@ -67,14 +67,17 @@ def taken(data: Any, places: NDArray[np.intp], form: Form, noise: Noise) -> Batc
     examples = []
     for place, seed in zip(places, noise.words(len(places))):
         with seeded(int(seed)):
-            examples.append(data[int(place)])
-    return {name: torch.stack([torch.as_tensor(one[name]) for one in examples]) for name in form}
+            one = data[int(place)]  # perhaps in memory that the next one will fill
+            examples.append({name: torch.as_tensor(one[name]).clone() for name in form})
+    return {name: torch.stack([one[name] for one in examples]) for name in form}
 
 
-def split(batch: Batch, most: int) -> Iterator[Batch]:
-    """Parts of at most so many examples."""
-    for start in range(0, len(next(iter(batch.values()))), most):
-        yield {name: one[start : start + most] for name, one in batch.items()}
+def split(batch: Batch, most: int, public: Batch) -> Iterator[Batch]:
+    """Parts of at most so many examples, the last of which is a public one, if there is room for two."""
+    own = max(most - 1, 1)
+    for start in range(0, len(next(iter(batch.values()))), own):
+        part = {name: one[start : start + own] for name, one in batch.items()}
+        yield {name: torch.cat([one, public[name].to(one.device)]) for name, one in part.items()} if most > 1 else part
 
 
 def versions(batch: Batch) -> list[tuple[str, int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
@@ -85,7 +85,7 @@ def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Lay
     return layers, adapter, rank
 
 
-def mark_trained(layers: tuple[Layer, ...], adapter: str, trained: bool) -> None:
+def mark_trained(layers: Iterable[Layer], adapter: str, trained: bool) -> None:
     """Note at every layer's B whether private examples are in it; copies of the model say so as well."""
     for layer in layers:
         layer.module.lora_B[adapter].ppdp_trained = trained

@@ -24,6 +24,11 @@ PER_EXAMPLE = "a loss that returns one number for every example, reduction='none
 ALONE = "microbatch=1, by which every gradient is computed alone; or float32 throughout, model.float()."
 
 
+def closeness(batch_size: int) -> float:
+    """What an example's gradient may differ by in another batch, as a share of its length."""
+    return min(CLOSE, ALL / batch_size)
+
+
 class Probe:
     """Runs of a model on a few made-up examples.
 
@@ -36,7 +41,9 @@ class Probe:
     ) -> None:
         if not isinstance(examples, Mapping) or not examples:
             refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
-        if not all(isinstance(one, torch.Tensor) for one in examples.values()):
+        if not all(isinstance(one, torch.Tensor) and not one.is_nested for one in examples.values()):
+            refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
+        if any(one.layout != torch.strided or one.is_quantized or one.is_meta for one in examples.values()):
             refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
         n = min((len(one) if one.dim() else 0) for one in examples.values())
         if n < 2 or any(len(one) != n for one in examples.values()):
@@ -70,7 +77,7 @@ class Probe:
             refuse("numbers of less than 32 bits make a gradient depend on its batch.", ALONE)
         alone = [first, *(self._run([place]) for place in range(1, self._n))]
         self._sane([*alone, whole])
-        most = min(CLOSE, ALL / batch_size)
+        most = closeness(batch_size)
         for places in self._batches(microbatch, batch_size):
             self._compare(self._run(places), places, alone, most)
         if microbatch > 1:
@@ -149,6 +156,8 @@ class Probe:
                 one.requires_grad_(True)
             with torch.enable_grad(), evaluating(self._model):
                 true = torch.autograd.grad(self._loss(self._model, batch).sum(), weights, allow_unused=True)
+        except Exception as error:  # whose words tell of nothing private
+            refuse(f"autograd stopped with {said_by(error)}.", "checkpoints with use_reentrant=False.")
         finally:
             for one, learned in zip(weights, before):
                 one.requires_grad_(learned)

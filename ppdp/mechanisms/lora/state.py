@@ -6,7 +6,7 @@ example less changes the gradients of all behind it: ``docs/theory/low-rank-trai
 
 from __future__ import annotations
 
-import functools
+import gc
 import hashlib
 import io
 import itertools
@@ -14,9 +14,11 @@ import os
 import random
 import sys
 import types
+import weakref
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -30,15 +32,20 @@ from ppdp.mechanisms.lora.layers import Layer, Tensor
 Fingerprint = tuple[int, ...]
 
 _LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
-_DATA = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)
-_HELD = (list, tuple, dict, set, frozenset, deque)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
+_DATA = (*_PLAIN, np.generic)
+_HELD = (list, tuple, dict, set, frozenset, deque, Mapping)
 _GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
 _OURS = {"torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names  # whose classes and functions keep nothing
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**20  # entries of a tensor all of whose bits are compared
-_FEW = 2**12  # entries of a parameter that might be a counter
-_MOST, _DEEP = 10_000, 8  # things that are looked at behind an attribute, and how far behind it
+_MOST = 10_000  # objects that are looked at behind an attribute
+_STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
+_GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")
+
+Seen = dict[int, tuple[str, Any]]
+"""What was met before, by ``id``: a name for it, and the thing itself, so that no other gets the same ``id``."""
 
 
 @contextmanager
@@ -86,9 +93,10 @@ def _drops_nothing(operation: Any, given: Any, named: Any) -> bool:
 
 
 def conditions(model: nn.Module) -> tuple[Any, ...]:
-    """What a probe holds for: how precise the process is, and the hooks that stand around a model's layers."""
-    hooks = (tuple(getattr(module, name) or ()) for module in model.modules() for name in _HOOKS)
-    return arithmetic(), *hooks
+    """What a probe holds for: how precise the process is, the model's modules, and the hooks that stand around them."""
+    hooks = [tuple(getattr(module, name) or ()) for module in model.modules() for name in _HOOKS]
+    hooks += [tuple(getattr(nn.modules.module, name, ())) for name in _GLOBAL_HOOKS]
+    return arithmetic(), *((id(module), type(module)) for module in model.modules()), *hooks
 
 
 def arithmetic() -> tuple[Any, ...]:
@@ -130,16 +138,16 @@ def seeded(seed: int) -> Iterator[None]:
 def has_generator(thing: Any) -> bool:
     """Whether a dataset has a generator of its own: in what it holds, or in what its methods name."""
     known = {id(random._inst), id(_LEGACY), id(torch.default_generator)}
-    reached = (one for one, _ in _walk(thing, set()))
+    reached = (one for one, _ in _walk(thing, {}))
     return any(isinstance(one, _GENERATORS) and id(one) not in known for one in reached)
 
 
 class State:
     """Everything that a model and a loss could remember between batches.
 
-    Buffers and small parameters bit by bit, of large ones whether they were written to, attributes of modules and of
-    unregistered ones, class attributes, closures, defaults, globals that are named in a forward pass or loss, and the
-    global generators.
+    Parameters and buffers, which modules and tensors have which names, attributes of modules, tensors and classes,
+    closures, defaults, globals that are named in a forward pass or loss, what all of them hold, and the global
+    generators.
     """
 
     def __init__(self, model: nn.Module, loss: Any) -> None:
@@ -152,60 +160,80 @@ class State:
         return sorted(name for name in now.keys() | self._before.keys() if now.get(name) != self._before.get(name))
 
     def _now(self) -> dict[str, bytes]:
-        parameters = {id(one) for one in self._model.parameters()}
         modules = dict(self._model.named_modules())
-        passed = parameters | {id(module) for module in modules.values()}
+        tensors = dict(itertools.chain(self._model.named_parameters(), self._model.named_buffers()))
+        seen: Seen = {id(one): (name, one) for name, one in [*modules.items(), *tensors.items()]}
         found = {"a global random generator": b"".join(generators())}
-        for name, buffer in self._model.named_buffers():
-            found[name] = _bits(buffer)
-        for name, one in self._model.named_parameters():
-            found[name] = _bits(one) if one.numel() <= _FEW else repr((one._version, one.data_ptr())).encode()
-        classes = set[type]()
+        for name, one in tensors.items():
+            found[name] = _bits(one) + _digest(name, list(_attributes(one)), seen)
+        classes = dict[type, None]()
         for name, module in modules.items():
-            for attribute, value in vars(module).items():
+            held = [module._modules, module._parameters, module._buffers]
+            found[f"{name}, its parts"] = repr(_ordered(seen, held)).encode()
+            for attribute, value in list(vars(module).items()):
                 if attribute not in _REGISTERED:
-                    found[f"{name}.{attribute}"] = _digest(value, passed)
-            classes.update(type(module).__mro__)
+                    found[f"{name}.{attribute}"] = _digest(f"{name}.{attribute}", value, seen)
+            classes.update(dict.fromkeys(type(module).__mro__))
         for owner in classes:
-            if owner.__module__.split(".")[0] not in _OURS:
-                for attribute, value in vars(owner).items():
-                    found[f"{owner.__qualname__}.{attribute}"] = _digest(value, passed)
-        found["the loss"] = _digest(self._loss, passed)
+            for attribute, value in list(vars(owner).items()):
+                if type(value) in _PLAIN or _may_keep(owner):
+                    key = f"{owner.__qualname__}.{attribute}"  # of two classes with one name, both
+                    found[key] = found.get(key, b"") + _digest(key, value, seen)
+        found["the loss"] = _digest("the loss", self._loss, seen)
         return found
 
 
-def _digest(value: Any, passed: Container[int]) -> bytes:
-    """A hash of everything that can be reached from a value, but what was passed already."""
+def _ordered(seen: Seen, held: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Which of all modules and tensors have these names."""
+    return [(name, seen[id(one)][0]) for owner in held for name, one in owner.items() if one is not None]
+
+
+def _digest(root: str, value: Any, seen: Seen) -> bytes:
+    """A hash of everything that can be reached from a value, and was not before."""
     found = hashlib.blake2b(digest_size=16)
-    for one, new in _walk(value, passed):
+    for one, met in _walk(value, seen, root):
         found.update(type(one).__qualname__.encode())
-        if isinstance(one, torch.Tensor):
-            found.update(_bits(one) if new else b"")
-        elif isinstance(one, np.ndarray) and not one.dtype.hasobject:
-            found.update(repr((one.shape, one.dtype)).encode() + one.tobytes())
-        elif isinstance(one, _DATA):
-            found.update(repr(one).encode())
-        elif isinstance(one, _GENERATORS):
-            found.update(_generator(one))
-        elif isinstance(one, (type, types.ModuleType)):
-            found.update(one.__name__.encode())
-        elif isinstance(one, Iterator) and not isinstance(one, io.IOBase):
-            found.update(os.urandom(16))  # nobody can see how far it is: as good as changed
+        found.update(_own(one) if met is None else met.encode())
     return found.digest()
 
 
-def _walk(value: Any, passed: Container[int]) -> Iterator[tuple[Any, bool]]:
-    """Everything that can be reached from a value, and whether it was not passed already."""
-    seen = set[int]()
-    pending: deque[tuple[Any, int]] = deque([(value, 0)])
+def _own(one: Any) -> bytes:
+    """What a thing holds itself, as bytes."""
+    if isinstance(one, torch.Tensor):
+        return _bits(one)
+    if isinstance(one, np.ndarray) and not one.dtype.hasobject:
+        return repr((one.shape, one.dtype)).encode() + one.tobytes()
+    if isinstance(one, _DATA):
+        plain = next((kind for kind in _PLAIN if isinstance(one, kind)), type(one))
+        return bytes(plain.__repr__(one).encode())  # type: ignore[call-arg]  # the words of a plain one
+    if isinstance(one, _GENERATORS):
+        return _generator(one)
+    if isinstance(one, (type, types.ModuleType)):
+        return one.__name__.encode()
+    if isinstance(one, io.IOBase):
+        with suppress(Exception):  # a pipe, or closed
+            return b"" if one in _STDIO else str(one.tell()).encode()
+    elif isinstance(one, Iterator):
+        return os.urandom(16)  # nobody can see how far it is: as good as changed
+    with suppress(TypeError, BufferError, ValueError):
+        return memoryview(one).tobytes()  # bytearrays and arrays of other libraries
+    return b""
+
+
+def _walk(value: Any, seen: Seen, root: str = "") -> Iterator[tuple[Any, str | None]]:
+    """Everything that can be reached from a value, and the name of what was met before, behind which nobody looks."""
+    pending, count = deque([value]), 0
     while pending:
-        one, depth = pending.popleft()
-        new = id(one) not in seen and id(one) not in passed
-        yield one, new
-        leaf = isinstance(one, (torch.Tensor, np.ndarray, *_DATA, *_GENERATORS))
-        if new and not leaf and depth < _DEEP and len(seen) < _MOST:
-            seen.add(id(one))
-            pending.extend((other, depth + 1) for other in _behind(one))
+        one = pending.popleft()
+        if type(one) in _PLAIN or isinstance(one, np.generic):
+            yield one, None
+            continue
+        met = seen.get(id(one))
+        yield one, met and met[0]
+        if met is None:
+            count += 1
+            seen[id(one)] = (f"{root} {count}", one)
+            pending.extend(_behind(one) if count < _MOST else ())
 
 
 def _behind(one: Any) -> Iterator[Any]:
@@ -213,33 +241,46 @@ def _behind(one: Any) -> Iterator[Any]:
     if isinstance(one, types.ModuleType):
         if _may_keep(one):
             yield from (held for held in list(vars(one).values()) if isinstance(held, (*_DATA, *_HELD, *_GENERATORS)))
-    elif isinstance(one, type):
-        if _may_keep(one):
-            yield from (*vars(one).values(), *one.__bases__)
-    elif isinstance(one, Mapping):
+        return
+    if isinstance(one, type):
+        whole = _may_keep(one)
+        yield from (held for held in list(vars(one).values()) if whole or type(held) in _PLAIN)
+        yield from (*one.__bases__, type(one)) if whole else ()
+        return
+    if isinstance(one, types.FunctionType):
+        yield from _function(one)
+        return
+    if isinstance(one, Mapping):
         yield from itertools.chain.from_iterable(list(one.items()))
     elif isinstance(one, (set, frozenset)):
-        yield from sorted(repr(other) if isinstance(other, _DATA) else str(id(other)) for other in one)
+        yield from sorted(repr(other) for other in one if isinstance(other, _DATA))
+        yield from sorted((other for other in one if not isinstance(other, _DATA)), key=id)
     elif isinstance(one, (list, tuple, deque)):
         yield len(one)
         yield from itertools.islice(list(one), _MOST)
-    elif isinstance(one, functools.partial):
-        yield from (one.func, one.args, one.keywords)
-    elif isinstance(one, (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)):
-        yield from (one.__self__, getattr(one, "__func__", one.__name__))
-    elif isinstance(one, (staticmethod, classmethod)):
-        yield one.__func__
-    elif isinstance(one, property):
-        yield from (one.fget, one.fset)
-    elif isinstance(one, types.FunctionType):
-        yield from _function(one)
-    else:
-        slots = (name for owner in type(one).__mro__ for name in getattr(owner, "__slots__", ()) if name != "__dict__")
-        yield from (getattr(one, name, None) for name in slots if name != "__weakref__")
-        yield from list(getattr(one, "__dict__", {}).items())
-        yield type(one)
-    if callable(one) and not isinstance(one, (type, types.FunctionType, types.MethodType, nn.Module)):
+    elif isinstance(one, np.ndarray):
+        yield from one.ravel().tolist() if one.dtype.hasobject else ()
+    elif isinstance(one, ContextVar):
+        yield one.get(None)
+    elif isinstance(one, weakref.ref):
+        yield one()
+    elif isinstance(one, (types.BuiltinMethodType, types.MethodWrapperType)):
+        yield from (one.__self__, one.__name__)
+    yield from _attributes(one)
+    if not isinstance(one, (*_HELD, *_DATA, torch.Tensor, np.ndarray, *_GENERATORS, Iterator)):
+        yield from gc.get_referents(one)  # what is written in C: methods, partials, caches, queues
+    yield type(one)
+    if callable(one) and not isinstance(one, (types.MethodType, nn.Module)):
         yield type(one).__call__
+
+
+def _attributes(one: Any) -> Iterator[Any]:
+    """Of an object that is no class: what stands in its slots, among its attributes, and a tensor's gradient."""
+    slots = (name for owner in type(one).__mro__ for name in getattr(owner, "__slots__", ()) if name != "__dict__")
+    yield from (getattr(one, name, None) for name in slots if name != "__weakref__")
+    yield from itertools.chain.from_iterable(list(getattr(one, "__dict__", {}).items()))
+    if isinstance(one, torch.Tensor) and one.is_leaf and one.grad is not None:
+        yield one.grad
 
 
 def _function(one: types.FunctionType) -> Iterator[Any]:
@@ -252,17 +293,29 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
         except ValueError:  # still empty
             yield None
     if _package(one.__module__) not in _OURS:
-        named = (one.__globals__.get(name) for name in sorted(set(_names(one.__code__))))
-        yield from (value for value in named if _may_keep(value))
+        yield from _named(one)
+
+
+def _named(one: types.FunctionType) -> Iterator[Any]:
+    """Globals that a function names, and what has such a name in a module among them; of a library, what is data."""
+    names = sorted(set(_names(one.__code__)))
+    pending, seen = [(one.__globals__, True)], set[int]()
+    while pending:
+        owner, own = pending.pop()
+        seen.add(id(owner))
+        for value in [owner[name] for name in names if name in owner]:
+            if (own and _may_keep(value)) or isinstance(value, (type, *_PLAIN, *_HELD)):
+                yield value
+            if isinstance(value, types.ModuleType) and id(vars(value)) not in seen:
+                pending.append((vars(value), _may_keep(value)))
 
 
 def _may_keep(value: Any) -> bool:
-    """Whether something that a function names may hold what it writes: no library's modules and classes."""
+    """Whether something that a function names may hold what it writes: no library's modules, classes and functions."""
     if isinstance(value, types.ModuleType):
         return _package(value.__name__) not in _OURS and "site-packages" not in str(getattr(value, "__file__", ""))
-    if isinstance(value, (*_DATA, *_HELD, *_GENERATORS, torch.Tensor, np.ndarray, nn.Module, Iterator)):
-        return True
-    return _package((value if isinstance(value, (type, types.FunctionType)) else type(value)).__module__) not in _OURS
+    kinds = (type, types.FunctionType, types.BuiltinFunctionType)
+    return not isinstance(value, kinds) or _package(value.__module__) not in _OURS
 
 
 def _package(module: Any) -> str:
@@ -275,13 +328,15 @@ def _names(code: types.CodeType) -> Iterator[str]:
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from _names(inner)
+        elif isinstance(inner, str) and inner.isidentifier():
+            yield inner
 
 
 def _generator(one: Any) -> bytes:
     if isinstance(one, torch.Generator):
         return bytes(one.get_state().numpy().tobytes())
     if isinstance(one, random.Random):
-        return repr(one.getstate()).encode()
+        return b"" if isinstance(one, random.SystemRandom) else repr(one.getstate()).encode()
     state = one.bit_generator.state if isinstance(one, np.random.Generator) else one.get_state(legacy=False)
     return repr(_whole(state)).encode()
 
@@ -294,16 +349,22 @@ def _whole(state: Any) -> Any:
 
 
 def _bits(one: Tensor) -> bytes:
-    """Of a tensor, every bit if it is of ordinary size."""
+    """Of a tensor, every bit if it is of ordinary size; else a sum of them."""
     about = repr((tuple(one.shape), one.dtype)).encode()
     flat = one.detach()
     if flat.is_meta or flat.layout != torch.strided or flat.is_quantized:
         return about + str(id(one)).encode()
     if flat.numel() > _EXACT:
-        return about + repr(fingerprint([flat])).encode()
-    return (
-        about + hashlib.blake2b(flat.contiguous().reshape(-1).view(torch.uint8).cpu().numpy(), digest_size=16).digest()
-    )
+        return about + repr((_sum(flat), flat.data_ptr(), one._version)).encode()
+    whole = flat.contiguous().reshape(-1).view(torch.uint8)
+    return about + hashlib.blake2b(whole.cpu().numpy(), digest_size=16).digest()
+
+
+def _sum(flat: Tensor) -> int:
+    """The sum of all bits, in the largest words into which they can be cut."""
+    words = flat.contiguous().reshape(-1).view(torch.uint8)
+    kind = {0: torch.int64, 4: torch.int32}.get(words.numel() % 8, torch.uint8)
+    return int(words.view(kind).sum(dtype=torch.int64))
 
 
 def fingerprint(tensors: Iterable[Tensor]) -> Fingerprint:

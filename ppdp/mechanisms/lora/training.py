@@ -30,10 +30,10 @@ from ppdp.mechanisms.lora.adapter import (
 )
 from ppdp.mechanisms.lora.data import Batch, check_form, length_of, split, taken, versions
 from ppdp.mechanisms.lora.export import write_adapter
-from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss, backward
+from ppdp.mechanisms.lora.gradients import FullGradients, Gradients, GradientsOfB, Loss, backward
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
 from ppdp.mechanisms.lora.plan import make_plan
-from ppdp.mechanisms.lora.probe import Probe
+from ppdp.mechanisms.lora.probe import Probe, closeness
 from ppdp.mechanisms.lora.state import State, conditions, fingerprint, others
 from ppdp.privacy.ledger.fits import Charge, charge
 from ppdp.privacy.ledger.ledger import Ledger
@@ -153,6 +153,8 @@ class PrivateLoRA:
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
         self._probed, self._conditions = (model, loss, method, self.microbatch), conditions(model)
         self._form = {name: one[:0] for name, one in probe.items()}
+        self._public = {name: one[:1] for name, one in probe.items()}
+        self._close = closeness(batch_size)
         self.plan_ = make_plan(
             self._layers,
             sorted(probe),
@@ -182,6 +184,7 @@ class PrivateLoRA:
         self._start = [tensor.detach().clone() for tensor in trained]
         self._rest = fingerprint(others(model, self._layers))
         self._charged: Charge | None = None
+        self._state: State | None = None  # as the last step found it
         self._process = os.getpid()
         self._drawn: Batch | None = None
         self._done, self._pure = 0, True  # whether model and loss kept nothing of an example
@@ -225,6 +228,8 @@ class PrivateLoRA:
                 refuse("this training was begun before.", "a new PrivateLoRA over a fresh model.")
             self._check_own()
             count = length_of(data, self._form)
+            if isinstance(data, Mapping):  # as it is now: not one that draws whenever it is asked
+                data = {name: data[name] for name in self._form}
             refuse_trained(self._layers, self._adapter)
             self._check_conditions((self._conditions[0], *conditions(self.model)[1:]))  # autocast may begin later
             trained = fingerprint(layer.trained for layer in self._layers)
@@ -301,20 +306,41 @@ class PrivateLoRA:
         sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64) for layer in self._layers]
         state, trained = State(self.model, self.loss), [layer.trained for layer in self._layers]
         weights = fingerprint(trained)
-        for part in split(batch, self.microbatch):
-            found = KINDS[self.method](self._layers, len(next(iter(part.values()))))
-            backward(self.model, self.loss, found, part)
+        self._state = state
+        alone = self._found(self._public)
+        for part in split(batch, self.microbatch, self._public):
+            found = self._found(part)
             if found.terms() > self.plan_.question.parameters.get("terms", 0):
                 raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
-            lengths = found.lengths()
-            scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
-            for total, layer, projection in zip(sums, self._layers, projections):
-                total += found.steps(layer, scales, projection)
             if state.changed():
                 self._impure("model or loss drew a random number, or remember something of an example.")
+            if self.microbatch > 1:
+                self._check_public(found, alone)
+            lengths = found.lengths()
+            scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
+            if self.microbatch > 1:
+                scales[-1] = 0.0
+            for total, layer, projection in zip(sums, self._layers, projections):
+                total += found.steps(layer, scales, projection)
+        self._check_public(self._found(self._public), alone)
         if fingerprint(trained) != weights:
             self._impure("a forward pass changes the adapter.")
         return sums
+
+    def _found(self, part: Batch) -> Gradients:
+        found: Gradients = KINDS[self.method](self._layers, len(next(iter(part.values()))))
+        backward(self.model, self.loss, found, part)
+        return found
+
+    def _check_public(self, found: Gradients, alone: Gradients) -> None:
+        """Stop where the made-up example that goes along in every part has another gradient than it had alone.
+
+        Whatever mixes examples that are unlike the probe's, or remembers them where nobody looks, moves it as well.
+        """
+        length = float(alone.lengths()[0])
+        most = self._close * max(length, self.plan_.question.parameters["clip"])
+        if math.isfinite(length) and not found.distance(found.n - 1, alone, 0) <= most:
+            self._impure("a made-up example has another gradient beside private ones than alone.")
 
     def _projections(self) -> list[Tensor | None]:
         """For every layer ``rank`` orthonormal columns in a uniform direction, from fresh entropy; none under "fa"."""
@@ -346,7 +372,6 @@ class PrivateLoRA:
             if self.method == "m2":
                 rank = self.plan_.question.parameters["adapter_rank"]
                 make_adapter(self.model, self._layers, start, self._adapter, rank)
-                mark_trained(self._layers, self._adapter, True)
             arrays = arrays_of(adapter_of(self._layers, self._adapter), whole=self.method == "m2")
             certificate = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
             self._charged.settle("released")
@@ -403,11 +428,13 @@ class PrivateLoRA:
         self._ended, self._drawn = True, None
         if self._charged is not None:  # first, for the rest may fail in turn
             self._charged.settle("failed")
+        pure = self._pure and fingerprint(others(self.model, self._layers)) == self._rest
+        pure = pure and not (self._state and self._state.changed())
         with torch.no_grad():
             for layer, before in zip(self._layers, self._start):
                 layer.trained.grad = None
                 layer.trained.copy_(before)
-        if self._start and self._pure:
+        if self._start and pure:
             mark_trained(self._layers, self._adapter, False)
 
     def _check_own(self) -> None:
