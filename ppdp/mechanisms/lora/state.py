@@ -40,6 +40,7 @@ _OURS = {"torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names  # 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**20  # entries of a tensor all of whose bits are compared
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at where a function names them
 _MOST = 10_000  # objects that are looked at behind an attribute
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
 _GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")
@@ -239,8 +240,11 @@ def _walk(value: Any, seen: Seen, root: str = "") -> Iterator[tuple[Any, str | N
 def _behind(one: Any) -> Iterator[Any]:
     """What an object holds."""
     if isinstance(one, types.ModuleType):
+        held = list(vars(one).items())
         if _may_keep(one):
-            yield from (held for held in list(vars(one).values()) if isinstance(held, (*_DATA, *_HELD, *_GENERATORS)))
+            yield from (value for _, value in held if not isinstance(value, (*_NAMED, types.ModuleType, Iterator)))
+        else:
+            yield from (value for name, value in held if type(value) in _PLAIN and not name.startswith("_"))
         return
     if isinstance(one, type):
         whole = _may_keep(one)
@@ -304,7 +308,7 @@ def _named(one: types.FunctionType) -> Iterator[Any]:
         owner, own = pending.pop()
         seen.add(id(owner))
         for value in [owner[name] for name in names if name in owner]:
-            if (own and _may_keep(value)) or isinstance(value, (type, *_PLAIN, *_HELD)):
+            if (own and _may_keep(value)) or isinstance(value, (type, types.ModuleType, *_PLAIN, *_HELD)):
                 yield value
             if isinstance(value, types.ModuleType) and id(vars(value)) not in seen:
                 pending.append((vars(value), _may_keep(value)))
@@ -314,8 +318,7 @@ def _may_keep(value: Any) -> bool:
     """Whether something that a function names may hold what it writes: no library's modules, classes and functions."""
     if isinstance(value, types.ModuleType):
         return _package(value.__name__) not in _OURS and "site-packages" not in str(getattr(value, "__file__", ""))
-    kinds = (type, types.FunctionType, types.BuiltinFunctionType)
-    return not isinstance(value, kinds) or _package(value.__module__) not in _OURS
+    return not isinstance(value, _NAMED) or _package(value.__module__) not in _OURS
 
 
 def _package(module: Any) -> str:

@@ -462,7 +462,7 @@ class PrivateLoRA:
         if any(one is not before for one, before in zip(now, self._probed)):
             refuse("model, loss, method or microbatch are others than the probe went through.", "a new PrivateLoRA.")
         if found != self._conditions:
-            refuse("autocast, TF32 or hooks of the model are not as for the probe.", "the same settings.")
+            refuse("autocast, TF32, modules or hooks of the model are not as for the probe.", "the same settings.")
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         """Refuse copies: each would go on with the steps that were paid for once."""

@@ -1,0 +1,194 @@
+"""The made-up example that goes along in every part shows what mixes private examples and no probe sees."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from small_models import Twice, adapted, next_word, small, texts  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, training  # noqa: E402
+
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "clip": 0.5}
+
+
+def private(model=None, loss=next_word, **other):
+    model = small("twice") if model is None else model
+    return PrivateLoRA(model, loss, **{"probe": texts(4, seed=9), **PUBLIC, **other})
+
+
+def masked(model, batch):
+    """Losses over the mean length of all texts of the batch, which in the probe are all as long."""
+    losses = functional.cross_entropy(model(batch["ids"])[:, :-1].mT, batch["ids"][:, 1:], reduction="none")
+    return (losses * batch["mask"][:, 1:]).sum(1) / batch["mask"].sum(1).float().mean()
+
+
+class Planted(Twice):
+    def __init__(self, plant):
+        super().__init__()
+        self.plant = plant
+
+    def forward(self, ids):
+        return self.head(self.plant(self, self.layer(self.words(ids))))
+
+
+class Switched:
+    mean = False
+
+    def __call__(self, model, batch):
+        losses = next_word(model, batch)
+        return losses * losses.detach().mean() if self.mean else losses
+
+
+def with_masks():
+    mask = torch.ones(40, 8, dtype=torch.long)
+    mask[1:, 3:] = 0
+    return private(loss=masked, probe={**texts(4), "mask": mask[[0] * 4]}), {**texts(40), "mask": mask}
+
+
+def at_some_sizes():
+    plant = lambda m, x: x - x.detach().mean(0) if len(x) in (16, 11) else x  # noqa: E731
+    return private(adapted(Planted(plant), ["layer"]), microbatch=64), {"ids": texts(40)["ids"][:10]}
+
+
+def behind_a_fresh_adapter():
+    model = small("twice")
+    b = model.base_model.model.layer.lora_B["default"]
+    b.register_forward_hook(lambda m, x, y: y / (1 + y.detach().abs().max()))
+    return private(model), texts(40)
+
+
+def switched_later():
+    loss = Switched()
+    own = private(loss=loss)
+    loss.mean = True
+    return own, texts(40)
+
+
+MIXED = [with_masks, behind_a_fresh_adapter, switched_later]
+
+
+@pytest.mark.parametrize("made", MIXED)
+def test_what_the_probe_cannot_show_ends_the_training(made):
+    own, examples = made()
+    with pytest.raises(StageFailed, match="beside private ones"):
+        own.fit(examples)
+    with pytest.raises(InvalidParameter, match="ended by an error"):
+        own.finish()
+    with pytest.raises(InvalidParameter, match="trained on private examples before"):
+        private(own.model)
+
+
+def test_parts_of_a_size_that_no_probe_has():
+    own, examples = at_some_sizes()
+    with pytest.raises(StageFailed, match="beside private ones"):
+        own._counts(examples, own._projections())
+
+
+def test_saved_tensors_that_are_packed_together():
+    own = private()
+
+    def pack(x):
+        return (x * 4 / x.abs().max()).round() * x.abs().max() / 4 if x.is_floating_point() else x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x), pytest.raises(StageFailed, match="beside"):
+        own.fit(texts(40))
+
+
+def test_other_modules_and_hooks_of_all_modules_are_others():
+    own = private()
+    hook = nn.modules.module.register_module_forward_hook(lambda m, x, y: None)
+    try:
+        with pytest.raises(InvalidParameter, match="hooks"):
+            own.fit(texts(40))
+    finally:
+        hook.remove()
+    inner = own.model.base_model.model
+    inner.words = nn.Sequential(inner.words)
+    with pytest.raises(InvalidParameter, match="modules"):
+        own.fit(texts(40))
+
+
+class Refilled:
+    """Gives every example in the same memory."""
+
+    def __init__(self):
+        self.ids, self.memory = texts(40)["ids"].numpy(), np.zeros(8, dtype=np.int64)
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, place):
+        self.memory[:] = self.ids[place]
+        return {"ids": self.memory}
+
+
+class Drawing(dict):
+    def __getitem__(self, name):
+        return torch.where(torch.rand(40, 8) < 0.3, 0, super().__getitem__(name))
+
+
+def test_examples_are_as_they_are_given():
+    own = private()
+    assert torch.equal(next(own.batches(Refilled()))["ids"], texts(40)["ids"])
+    own, drawing = private(), Drawing(texts(40))
+    batches = own.batches(drawing)
+    before = torch.get_rng_state()
+    own.step(first := next(batches))
+    torch.set_rng_state(before)
+    torch.rand(3)
+    assert torch.equal(first["ids"], next(batches)["ids"])  # all 40, in one order
+
+
+STOP = []
+
+
+class Writing(Twice):
+    def forward(self, ids):
+        if STOP:
+            self.head.weight.data += 1.0
+            raise STOP.pop()
+        return super().forward(ids)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_model_that_changed_and_stopped_is_not_trained_again(error):
+    own = private(adapted(Writing(), ["layer"]))
+    batch = next(own.batches(texts(40)))
+    STOP.append(error())
+    with pytest.raises((StageFailed, KeyboardInterrupt)):
+        own.step(batch)
+    with pytest.raises(InvalidParameter, match="trained on private examples before"):
+        private(own.model)
+
+
+def test_an_interrupt_while_the_adapter_is_made(monkeypatch):
+    own, make = private(method="m2"), training.make_adapter
+    own.step(next(own.batches(texts(40))))
+
+    def interrupted(*given):
+        make(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "make_adapter", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        own.finish()
+    with pytest.raises(InvalidParameter, match="trained on private examples before"):
+        private(own.model)
+
+
+@pytest.mark.parametrize("probe", ["nested", "sparse", "checkpoint"])
+def test_strange_tensors_and_checkpoints_are_refused_by_name(probe):
+    model, given = None, {"nested": None, "sparse": torch.eye(4).to_sparse()}
+    given["nested"] = torch.nested.nested_tensor([torch.randn(n) for n in (1, 2, 3, 4)], layout=torch.jagged)
+    if probe == "checkpoint":
+        plant = lambda m, x: checkpoint(lambda z: torch.tanh(m.layer(z)), x, use_reentrant=True)  # noqa: E731
+        model = adapted(Planted(plant), ["layer"])
+    other = {} if model else {"other": given[probe]}
+    with pytest.raises(InvalidParameter, match="autograd stopped" if model else "probe must be"):
+        private(model, probe={**texts(4, seed=9), **other})

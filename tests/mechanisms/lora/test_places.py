@@ -1,0 +1,170 @@
+"""Places where a model may keep something of an example, all of which are looked at: nothing else shows what it does.
+
+The probe has no rare word, and what is kept changes the gradients of examples with one only.
+"""
+
+import array
+import builtins
+import collections
+import contextvars
+import functools
+import queue
+import threading
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from small_models import WORDS, Twice, adapted, next_word, texts  # noqa: E402
+from torch import nn  # noqa: E402
+
+from ppdp.exceptions import StageFailed  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
+
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+RARE = WORDS - 1
+
+
+class Box:
+    def __init__(self, **held):
+        self.__dict__.update(held)
+        self.n = 0
+
+    def count(self):
+        self.n += 1
+        return self.n
+
+
+class Count(int):
+    pass
+
+
+HELP, SPACE, LOCAL = types.ModuleType("myhelpers"), types.SimpleNamespace(n=0), threading.local()
+HELP.box, HELP.Box, HELP.sub, HELP.tensor = Box(), type("Box", (), {"n": 0}), types.ModuleType("sub"), torch.zeros(1)
+HELP.sub.box, LOCAL.n = Box(), 0
+VARIABLE, ARRAY, QUEUE = contextvars.ContextVar("n", default=0), array.array("l", [0]), queue.SimpleQueue()
+BOUND, PART = Box().count, functools.partial(Box.count, Box())
+
+
+@functools.lru_cache
+def single():
+    return [0]
+
+
+def add(owner):
+    owner.n = getattr(owner, "n", 0) + 1
+    return owner.n
+
+
+def added(held, place=0):
+    held[place] += 1
+    return held[place]
+
+
+def of_variable(_):
+    VARIABLE.set(VARIABLE.get() + 1)
+    return VARIABLE.get()
+
+
+def of_a_queue(_):
+    QUEUE.put(1)
+    return QUEUE.qsize()
+
+
+def exchanged(model):
+    model.current = model.b if model.current is model.a else model.a
+    return model.current is model.a
+
+
+def reversed_(model):
+    model.order.reverse()
+    return model.order[0] is model.a
+
+
+def negated(model):
+    model.large.data.neg_()
+    return model.large[0] > 0
+
+
+def gradient(model):
+    weight = model.head.weight
+    weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad + 1
+    return weight.grad[0, 0]
+
+
+def innermost(model):
+    held = model.deep
+    while isinstance(held[0], list):
+        held = held[0]
+    return added(held)
+
+
+PLACES = {
+    "a namespace": lambda m: add(SPACE),
+    "a thread": lambda m: add(LOCAL),
+    "a context": of_variable,
+    "a bound method": lambda m: BOUND(),
+    "a partial": lambda m: PART(),
+    "an array": lambda m: added(ARRAY),
+    "a queue": of_a_queue,
+    "a cache": lambda m: added(single()),
+    "an object of a module": lambda m: HELP.box.count(),
+    "a class of a module": lambda m: add(HELP.Box),
+    "a module of a module": lambda m: HELP.sub.box.count(),
+    "a tensor of a module": lambda m: added(HELP.tensor),
+    "a library": lambda m: add(torch),
+    "a class of a library": lambda m: add(nn.Linear),
+    "built in": lambda m: add(builtins),
+    "a name that nobody wrote": lambda m: added(globals().setdefault("LATER", [0])),
+    "a tensor's attribute": lambda m: add(m.head.weight),
+    "a tensor's gradient": gradient,
+    "a deep list": innermost,
+    "a set": lambda m: next(iter(m.set)).count(),
+    "a kind of dict": lambda m: add(m.dict),
+    "a kind of int": lambda m: add(m.int),
+    "an array of objects": lambda m: m.objects[0].count(),
+    "bytes": lambda m: added(m.bytes),
+    "a weak reference": lambda m: m.weak().count(),
+    "which module": exchanged,
+    "an order of modules": reversed_,
+    "a large parameter": negated,
+}
+
+
+class Keeping(Twice):
+    def __init__(self, place):
+        super().__init__()
+        self.large = nn.Parameter(torch.ones(5000), requires_grad=False)
+        self.a, self.b, self.place = nn.Identity(), nn.Identity(), place
+        self.current, self.order, self.dict, self.int = self.a, [self.a, self.b], collections.Counter(), Count(3)
+        self.deep = functools.reduce(lambda held, _: [held], range(12), [0])
+        self.set, self.objects, self.bytes = {Box()}, np.array([Box()], dtype=object), bytearray(1)
+        self.box = Box(inner=Box())
+        self.weak = weakref.ref(self.box.inner)
+
+    def forward(self, ids):
+        x = self.layer(self.words(ids))
+        rare = (ids == RARE).any(1)
+        if rare.any():
+            x = torch.where(rare[:, None, None], x * (1 + int(self.place(self)) % 2), x)
+        return self.head(x)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_kept_anywhere_ends_the_training(place):
+    examples, probe = texts(40), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
+    examples["ids"][:, 0] = RARE
+    training = PrivateLoRA(adapted(Keeping(PLACES[place]), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
+    before = training._layers[0].trained.detach().clone()
+    try:
+        with pytest.raises(StageFailed, match="remember"):
+            training.fit(examples)
+    finally:
+        for owner in (torch, nn.Linear, builtins):
+            if "n" in vars(owner):
+                del owner.n
+    assert torch.equal(before, training._layers[0].trained)
