@@ -366,7 +366,10 @@ def _carried(cell: Any) -> str | None:
 def _id(cell: Any) -> str | None:
     cell = plain(cell)
     if type(cell) is bytes:
-        cell = cell.decode("utf-8", "backslashreplace")
+        try:
+            cell = cell.decode()
+        except UnicodeDecodeError:  # to replace what is wrong, byte by byte, takes minutes where there is much
+            return repr(cell)
     if type(cell) is str:
         return cell.strip() or None
     if isinstance(cell, UUID):
