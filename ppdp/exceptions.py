@@ -226,7 +226,7 @@ class SignatureError(CertificateError, code="signature"):
 
 
 class DiagnosticWarning(UserWarning):
-    """A label, category, range or unit may be another: a released share of rows, or the type of a column, says so."""
+    """A label, category, range, unit or column may be another: released shares, a type, a name or an index says so."""
 
 
 class CompositionWarning(UserWarning):

@@ -16,16 +16,18 @@ from ppdp.data.altered import (
     TARGET,
     TINY,
     TINY_TARGET,
+    TINY_WEIGHT,
     UNLISTED,
     WEIGHT,
 )
 
 TENTH = 0.1
 NEARLY_ALL = 0.9  # of the values are tiny: fewer may well be
-_LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: NEARLY_ALL, CLASS: math.inf}
+_LIMITS = {**dict.fromkeys((TINY, TINY_TARGET, TINY_WEIGHT), NEARLY_ALL), CLASS: math.inf}
 CLEAR = 2.0  # standard errors
+HALF = 0.5
 MOST = 12  # shares in one line
-KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET)
+KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET, TINY_WEIGHT)
 
 _CHECK = {
     LABEL: "are the declared classes spelled as the labels are?",
@@ -36,6 +38,7 @@ _CHECK = {
     SHORTENED: "is the public norm in the unit of the columns?",
     UNLISTED: "are the declared categories spelled as the values are?",
     TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise.",
+    TINY_WEIGHT: "is max_weight in the weights' unit? A smaller one needs less noise.",
     TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise.",
 }
 _WITHHELD = {
@@ -60,7 +63,8 @@ def single_class_in_words(c: Record) -> str | None:
 def _alerts(found: Diagnostics) -> Iterator[str]:
     for share in found.shares:
         if share.kind == KEPT:
-            if share.share + CLEAR * found.error < TENTH:
+            unsure = CLEAR * found.error
+            if share.share < TENTH - unsure or share.share < unsure < HALF:
                 yield f"{_words(share, found)} of the cap n_rows: {_IDS}"
         elif share.share - CLEAR * found.error > _LIMITS.get(share.kind, TENTH):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"

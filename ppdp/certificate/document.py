@@ -227,7 +227,8 @@ class Certificate(Saved):
         try:
             content = strict_json(text)
         except (TypeError, ValueError, RecursionError):
-            raise CertificateError("this is not a JSON document.") from None
+            what = "this is not a JSON document."
+            raise CertificateError(what, fix="certificate.json as it was issued; ppdp.load reads an export.") from None
         try:
             one = cls(content)
             one._keep(_record=parse(content))

@@ -33,7 +33,7 @@ def header(path: Path, delimiter: str) -> list[str]:
     if max(map(len, names)) > LONGEST_NAME:
         _refuse_long(path)
     written = "".join(names)
-    if any(character < " " for character in written):
+    if any(character < " " and character != "\t" for character in written):
         reason, fix = _what(path, _UTF16)  # without its mark
         refuse(reason, place=str(path), fix=fix)
     other = max(_OTHER_DELIMITERS, key=lambda character: written.count(character))
@@ -106,6 +106,7 @@ _PACKED = ("is compressed, not in UTF-8.", "unpack it; or compress it by gzip, w
 _UTF16 = ("is in UTF-16, not in UTF-8.", 'pandas.read_csv(path, encoding="utf-16").to_csv(path, index=False).')
 _STARTS = {
     b"\x1f\x8b": ("is compressed by gzip, not in UTF-8.", "a name that ends in .csv.gz."),
+    b"PA": ("is a Parquet file, not in UTF-8.", "a name that ends in .parquet."),
     b"BZ": _PACKED,
     b"\xfd7": _PACKED,
     b"\x28\xb5": _PACKED,

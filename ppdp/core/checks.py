@@ -74,7 +74,7 @@ def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most
     if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= min(most, _MOST):
         return int(value)
     limit = f" and at most {most:g}" if most < math.inf else ""
-    raise _refused(name, f"be an integer of at least {least}{limit}", value, stage)
+    raise _refused(name, f"be an integer of at least {least}{limit}", value, stage, fix="such a number, as 1.")
 
 
 def flag(name: str, value: Any, stage: object = None) -> bool:

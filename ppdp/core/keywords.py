@@ -169,8 +169,9 @@ def check_names(whose: str, signature: inspect.Signature, given: Sequence[Any], 
 def instead_of(name: str, known: Iterable[str]) -> str:
     """What to write in place of a parameter: another of the ``known`` ones, what its word stands for, or one of all."""
     known = sorted(known)
-    meant = nearest(name, known)
-    if name not in INSTEAD and meant is not None:
+    longer = [one for one in known if len(name) > 2 and one.startswith(name)]  # as "eps" of epsilon
+    meant = longer[0] if longer else None if name in INSTEAD else nearest(name, known)
+    if meant is not None:
         return f"did you mean {meant!r}?"
     return INSTEAD.get(name, f"there are {', '.join(known)}." if known else "leave it out.")
 
@@ -215,9 +216,11 @@ class Answering:
         """Set parameters, as scikit-learn does."""
         if "steps" in params:  # they hold what other names speak of
             super().set_params(steps=params.pop("steps"))  # type: ignore[misc]
-        known = {name.partition("__")[0] for name in self.get_params()}  # type: ignore[attr-defined]
-        for name in (one.partition("__")[0] for one in params):
-            if name not in known:
+        values = self.get_params()  # type: ignore[attr-defined]
+        for name, inner, _ in (one.partition("__") for one in params):
+            if name not in values:
                 what = f"Invalid parameter {name!r} for estimator {type(self).__name__}."
+                parts = [one for one, value in values.items() if hasattr(value, "get_params") and "__" not in one]
+                known = parts if inner else [one for one in values if "__" not in one]
                 raise UnknownParameter(what, fix=instead_of(name, known))
         return super().set_params(**params)  # type: ignore[misc]

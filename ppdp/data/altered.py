@@ -23,7 +23,7 @@ from ppdp.data.summary import Counts, fold
 
 Marks = NDArray[np.bool_]
 
-LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET = (
+LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET, TINY_WEIGHT = (
     "labels repaired",
     "targets clipped or repaired",
     "weights clipped or repaired",
@@ -35,8 +35,9 @@ LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TI
     "rows kept",
     "values tiny beside their range",
     "targets tiny beside their range",
+    "weights tiny beside the largest",
 )
-BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, CLASS)
+BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, TINY_WEIGHT, CLASS)
 """What is found of labels and weights, not of cells."""
 _PART = 0.02  # of the width of a range
 MOST_TINY = 16  # columns of a table up to which tiny values are counted: in wider ones some column always has some

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
-from ppdp.data.altered import CLASS, LABEL, TARGET, TINY_TARGET, WEIGHT, Marker, Marks, tiny
+from ppdp.data.altered import CLASS, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT, Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.delivered import Delivered
@@ -388,6 +388,7 @@ class Reader:
         factor = None
         if weights is not None:
             factor, beside[WEIGHT] = read_weights(weights, self.domain.require("max_weight"), self.invalid)
+            beside[TINY_WEIGHT] = tiny(factor, np.zeros(1), np.ones(1))
         marks = None if self.marker is None else self.marker(values, X, beside)
         copied = not issparse(X) and not np.may_share_memory(X, values)  # as columns of a frame are, to become rows
         return replace(Rows.of(X, y), texts=texts, ours=copied, marks=marks, factor=factor)

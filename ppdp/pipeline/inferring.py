@@ -17,6 +17,7 @@ from ppdp.core.boundary import discreet
 from ppdp.core.checks import path_of
 from ppdp.core.keywords import answering
 from ppdp.data import intake as entrance
+from ppdp.data.beside import plain, warn_of_order, warn_of_others
 from ppdp.data.engine.opening import opened_source
 from ppdp.data.engine.source import Source
 from ppdp.data.frames import opened
@@ -44,7 +45,11 @@ class Inferring:
                 "score takes rows in memory, and these are read in blocks.",
                 fix="predict, and a metric of scikit-learn with the column of labels.",
             )
-        y = tuple(entrance.check_labels(X, labels, self) for labels in y)
+        if y:
+            warn_of_order(X, "error", {"y": y[0]})
+        y = tuple(plain(entrance.check_labels(X, labels, self)) for labels in y)
+        if y and hasattr(self, "classes_"):
+            warn_of_others(y[0], self.classes_)
         return self._inference(X, partial(_answered, getattr(self.twins_[-1][1], method), y))
 
     @discreet

@@ -28,6 +28,7 @@ from ppdp.core.ladder import Ladder
 from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
 from ppdp.data.altered import LABEL, TARGET
+from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, merged, of_neighbours
 from ppdp.data.persons import check_groups, persons_of
@@ -274,7 +275,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         weights = weights_of(params, self.steps)
         with delivered(X, y, groups, weights) as given:
             self._check_beside(given[0], X, y, groups, weights)
-            return self._fit(*given)
+            beside = dict(zip(("y", "groups", "sample_weight"), given[1:]))
+            warn_of_names(given[0], self.steps, beside)
+            self._fit(*given)
+            warn_of_order(given[0], self.invalid, beside)
+            return self
 
     def _check_beside(self, received: Any, X: Any, *beside: Any) -> None:
         """Refuse positions of columns where labels or ids are taken out of the table by name."""
@@ -289,7 +294,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             steps = [] if last else [*stages, *([] if mechanism is None else [mechanism])]
             check_beside_names(self.neighbours, steps, repr(taken[0]))
 
-    def _fit(self, X: Any, y: Any, groups: Any, weights: Any) -> Pipeline:
+    def _fit(self, X: Any, y: Any, groups: Any, weights: Any) -> None:
         plan, X, labels, weights = self._received(X, y, groups, weights)
         noise = Noise(self.random_state)
         if plan.strained or plan.epsilon < self.epsilon:
@@ -317,7 +322,6 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         self.mark(charged=charged)
         for alert in alerts(self.certificate_.record):
             warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
-        return self
 
     def _received(self, X: Any, y: Any, groups: Any, weights: Any = None) -> tuple[Plan, Any, Any, Any]:
         """The plan for these data, and the data, of which only the form was looked at."""

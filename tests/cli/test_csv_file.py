@@ -20,6 +20,7 @@ FORMS = {
     "UTF-16 without its mark": (ROWS.decode().encode("utf-16-le"), "in UTF-16"),
     "bzip2": (bz2.compress(ROWS), "is compressed"),
     "xz": (lzma.compress(ROWS), "is compressed"),
+    "Parquet": (b"PAR1\x15\x04\xff" + ROWS, "Parquet"),
     "an archive": (b"PK\x03\x04" + ROWS, "an archive"),
     "a longer row": (ROWS + b"31337,Cork,1\n", "another number of cells"),
     "an open quote": (ROWS + b'31337,"Cork\n1,Cork\n', "quote is not closed"),
@@ -50,4 +51,4 @@ def refused(path, word, capsys):
     assert "Fix: " in line
     assert "31337" not in line
     assert "Cork" not in line
-    return word in line
+    return word in line.replace(str(path), "")

@@ -6,18 +6,33 @@ None ends in a certificate over nonsense without a word.
 import uuid
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, declare, make_column_map, make_pipeline
+from ppdp import (
+    Adjacency,
+    Certificate,
+    Domain,
+    Pipeline,
+    PrivateSearchCV,
+    declare,
+    load,
+    make_column_map,
+    make_pipeline,
+)
 from ppdp.cli.main import main
-from ppdp.exceptions import NoiseWarning, PpdpError
+from ppdp.exceptions import DiagnosticWarning, NoiseWarning, PpdpError
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LogisticRegression
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 4000
+ALPHAS = {"logisticregression__alpha": [0.5, 1.0]}
+PLANNED = Domain(n_rows=N, n_features=1)
 CITIES = ["Aarhus", "Bergen", "Cork"]
 
 
@@ -56,6 +71,14 @@ def _warned(slip, words):
         slip()
     messages = " ".join(str(warning.message) for warning in caught)
     assert [word for word in words if word not in messages] == []
+
+
+def _silent(slip, words=""):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DiagnosticWarning)
+        slip()
+    messages = [str(one.message) for one in caught if one.category is DiagnosticWarning]
+    assert [message for message in messages if words in message] == []
 
 
 def classifier(table, y, *, epsilon=2.0, classes=(False, True), ranges=((18, 80),), columns=("age",), **parameters):
@@ -250,6 +273,130 @@ def test_a_column_that_tells_nothing(other, table):
 @pytest.mark.parametrize("epsilon", [28, 50, 200])
 def test_a_large_epsilon(epsilon, table):
     right(classifier(table, table["outcome"], epsilon=epsilon), table)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_column_of_the_table_beside_it(frame, table):
+    rows = frame(table[["age"]].assign(outcome=table["outcome"].astype(int)).to_dict("list"))
+    first = MinMaxScaler(ranges={"age": (18, 80), "outcome": (0, 1)})
+    pipe = make_pipeline(first, LogisticRegression(classes=(0, 1)))
+    _warned(lambda: pipe.fit(rows, rows["outcome"]), ["'outcome'", "X.drop"])
+    _warned(lambda: PrivateSearchCV(pipe, ALPHAS).fit(rows, rows["outcome"]), ["'outcome'", "X.drop"])
+    only = make_column_map((MinMaxScaler((18, 80)), ["age"]))
+    _silent(lambda: make_pipeline(only, LogisticRegression(classes=(0, 1))).fit(rows, rows["outcome"]))
+    _silent(lambda: pipe.set_params(minmaxscaler__ranges={"age": (18, 80)}).fit(rows, "outcome"))
+
+
+def test_another_order_of_rows(table):
+    rows, y = table[["age"]].sample(frac=1, random_state=0), table["outcome"].astype(int)
+    weights, first = pd.Series(1.0, index=y.index), MinMaxScaler(ranges={"age": (18, 80)})
+    pipe = make_pipeline(first, LogisticRegression(classes=(0, 1)))
+    _warned(lambda: pipe.fit(rows, y), ["index of y", "loc[X.index]"])
+    _warned(lambda: pipe.fit(rows, y.to_frame()), ["index of y"])
+    _warned(lambda: pipe.score(rows, y), ["index of y"])
+    _warned(lambda: PrivateSearchCV(pipe, ALPHAS).fit(rows, y), ["index of y"])
+    for right in (y.loc[rows.index], y.loc[rows.index].to_numpy(), y.loc[rows.index].tolist()):
+        _silent(lambda right=right: pipe.fit(rows, right))
+        _silent(lambda right=right: pipe.score(rows, right))
+    weighing = clone(pipe).set_params(domain=Domain(max_weight=1.0))
+    _warned(lambda: weighing.fit(rows, y.loc[rows.index], sample_weight=weights), ["index of sample_weight"])
+    persons = clone(pipe).set_params(adjacency=Adjacency.person(1), domain=Domain(n_rows=N))
+    _warned(lambda: persons.fit(rows, y.loc[rows.index], groups=pd.Series(range(N))), ["index of groups"])
+    repairing = clone(pipe).set_params(invalid="repair")  # where nothing but released numbers may tell
+    _silent(lambda: repairing.fit(rows, y), "index")
+
+
+def test_a_hostile_index(table):
+    """An index holds cells, and their own code may raise."""
+
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError("SECRET")
+
+        __hash__ = object.__hash__
+
+    rows, y = table[["age"]].set_axis([Odd() for _ in range(N)]), table["outcome"].set_axis([Odd() for _ in range(N)])
+    classifier(rows, y)
+
+
+def test_scores_of_other_labels(table):
+    pipe = classifier(table, table["outcome"].astype(int), classes=(0, 1))
+    y = table["outcome"].astype(int)
+    _warned(lambda: pipe.score(table[["age"]], y + 1), ["none of the classes"])
+    _silent(lambda: pipe.score(table[["age"]], y.astype(float)))
+    _silent(lambda: pipe.score(table[["age"]], table["outcome"]))
+
+
+@pytest.mark.parametrize("labels", [(False, True), (0, 1), (0.0, 1.0), ("no", "yes")])
+def test_scores_of_labels_in_other_containers(labels, table):
+    y = np.where(table["outcome"], labels[1], labels[0])
+    pipe = classifier(table, y, classes=labels)
+    score = pipe.score(table[["age"]], y)
+    for same in (y.tolist(), y.astype(object), pd.Series(y, dtype=object), [[one] for one in y.tolist()], pl.Series(y)):
+        assert pipe.score(table[["age"]], same) == score
+
+
+@pytest.mark.parametrize("most", [1000.0, 1.0])
+def test_weights_of_rows_in_another_unit(most, table):
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LogisticRegression((False, True)), domain=Domain(max_weight=most))
+    weights = np.random.default_rng(0).uniform(0.5, 1, N)
+    fit = lambda: pipe.fit(table[["age"]], table["outcome"], sample_weight=weights)  # noqa: E731
+    _warned(fit, ["weights tiny", "max_weight"]) if most > 1 else _silent(fit)
+
+
+@pytest.mark.parametrize(("heavy", "drowned"), [(1e9, True), (1e4, True), (5.0, False)])
+def test_weights_of_classes_far_apart(heavy, drowned, table):
+    model = LogisticRegression((False, True), class_weight={True: heavy})
+    plan = make_pipeline(MinMaxScaler((18, 80)), model).plan(Domain(n_rows=N, n_features=1))
+    assert any("class_weight" in said for said in plan.warnings) == drowned
+
+
+def test_one_id_for_everybody(table):
+    pipe = make_pipeline(
+        MinMaxScaler((18, 80)),
+        LogisticRegression((False, True)),
+        adjacency=Adjacency.person(5),
+        domain=Domain(n_rows=N),
+        random_state=0,
+    )
+    _warned(lambda: pipe.fit(table[["age"]], table["outcome"], groups=np.zeros(N, dtype=int)), ["rows kept"])
+    _silent(lambda: pipe.fit(table[["age"]], table["outcome"], groups=np.arange(N) // 5))
+
+
+@pytest.mark.parametrize(
+    ("slip", "words"),
+    [
+        (lambda path: load(path / "model.joblib"), [".zip", "Certificate.load"]),
+        (lambda path: load(path / "part"), ["all of its files"]),
+        (lambda path: Certificate.load(path / "model.zip"), ["ppdp.load"]),
+    ],
+)
+def test_files_of_another_kind(slip, words, table, tmp_path):
+    pipe = classifier(table, table["outcome"])
+    pipe.export(tmp_path / "model.zip")
+    pipe.export(tmp_path / "part")
+    (tmp_path / "part" / "certificate.json").unlink()
+    joblib.dump(pipe, tmp_path / "model.joblib")
+    _refused(lambda: slip(tmp_path), words)
+
+
+def test_an_export_into_no_folder(table, tmp_path):
+    _refused(lambda: classifier(table, table["outcome"]).export(tmp_path / "no" / "model.zip"), ["folder"])
+
+
+@pytest.mark.parametrize(
+    ("slip", "words"),
+    [
+        (lambda pipe: pipe.set_params(eps=1), ["'epsilon'"]),
+        (lambda pipe: make_pipeline(eps=1), ["'epsilon'"]),
+        (lambda pipe: pipe.set_params(model__alpha=1), ["logisticregression"]),
+        (lambda pipe: pipe.set_params(logisticregression__max_iter=0).plan(PLANNED), ["max_iter"]),
+        (lambda pipe: PrivateSearchCV(pipe, {"logisticregression__alpha": 1}).plan(PLANNED), ["list"]),
+        (lambda pipe: PrivateSearchCV(pipe, ALPHAS, scoring="roc_auc").plan(PLANNED), ["lambda"]),
+    ],
+)
+def test_parameters_misspelt(slip, words):
+    _refused(lambda: slip(make_pipeline(MinMaxScaler((18, 80)), LogisticRegression(classes=(0, 1)))), words)
 
 
 @pytest.mark.parametrize(

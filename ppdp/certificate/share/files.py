@@ -28,6 +28,10 @@ from ppdp.exceptions import ExportError, PpdpError
 
 Array = NDArray[np.float64]
 
+WHOLE = (
+    "the export as it was written: a .zip, or a folder with all of its files. A certificate alone is read by"
+    " Certificate.load or `ppdp verify`."
+)
 MOST_BYTES = 2**32
 MOST_MEMBERS = 10_000
 _DRAFT = ".ppdp-"  # short, so that whatever name is possible can be written
@@ -62,7 +66,7 @@ def unzipped(data: bytes) -> dict[str, bytes]:
             members = {info.filename: archive.read(info) for info in infos}
             if len(zipped(members)) == len(data):  # no byte stands before, between or behind them
                 return members
-    raise ExportError("this is not an archive as ppdp writes them.")
+    raise ExportError("this is not an archive as ppdp writes them.", fix=WHOLE)
 
 
 def pack_arrays(arrays: Mapping[str, Array]) -> bytes:
@@ -151,7 +155,8 @@ def written(path: Path) -> Iterator[None]:
         yield
         _settle(path.parent)
     except OSError as error:
-        raise ExportError(f"cannot write {str(path)!r}: {error.strerror or 'the system refuses'}.") from None
+        what = f"cannot write {str(path)!r}: {error.strerror or 'the system refuses'}."
+        raise ExportError(what, fix="a name in a folder that is there, and in which you may write.") from None
 
 
 def _to_disk(file: Any, data: bytes = b"") -> None:

@@ -26,6 +26,7 @@ from ppdp.data.altered import (
     TARGET,
     TINY,
     TINY_TARGET,
+    TINY_WEIGHT,
     WEIGHT,
     Marker,
     Property,
@@ -69,7 +70,7 @@ class Entrance:
         found += [Property(TARGET)] if self.labels == TARGET else []
         if self.labels == TARGET and domain.y_range is not None and beside_zero(*domain.y_range):
             found.append(Property(TINY_TARGET))
-        found += [Property(WEIGHT)] if domain.max_weight is not None else []
+        found += [Property(WEIGHT), Property(TINY_WEIGHT)] if domain.max_weight is not None else []
         found += classes
         found += [Property(KEPT)] if domain.adjacency.cuts else []
         found += [Property(CELL, name) for name in columns] if self.repairs else []

@@ -57,10 +57,18 @@ class PlannedMechanism:
         return self.noise_scale * math.sqrt(size / q.steps) / bound
 
     @property
+    def lightest(self) -> float:
+        """As what part of a row the loss of the class counts that weighs least."""
+        return min((factor for factor in self.question.factors if factor > 0), default=1.0)
+
+    @property
     def drowns(self) -> bool:
-        """Whether the noise is larger than half of what is asked for; rows are released to be averaged or compared."""
+        """Whether the noise is larger than half of what is asked for, or of what a class can say at its weight.
+
+        Rows are released to be averaged or compared.
+        """
         q = self.question
-        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > 0.5
+        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > 0.5 * self.lightest
 
 
 @dataclass(frozen=True, slots=True)

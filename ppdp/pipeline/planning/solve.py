@@ -378,9 +378,12 @@ def _warnings(
     elif gate is not None and gate.needed_margin() > n / 2:
         found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None and mechanism.drowns:
+        light = mechanism.lightest < 1
         found.append(
             f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"
-            f" {mechanism.share_of_noise:.2g} times the largest answer that {mechanism.name!r} can give."
+            f" {mechanism.share_of_noise / mechanism.lightest:.2g} times the largest answer that"
+            f" {'the class of the least weight' if light else repr(mechanism.name)} can give"
+            f"{', by the ratio of class_weight' if light else ''}."
         )
     found += [
         f"{step.name!r} works on a matrix of {step.domain.d:,} x {step.domain.d:,} numbers"

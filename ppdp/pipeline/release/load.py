@@ -13,7 +13,7 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.canonical import strict_json
 from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
-from ppdp.certificate.share.files import hashed, read_members, unpack_arrays
+from ppdp.certificate.share.files import WHOLE, hashed, read_members, unpack_arrays
 from ppdp.core.checks import path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, PpdpError
@@ -139,7 +139,7 @@ def certified(members: Mapping[str, bytes], certificate: Certificate) -> tuple[d
 def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certificate:
     """The certificate, after all hashes."""
     if not REQUIRED <= members.keys() <= REQUIRED | {EXAMPLE}:
-        raise ExportError("these are not the files of an export.")
+        raise ExportError("these are not the files of an export.", fix=WHOLE)
     if expected is not None and hashed(members[MANIFEST]) != expected:
         raise ExportError("this is another export than the one that is expected.")
     others = {name: data for name, data in members.items() if name != MANIFEST}
@@ -149,7 +149,7 @@ def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certif
     if not isinstance(found, dict) or found.get("form") != FORM:
         raise ExportError("the manifest is malformed.", fix="use the ppdp version that wrote it.")
     if found.get("sha256") != {name: hashed(data) for name, data in others.items()}:
-        raise ExportError("a file is not the one that was written.")
+        raise ExportError("a file is not the one that was written.", fix=WHOLE)
     certificate = verified(members[CERTIFICATE])
     if found != manifest(others, certificate):
         raise ExportError("the manifest is that of another certificate.")

@@ -135,7 +135,8 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     except PpdpError:
         raise
     except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidParameter(f"param_grid does not fit this pipeline: {said_by(error)}") from error
+        what = f"param_grid does not fit this pipeline: {said_by(error)}"
+        raise InvalidParameter(what, fix="{'step__parameter': [value, value]}, a list of values for each.") from error
     if len(found) < 2:
         raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
     if any(_kind(candidate.pipeline) != kind for candidate in found):

@@ -26,6 +26,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.core.progress import progress
 from ppdp.data import intake as entrance
+from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
 from ppdp.data.rows import Array, Rows
@@ -190,7 +191,8 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
                     f"{name} has no effect inside a search.", fix=f"set it on {type(self).__name__}."
                 )
         if self.scoring is not None and not callable(self.scoring):
-            raise InvalidParameter("scoring must be a function of one answer and one prediction, or None.")
+            what = "scoring must be a function of one answer and one prediction, or None."
+            raise InvalidParameter(what, fix="lambda y, predicted: y == predicted, from 0 to 1.")
         self._check_kinds()
         issuer_words(self.estimator)
         return candidates_of(self.estimator, self.param_grid)
@@ -233,6 +235,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         table, names = self._form_of(X, self.estimator.coded)
         labels = entrance.check_labels(table, y, self)
         weights = check_weights(table, given, declared or Domain())
+        warn_of_names(X, self.estimator.steps, {"y": y, "sample_weight": given})
         weights = None if weights is None else cells(weights)
         setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)
@@ -262,6 +265,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         for words, kind in dict.fromkeys((str(one.message), one.category) for one in told):
             if kind in WARNINGS:  # now, since one that is an error must not end what is paid for
                 warnings.warn(words, kind, stacklevel=outside())
+        warn_of_order(X, self.estimator.invalid, {"y": y, "sample_weight": given})
         return self
 
     def _charge(self, plan: SearchPlan) -> Charge:
