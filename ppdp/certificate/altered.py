@@ -22,10 +22,10 @@ from ppdp.data.altered import (
 )
 
 TENTH = 0.1
-NEARLY_ALL = 0.9  # of the values are tiny: fewer may well be
-_LIMITS = {**dict.fromkeys((TINY, TINY_TARGET, TINY_WEIGHT), NEARLY_ALL), CLASS: math.inf}
+HALF = 0.5  # of the values of a column, of targets or weights are tiny
+NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
+_LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, CLASS: math.inf}
 CLEAR = 2.0  # standard errors
-HALF = 0.5
 MOST = 12  # shares in one line
 KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET, TINY_WEIGHT)
 
@@ -49,7 +49,7 @@ _IDS = "does every row have an id, and is n_rows the number of rows that are exp
 
 
 def alerts(c: Record) -> list[str]:
-    """Warnings: of a model of one class, of shares clearly above a tenth, or nine of tiny values, of few rows kept."""
+    """Warnings: of a model of one class, of shares clearly above a tenth (of tiny values half), of few rows kept."""
     single = single_class_in_words(c)
     return [*([] if single is None else [single]), *([] if c.diagnostics is None else _alerts(c.diagnostics))]
 
@@ -66,8 +66,13 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
             unsure = CLEAR * found.error
             if share.share < TENTH - unsure or share.share < unsure < HALF:
                 yield f"{_words(share, found)} of the cap n_rows: {_IDS}"
-        elif share.share - CLEAR * found.error > _LIMITS.get(share.kind, TENTH):
+        elif share.share - CLEAR * found.error > _limit(share):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
+
+
+def _limit(share: Share) -> float:
+    """Above which a share is called out."""
+    return HALF if share.kind == TINY and share.column is not None else _LIMITS.get(share.kind, TENTH)
 
 
 def altered_in_words(c: Record) -> str | None:

@@ -23,6 +23,9 @@ from ppdp.transformers.way import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
+DROWNED = (
+    0.25  # of what is asked for: with as much noise, models of clear signals begin to rank rows the wrong way round
+)
 
 
 def _all_at_once(step: PlannedStep) -> bool:
@@ -63,12 +66,12 @@ class PlannedMechanism:
 
     @property
     def drowns(self) -> bool:
-        """Whether the noise is larger than half of what is asked for, or of what a class can say at its weight.
+        """Whether the noise is more than a quarter of what is asked for, or of what a class can say at its weight.
 
         Rows are released to be averaged or compared.
         """
         q = self.question
-        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > 0.5 * self.lightest
+        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > DROWNED * self.lightest
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,7 @@ class Plan:
 
     @property
     def drowned(self) -> bool:
-        """Whether the noise of the mechanism is larger than half of what it asks for."""
+        """Whether the noise of the mechanism is too large for what it asks for."""
         return self.mechanism is not None and self.mechanism.drowns
 
     @property
