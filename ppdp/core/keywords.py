@@ -75,7 +75,6 @@ INSTEAD: dict[str, str] = {
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",
     "n_rows": "domain=Domain(n_rows=...).",
     "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
-    "smooth": "smoothing.",
     "target_type": "leave it out: what the model learns says it.",
     "tol": "max_iter: so many steps are taken, for when to stop would be read off the rows.",
     "whiten": "leave it out, and put StandardScaler in front.",

@@ -117,5 +117,6 @@ def nearest(name: Any, known: Iterable[Any]) -> str | None:
     """
     if not isinstance(name, str):
         return None
-    close = difflib.get_close_matches(name, [k for k in known if isinstance(k, str)], n=1)
-    return close[0] if close else None
+    names = {k.casefold(): k for k in known if isinstance(k, str)}
+    close = difflib.get_close_matches(name.casefold(), names, n=1)
+    return names[close[0]] if close else None

@@ -33,6 +33,8 @@ from ppdp.exceptions import HeaderWarning, InvalidInput, InvalidParameter, Inval
 Array = NDArray[np.float64]
 
 
+MOST_NUMBERS = 50  # that are taken as labels where nobody has declared them
+
 # How scikit-learn's messages begin that speak of shapes and columns only.
 _PUBLIC_MESSAGES = (
     "Complex data",
@@ -255,6 +257,9 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
             message = "Input y contains NaN or infinity."
         else:
             check_classification_targets(y)
+        if y.dtype.kind in "biuf" and len(classes) > MOST_NUMBERS:
+            message = f"y holds more than {MOST_NUMBERS} different numbers, as a target does."
+            fix = "a regressor such as Ridge; or classes=(...) of the model, if they are labels."
     except Exception:  # a cell's own code may raise anything
         message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:

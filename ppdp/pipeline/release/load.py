@@ -141,7 +141,9 @@ def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certif
     if not REQUIRED <= members.keys() <= REQUIRED | {EXAMPLE}:
         raise ExportError("these are not the files of an export.", fix=WHOLE)
     if expected is not None and hashed(members[MANIFEST]) != expected:
-        raise ExportError("this is another export than the one that is expected.")
+        raise ExportError(
+            "this is another export than the one that is expected.", fix="sha256= of what export returned."
+        )
     others = {name: data for name, data in members.items() if name != MANIFEST}
     found: Any = None
     with contextlib.suppress(ValueError, RecursionError):

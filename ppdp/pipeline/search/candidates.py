@@ -128,7 +128,8 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
         grid = list(ParameterGrid(param_grid))
         taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
         if taken:
-            raise InvalidParameter(f"{taken} cannot be searched for: a choice must cost what was planned.")
+            what = f"{taken} cannot be searched for: a choice must cost what was planned."
+            raise InvalidParameter(what, fix="leave it out of param_grid; a search has one epsilon and delta.")
         found = [Candidate(params, clone(own).set_params(**params)) for params in grid]
     except UnknownParameter as error:
         raise UnknownParameter(f"param_grid does not fit this pipeline: {error.message}", fix=error.fix) from None

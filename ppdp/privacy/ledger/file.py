@@ -93,7 +93,7 @@ class Terms:
             number("delta", delta, above=0, kind=ImpossibleBudget),
         )
         if limit[1] >= 1:
-            raise ImpossibleBudget(f"delta must be below 1, got {delta!r}.")
+            raise ImpossibleBudget(f"delta must be below 1, got {delta!r}.", fix="Ledger(epsilon=1.0, delta=1e-5).")
         return cls(limit, accounting, best_order(*limit))
 
 
