@@ -146,7 +146,7 @@ def path_of(name: str, value: Any) -> Path:
     except Exception:
         text = None
     if not isinstance(text, str) or "\0" in text:
-        raise _refused(name, "be the path of a file", value, None)
+        raise _refused(name, "be the path of a file", value, None, fix="a name in quotes, or a pathlib.Path.")
     return Path(text)
 
 

@@ -217,9 +217,9 @@ class Answering:
             super().set_params(steps=params.pop("steps"))  # type: ignore[misc]
         values = self.get_params()  # type: ignore[attr-defined]
         for name, inner, _ in (one.partition("__") for one in params):
-            if name not in values:
+            if name not in values or (inner and not hasattr(values[name], "set_params")):
                 what = f"Invalid parameter {name!r} for estimator {type(self).__name__}."
-                parts = [one for one, value in values.items() if hasattr(value, "get_params") and "__" not in one]
+                parts = [one for one, value in values.items() if hasattr(value, "set_params") and "__" not in one]
                 known = parts if inner else [one for one in values if "__" not in one]
-                raise UnknownParameter(what, fix=instead_of(name, known))
+                raise UnknownParameter(what, fix=instead_of(name, known) if known else f"{name}=...; it has no parts.")
         return super().set_params(**params)  # type: ignore[misc]
