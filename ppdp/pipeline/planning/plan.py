@@ -23,9 +23,7 @@ from ppdp.transformers.way import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
-DROWNED = (
-    0.25  # of what is asked for: with as much noise, models of clear signals begin to rank rows the wrong way round
-)
+MISLEADING = 0.25  # of what is asked for: beyond it models of clear signals may rank rows the wrong way round
 
 
 def _all_at_once(step: PlannedStep) -> bool:
@@ -66,12 +64,17 @@ class PlannedMechanism:
 
     @property
     def drowns(self) -> bool:
-        """Whether the noise is more than a quarter of what is asked for, or of what a class can say at its weight.
+        """Whether the noise is more than half of what is asked for; rows are released to be averaged or compared."""
+        return self._exceeds(0.5)
 
-        Rows are released to be averaged or compared.
-        """
+    @property
+    def misleads(self) -> bool:
+        """Whether it is more than a quarter of that, or of what a class can say at its weight: users are warned."""
+        return self._exceeds(MISLEADING * self.lightest)
+
+    def _exceeds(self, share: float) -> bool:
         q = self.question
-        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > DROWNED * self.lightest
+        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > share
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +192,14 @@ class Plan:
 
     @property
     def drowned(self) -> bool:
-        """Whether the noise of the mechanism is too large for what it asks for."""
+        """Whether the noise of the mechanism is larger than half of what it asks for."""
         return self.mechanism is not None and self.mechanism.drowns
 
     @property
     def strained(self) -> bool:
         """Whether it warns that noise drowns the signal or statistics, or that no data could pass."""
-        return self.drowned or bool(self.hopeless) or self.vague
+        misled = self.mechanism is not None and self.mechanism.misleads
+        return misled or bool(self.hopeless) or self.vague
 
     @property
     def ungated(self) -> bool:

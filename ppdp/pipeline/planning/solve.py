@@ -377,7 +377,7 @@ def _warnings(
         found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
     elif gate is not None and gate.needed_margin() > n / 2:
         found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
-    if mechanism is not None and mechanism.drowns:
+    if mechanism is not None and mechanism.misleads:
         light = mechanism.lightest < 1
         found.append(
             f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"

@@ -116,7 +116,7 @@ class TestPlans:
         pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6)
         plan = pipe.plan(Domain(n_rows=n, n_features=d))
         advice = plan.advice.within(60)
-        (warning,) = plan.warnings
+        *_, warning = plan.warnings
         assert warning.startswith(f"with {n:,} rows at epsilon = {epsilon:g} ")
         assert "%" in warning
         clear, rows = advice.clear_epsilon, advice.clear_rows
