@@ -74,13 +74,14 @@ def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most
     if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= min(most, _MOST):
         return int(value)
     limit = f" and at most {most:g}" if most < math.inf else ""
-    raise _refused(name, f"be an integer of at least {least}{limit}", value, stage, fix="such a number, as 1.")
+    fix = "a whole number within these limits, without quotes or a point."
+    raise _refused(name, f"be an integer of at least {least}{limit}", value, stage, fix=fix)
 
 
 def flag(name: str, value: Any, stage: object = None) -> bool:
     """True or False, and nothing that merely counts as one."""
     if type(value).__name__ not in ("bool", "bool_"):
-        raise _refused(name, "be True or False", value, stage)
+        raise _refused(name, "be True or False", value, stage, fix="one of them, without quotes.")
     return bool(value)
 
 

@@ -168,8 +168,8 @@ def check_names(whose: str, signature: inspect.Signature, given: Sequence[Any], 
 def instead_of(name: str, known: Iterable[str]) -> str:
     """What to write in place of a parameter: another of the ``known`` ones, what its word stands for, or one of all."""
     known = sorted(known)
-    longer = [one for one in known if len(name) > 2 and one.startswith(name)]  # as "eps" of epsilon
-    meant = longer[0] if longer else None if name in INSTEAD else nearest(name, known)
+    meant = None if name in INSTEAD else nearest(name, known)
+    meant = meant or next((one for one in known if len(name) > 2 and one.startswith(name)), None)  # as "eps" of epsilon
     if meant is not None:
         return f"did you mean {meant!r}?"
     return INSTEAD.get(name, f"there are {', '.join(known)}." if known else "leave it out.")

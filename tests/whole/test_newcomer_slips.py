@@ -408,6 +408,8 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: pipe.set_params(steps__alpha=1), ["logisticregression"]),
         (lambda pipe: pipe.set_params(logisticregression__alpha__x=1), ["no parts"]),
         (lambda pipe: load(None), ["quotes"]),
+        (lambda pipe: Domain(rows=9), ["'n_rows'"]),
+        (lambda pipe: pipe.set_params(logisticregression__fit_intercept="no").plan(PLANNED), ["True or False"]),
         (lambda pipe: pipe.set_params(logisticregression__max_iter=0).plan(PLANNED), ["max_iter"]),
         (lambda pipe: PrivateSearchCV(pipe, {"logisticregression__alpha": 1}).plan(PLANNED), ["list"]),
         (lambda pipe: PrivateSearchCV(pipe, ALPHAS, scoring="roc_auc").plan(PLANNED), ["lambda"]),
