@@ -155,7 +155,8 @@ def _width(row: Any) -> int:
 
 def _inner(cell: Any) -> Any:
     """What stands in a cell of a column that is written as a list of lists."""
-    return cell[0] if type(cell) in (list, tuple) and len(cell) == 1 else cell
+    kind = type(cell)  # not compared with others: its own class may raise
+    return cell[0] if (kind is list or kind is tuple) and len(cell) == 1 else cell
 
 
 def cells(y: Any) -> NDArray[Any]:

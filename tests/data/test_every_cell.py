@@ -250,6 +250,16 @@ def test_containers_of_objects_read_alike(what):
     assert pipe.fit(held, y).certificate_
 
 
+@pytest.mark.parametrize("container", [list, tuple])
+@pytest.mark.parametrize("reader", ["labels", "labels of text", "targets", "ids"])
+def test_no_cell_of_a_list_stops_a_fit(reader, container):
+    pipe, X, y, groups = fit_of(reader, spread(steps_of(reader)[2], ALL))
+    given = [None if one is None else container(one) for one in (y, groups)]
+    assert pipe.fit(X, *given).certificate_
+    read_alike = zip(read(pipe, X, *given), read(pipe, X, y, groups))
+    assert [place for place, (one, other) in enumerate(read_alike) if one != other and ALL[place] != [0]] == []
+
+
 TYPED = {
     "numbers": [
         pa.array([1, -(2**63), 2**53 + 1, None], pa.int64()),
