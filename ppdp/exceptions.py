@@ -238,4 +238,4 @@ class HeaderWarning(UserWarning):
 
 
 class NoiseWarning(UserWarning):
-    """The plan of a fit says that what it releases is of little use: its noise is too large for so few rows."""
+    """The plan of a fit says that what it releases is of little use, for its noise is too large, or keeps a bias."""

@@ -297,7 +297,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     def _fit(self, X: Any, y: Any, groups: Any, weights: Any) -> None:
         plan, X, labels, weights = self._received(X, y, groups, weights)
         noise = Noise(self.random_state)
-        if plan.strained or plan.epsilon < self.epsilon:
+        if plan.strained or plan.epsilon < self.epsilon or plan.cautioned:
             told = " ".join(plan.warned())
             warnings.warn(told, NoiseWarning, stacklevel=outside())
         with before_rows():

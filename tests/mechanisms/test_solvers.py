@@ -385,6 +385,7 @@ class TestDefault:
             ({}, {}, Distance(replaced=1, reordered=2), True),
             ({}, {}, Distance(moved=1, radius=1e-3), True),
             ({}, {}, Distance(replaced=1, moved=10**5 - 1, radius=1e-3), False),
+            ({}, {"n_rows": 4_000}, Distance(moved=1, radius=1e-3), False),
             ({}, {"n_rows": 100}, ONE, False),
             ({}, {"n_rows": 10**9, "n_features": 400}, ONE, False),
             *(({name: 1}, {}, ONE, False) for name in ("clip", "coef_norm", "step_size", "batch_size")),
@@ -398,6 +399,23 @@ class TestDefault:
         assert (asked.formula == "learning.newton") is newton
         chosen.settle(asked)
         assert chosen.solver == ("newton" if newton else "dpgd")
+
+    @pytest.mark.parametrize(
+        ("given", "facts", "distance", "warned"),
+        [
+            ({}, {}, ONE, False),
+            ({}, {}, Distance(replaced=1, moved=10**5 - 1, radius=1e-3), True),
+            ({}, {}, Distance(moved=10**5, radius=1e-3), True),
+            ({"solver": "dpgd"}, {}, Distance(moved=10**5, radius=1e-3), False),
+            ({"clip": 2.0}, {}, Distance(moved=10**5, radius=1e-3), False),
+            ({}, {"n_rows": 1000}, Distance(moved=1000, radius=1e-3), False),
+            ({}, {"n_rows": 4_000}, Distance(moved=1, radius=1e-3), False),
+            ({}, {"n_rows": 10**7, "n_features": 400}, ONE, True),
+        ],
+    )
+    def test_where_rows_would_do_and_gradients_are_clipped_it_warns(self, given, facts, distance, warned):
+        asked = model("logistic", **given).question_at(self.FACTS.but(**facts), distance, 0.2)
+        assert bool(asked.warnings) is warned
 
     def test_penalties_are_those_of_scikit_learn(self):
         for name, alpha in (("logistic", 1.0), ("softmax", 1.0), ("ridge", 1.0), ("squared", 0.0)):

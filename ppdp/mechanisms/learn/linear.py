@@ -41,7 +41,16 @@ from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_se
 from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 from ppdp.mechanisms.learn.secants import Secants, clear
-from ppdp.mechanisms.learn.solvers import FEW, SOLVERS, Training, in_few_steps, newton_pays, question
+from ppdp.mechanisms.learn.solvers import (
+    FEW,
+    SOLVERS,
+    Training,
+    in_few_steps,
+    newton_pays,
+    question,
+    too_long,
+    why_clipped,
+)
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.mechanisms.learn.told import told
 from ppdp.mechanisms.learn.whitened import Loss
@@ -181,10 +190,12 @@ class LinearModel(SharedDocstring, Supervised):
 
     def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         asked: Question = self.question(domain, mu)
-        free = self.solver == "auto" and all(map(is_auto, self._of_descent))
-        if free and newton_pays(domain, distance, self._training(domain), mu):
+        free, training = self.solver == "auto" and all(map(is_auto, self._of_descent)), self._training(domain)
+        if free and newton_pays(domain, distance, training, mu) and not too_long(domain, training):
             usual = self._asked("newton", domain, mu, max_iter=None)
             return usual if is_auto(self.max_iter) or usual.steps < self.max_iter else self._asked("newton", domain, mu)
+        if free:
+            asked = replace(asked, warnings=(*asked.warnings, *why_clipped(domain, distance, training, mu)))
         return in_few_steps(asked, domain, distance, mu) if mu and is_auto(self.max_iter) else asked
 
     @property

@@ -35,6 +35,10 @@ LEAST_WORTH = 25.0, 100.0  # `n mu / numbers`, below which descent is better; of
 # Steps that are enough, and from which worth of steps on; fewer are made once nothing moves any more.
 FEW = {"learning.logistic-gradient": (30, 130.0)}
 FEW_OF_OTHERS = (40, 150.0)
+CLIPPED = (
+    "{stage} is trained by gradient descent, which clips gradients: what it predicts keeps a bias, however many rows"
+    " there are. Newton steps have none, but {why}."
+)
 EXPERIMENTAL = (
     "solver='hidden' is experimental: its promise rests on no other iterate, loss or log of the training being seen."
 )
@@ -84,14 +88,35 @@ def question(solver: str, domain: Domain, training: Training, mu: float | None) 
     return replace(asked, step_size=step_size, factors=training.factors, largest_weight=training.largest_weight)
 
 
+def why_clipped(domain: Domain, distance: Distance, training: Training, mu: float | None) -> tuple[str, ...]:
+    """A warning where rows are enough for Newton steps, and something else stands against them."""
+    long = too_long(domain, training)
+    if not ((long or distance.moved) and newton_pays(domain, Distance(moved=1, radius=1.0), training, mu)):
+        return ()
+    why = f"they would count {distance.moved:,.0f} rows that move as replaced; statistics='noisy' in front moves none"
+    if long:
+        why = f"{domain.d:,} columns are too many for them: RandomProjection in front makes them fewer"
+    return (CLIPPED.format(stage=training.stage, why=why),)
+
+
+def too_long(domain: Domain, training: Training) -> bool:
+    """Whether the answers that Newton steps ask for would take long."""
+    return _numbers(domain, training) * (domain.d + 2) / 2 > MOST_NUMBERS
+
+
 def newton_pays(domain: Domain, distance: Distance, training: Training, mu: float | None) -> bool:
-    """Whether Newton steps are the default: answers are not too long, and not all noise, of which several rows of a
-    person ask for more, as rows that move do: each counts as replaced.
+    """Whether Newton steps would be better: what they ask is not all noise.
+
+    Several rows of a person ask for more of it, as rows that moved do: each counts as replaced, where descent might
+    ask for less.
     """
-    numbers = training.gradient.get("n_classes", 1) * (domain.d + training.gradient["fit_intercept"])
-    long = numbers * (domain.d + 2) / 2 > MOST_NUMBERS
-    least, mass = LEAST_WORTH[training.loss == "squared"] * numbers, distance.moved_as_replaced().mass
-    return not long and mass > 0 and domain.n * (mu or USUAL_MU) * min(1.0, 2 / mass) >= least
+    least = LEAST_WORTH[training.loss == "squared"] * _numbers(domain, training) * (1 + bool(distance.moved))
+    mass = distance.moved_as_replaced().mass
+    return mass > 0 and domain.n * (mu or USUAL_MU) * min(1.0, 2 / mass) >= least
+
+
+def _numbers(domain: Domain, training: Training) -> int:
+    return int(training.gradient.get("n_classes", 1) * (domain.d + training.gradient["fit_intercept"]))
 
 
 def _newton(domain: Domain, training: Training, mu: float | None) -> Question:

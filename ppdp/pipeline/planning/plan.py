@@ -202,6 +202,11 @@ class Plan:
         return misled or bool(self.hopeless) or self.vague
 
     @property
+    def cautioned(self) -> bool:
+        """Whether the last step warns of what it does here."""
+        return self.mechanism is not None and bool(self.mechanism.question.warnings)
+
+    @property
     def ungated(self) -> bool:
         """Whether conditions are assumed instead of tested."""
         return self.gate is None and bool(self.conditions)
