@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 import random
 
 import numpy as np
@@ -187,7 +188,7 @@ def test_no_sensitivity_depends_on_a_noise_scale(steps):
             conditions,
             p.end,
             p.mechanism.sensitivity,
-            p.mechanism.question,
+            replace(p.mechanism.question, warnings=()),
         )
 
     assert bounds(0.1, 1e-9) == bounds(1.0, 1e-6) == bounds(10.0, 1e-5)
