@@ -47,9 +47,9 @@ def gradients_over(norms):
     exact = newton._step_sums
 
     def step(loss, view, theta, clip, bent, curved, part):
-        Z, _, residuals, _ = newton._of_rows(loss, view, theta, part)
+        Z, _, _, residuals, _ = newton._of_rows(loss, view, theta, part)
         weights = part.weight / np.maximum(norms(part, residuals), clip)
-        gradients = ((residuals * weights[:, None]).T @ Z).ravel()
+        gradients = (Z @ (residuals * weights[:, None])).T.ravel()
         return np.concatenate([gradients, exact(loss, view, theta, clip, bent, curved, part)[gradients.size :]])
 
     return step
