@@ -164,7 +164,8 @@ class State:
         modules = dict(self._model.named_modules())
         tensors = dict(itertools.chain(self._model.named_parameters(), self._model.named_buffers()))
         seen: Seen = {id(one): (name, one) for name, one in [*modules.items(), *tensors.items()]}
-        found = {"a global random generator": b"".join(generators())}
+        settings = (arithmetic(), torch.get_default_dtype(), torch.get_num_threads())
+        found = {"a global random generator": b"".join(generators()), "a setting of torch": repr(settings).encode()}
         for name, one in tensors.items():
             found[name] = _bits(one) + _digest(name, list(_attributes(one)), seen)
         classes = dict[type, None]()

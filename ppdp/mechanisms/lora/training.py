@@ -374,8 +374,8 @@ class PrivateLoRA:
                 make_adapter(self.model, self._layers, start, self._adapter, rank)
             arrays = arrays_of(adapter_of(self._layers, self._adapter), whole=self.method == "m2")
             certificate = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
+            self.certificate_ = certificate
             self._charged.settle("released")
-        self.certificate_ = certificate
         return certificate
 
     def export(self, folder: str | os.PathLike[str], *, conditional: bool = False) -> str:
@@ -425,6 +425,8 @@ class PrivateLoRA:
 
     def _end(self) -> None:
         """End the training for good: it is paid for, has no certificate, and the model is as it began."""
+        if self.certificate_ is not None:
+            return
         self._ended, self._drawn = True, None
         if self._charged is not None:  # first, for the rest may fail in turn
             self._charged.settle("failed")

@@ -11,6 +11,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+from ppdp import Ledger  # noqa: E402
 from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, training  # noqa: E402
 
@@ -180,6 +181,25 @@ def test_an_interrupt_while_the_adapter_is_made(monkeypatch):
         own.finish()
     with pytest.raises(InvalidParameter, match="trained on private examples before"):
         private(own.model)
+
+
+def test_an_interrupt_behind_the_certificate(monkeypatch):
+    """The whole is released: what interrupts comes out, and nothing is called a failure."""
+    ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    own = private(ledger=ledger, dataset="texts", steps=1)
+    batches = own.batches(texts(40))
+    own.step(next(batches))
+    settle = type(own._charged).settle
+
+    def interrupted(charge, status):
+        settle(charge, status)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(own._charged), "settle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        own.finish()
+    assert [entry.status for entry in ledger.entries()] == ["released"]
+    assert own.finish().verify()
 
 
 @pytest.mark.parametrize("probe", ["nested", "sparse", "checkpoint"])

@@ -103,7 +103,13 @@ def innermost(model):
     return added(held)
 
 
+def set_(_):
+    torch.set_default_dtype(torch.float64 if torch.get_default_dtype() == torch.float32 else torch.float32)
+    return torch.get_default_dtype() == torch.float64
+
+
 PLACES = {
+    "a setting": set_,
     "a namespace": lambda m: add(SPACE),
     "a thread": lambda m: add(LOCAL),
     "a context": of_variable,
@@ -164,6 +170,7 @@ def test_what_is_kept_anywhere_ends_the_training(place):
         with pytest.raises(StageFailed, match="remember"):
             training.fit(examples)
     finally:
+        torch.set_default_dtype(torch.float32)
         for owner in (torch, nn.Linear, builtins):
             if "n" in vars(owner):
                 del owner.n
