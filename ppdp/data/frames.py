@@ -131,9 +131,12 @@ def _of_arrow(values: Any) -> Any:
 
 def _of_polars(values: Any) -> Any:
     """A column of polars with its type, where Arrow and pandas have it, else as objects."""
+    import pandas as pd
+
     kind = values.dtype
     if kind.is_nested() or str(kind) in ("Int128", "UInt128", "Object"):
-        return np.fromiter(values.to_list(), dtype=object, count=len(values))
+        held = np.fromiter(values.to_list(), dtype=object, count=len(values))
+        return pd.Series(held, dtype=object)  # of an array pandas would find a type by what stands in its cells
     return _of_arrow(values.to_arrow())
 
 

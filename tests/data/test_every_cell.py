@@ -23,6 +23,7 @@ import pytest
 
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
 from ppdp.data.delivered import delivered
+from ppdp.data.frames import column, opened
 from ppdp.data.persons import NOBODY, persons_of
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
@@ -258,6 +259,13 @@ def test_no_cell_of_a_list_stops_a_fit(reader, container):
     assert pipe.fit(X, *given).certificate_
     read_alike = zip(read(pipe, X, *given), read(pipe, X, y, groups))
     assert [place for place, (one, other) in enumerate(read_alike) if one != other and ALL[place] != [0]] == []
+
+
+@pytest.mark.parametrize("cells", [["a", "b"], ["a", "\ud800"], ["a", 1], [datetime.datetime(2020, 1, 1)] * 2])
+def test_no_cell_decides_over_the_type_of_a_column_of_objects(cells):
+    held = pl.DataFrame({"a": pl.Series("a", cells, dtype=pl.Object)})
+    assert opened(held)["a"].dtype == object
+    assert column(held["a"]).dtype == object
 
 
 TYPED = {
