@@ -14,6 +14,7 @@ from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import BLOCK, UNIT, inflate
 
 NORMS, LENGTHS = 16, 24  # bins of the histograms of the norms of rows, and of their gradients
+CALIBRATING = 2  # last steps, of slope and intercept alone
 LOSSES = {"logistic": 1, "hinge": 1, "squared": 1, "glm": 1, "softmax": 0}  # targets of each; as many as classes
 
 
@@ -27,6 +28,11 @@ def triangle(width: int) -> int:
     return width * (width + 1) // 2
 
 
+def answers(iterations: int, calibration: float = 0.0, **_: Any) -> int:
+    """How often rows are asked for."""
+    return 3 + iterations + CALIBRATING * (calibration > 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Factors:
     """Public factors on the answers, each of which is a mean of vectors of norm 1 at most."""
@@ -37,18 +43,23 @@ class Factors:
     steps: tuple[tuple[float, float], ...]  # on gradient and curvature of each step
 
     @classmethod
-    def of(cls, steps: int, shares: Sequence[float], curvature: float, last: float) -> Factors:
+    def of(
+        cls, iterations: int, shares: Sequence[float], curvature: float, last: float, calibration: float = 0.0, **_: Any
+    ) -> Factors:
         """So that answers cost these shares of ``mu²`` where a row is replaced; all together cost what as many
         gradients clipped at norm 1 do.
 
         ``shares`` are those of norms, moments and lengths; of the rest the last step has ``last`` times as much as
         any other, and ``curvature`` of every step is the curvature's.
         """
-        sane(type(steps) is int and 1 <= steps <= 1000 and 0 <= curvature < 1 and 1 <= last <= 1000)
-        sane(len(shares) == 3 and all(0 < share < 1 for share in shares) and math.fsum(shares) < 1)
-        unit = math.sqrt(4.0 * (3 + steps))
-        rest = (1 - math.fsum(shares)) / (steps - 1 + last)
-        of_steps = [rest] * (steps - 1) + [rest * last]
+        sane(type(iterations) is int and 1 <= iterations <= 1000 and 0 <= curvature < 1 and 1 <= last <= 1000)
+        sane(len(shares) == 3 and all(0 < share < 1 for share in shares) and 0 <= calibration < 1)
+        left = 1 - math.fsum([*shares, calibration])
+        sane(left > 0)
+        unit = math.sqrt(4.0 * answers(iterations, calibration))
+        rest = left / (iterations - 1 + last)
+        of_steps = [rest] * (iterations - 1) + [rest * last]
+        of_steps += [calibration / CALIBRATING] * CALIBRATING * (calibration > 0)
         norms, moments, lengths = (unit * math.sqrt(share / 2) for share in shares)
         each = tuple(
             (unit * math.sqrt(share * (1 - curvature)) / 2, unit * math.sqrt(share * curvature / 2))
@@ -58,8 +69,13 @@ class Factors:
 
     @property
     def largest(self) -> float:
-        """The largest of them."""
-        return max(self.norms, self.moments, self.lengths, *(max(each) for each in self.steps))
+        """The largest of them, or of gradients on which that of the curvature is spent as well."""
+        return max(self.norms, self.moments, self.lengths, *(max(other, both(own, other)) for own, other in self.steps))
+
+
+def both(gradient: float, curvature: float) -> float:
+    """Factor on a gradient alone that costs no more than these two side by side."""
+    return math.hypot(gradient, curvature / math.sqrt(2))
 
 
 def _scores(loss: str, n_classes: int) -> tuple[int, int]:
@@ -72,26 +88,32 @@ def _shape(
     *,
     loss: str,
     fit_intercept: bool,
-    iterations: int,
-    shares: Sequence[float],
     curvature: float,
-    last: float,
     n_classes: int = 1,
-    **_: Any,
+    diagonal: bool = False,
+    **others: Any,
 ) -> tuple[int, float]:
     """Numbers in an answer, the longest of them all, and the bound on each."""
     width, (scores, targets) = newton_width(domain, fit_intercept), _scores(loss, n_classes)
-    step = scores * (width + (triangle(width) if curvature else 0))
+    step = scores * (width + bool(curvature) * (width if diagonal else triangle(width)))
     size = max(NORMS, LENGTHS, triangle(width + targets), step)
-    return size, Factors.of(iterations, shares, curvature, last).largest
+    return size, Factors.of(curvature=curvature, **others).largest
 
 
 def _arrays(
-    domain: Domain, steps: int, size: int, *, loss: str, fit_intercept: bool, n_classes: int = 1, **_: Any
+    domain: Domain,
+    steps: int,
+    size: int,
+    *,
+    loss: str,
+    fit_intercept: bool,
+    iterations: int,
+    n_classes: int = 1,
+    **_: Any,
 ) -> dict[str, list[int]]:
     """The last model, and those on the way to it."""
     numbers = _scores(loss, n_classes)[0] * newton_width(domain, fit_intercept)
-    path = {} if loss == "glm" else {"path": [len(kept_steps(steps - 3)), numbers]}
+    path = {} if loss == "glm" else {"path": [len(kept_steps(iterations)), numbers]}
     return {**path, "theta": [numbers]}
 
 
@@ -115,7 +137,7 @@ def of_answers(
     count as replaced.
     """
     sane(loss in LOSSES and norm == domain.require("row_norm") and alpha >= 0)
-    sane((n_classes >= 2) if loss == "softmax" else (n_classes == 1))
+    sane((n_classes >= 2 and not form.get("calibration")) if loss == "softmax" else (n_classes == 1))
     sane(domain.classes is None or loss in ("glm", "squared") or len(domain.classes) == max(n_classes, 2))
     sane(loss != "glm" or (1 <= power <= 2 and y_range is not None and y_range[0] >= 0))  # or curvatures are negative
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
@@ -126,7 +148,7 @@ def of_answers(
     rounding += 16 * UNIT * min(far.reweighted, domain.n)
     semidefinite = (math.sqrt(2) * paired + single + rounding) / domain.n
     gradient = (far.mass + rounding) / domain.n
-    factors = Factors.of(*(form[name] for name in ("iterations", "shares", "curvature", "last")))
+    factors = Factors.of(**form)
     each = [factor * semidefinite for factor in (factors.norms, factors.moments, factors.lengths)]
     return each + [math.hypot(own * gradient, other * semidefinite) for own, other in factors.steps]
 
@@ -146,7 +168,7 @@ def of_answers(
         "TweedieRegressor",
     ),
     shape=_shape,
-    steps=lambda domain, *, iterations, **_: 3 + iterations,
+    steps=lambda domain, **parameters: answers(**parameters),
     arrays=_arrays,
 )
 def newton(domain: Domain, distance: Distance, **parameters: Any) -> float:

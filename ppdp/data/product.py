@@ -77,11 +77,11 @@ def project(X: Any, A: Any, entry: float = 0.0) -> Array:
     return out
 
 
-def steady(X: Array, A: Array, *, fine: bool = False) -> Array:
+def steady(X: Array, A: Array) -> Array:
     """``A @ X.T`` of dense rows; the bits of a row's column depend on nothing but that row and A.
 
-    Rows and A are rounded to 26 bits below their norms, so that all sums are exact, and ``fine`` to about twice as many
-    by two products more. What a row of norm beyond 10^154 gives is no number.
+    Rows and A are rounded to 26 bits below their norms, so that all sums are exact, and then to about twice as many by
+    two products more. What a row of norm beyond 10^154 gives is no number.
     """
     X_t = np.array(X.T, dtype=np.float64, order="C")
     scale = _above(np.sqrt(squares_of(X_t)))
@@ -89,27 +89,35 @@ def steady(X: Array, A: Array, *, fine: bool = False) -> Array:
     norms = np.linalg.norm(A, axis=1, keepdims=True)
     size = np.where(norms > LEAST_NORM, norms * SPARE, 1.0)
     rest = A / size * HALF
-    coarse, of_rows = np.rint(rest), np.rint(X_t, out=None if fine else X_t)
-    found = coarse @ of_rows
-    if fine:
-        more = 2.0 ** (28 - ((X.shape[1] - 1).bit_length() + 1) // 2)
-        rest, X_t = np.rint((rest - coarse) * more), np.rint((X_t - of_rows) * more)
-        found += (rest @ of_rows + coarse @ X_t) / more
+    coarse, of_rows = np.rint(rest), np.rint(X_t)
+    more = 2.0 ** (28 - ((X.shape[1] - 1).bit_length() + 1) // 2)
+    rest, X_t = np.rint((rest - coarse) * more), np.rint((X_t - of_rows) * more)
+    found = coarse @ of_rows + (rest @ of_rows + coarse @ X_t) / more
     found *= size / HALF
     found *= scale / HALF
     return np.asarray(found)
 
 
 def steadily(X: Array, A: Array, out: Array | None = None) -> Array:
-    """``X @ A.T`` by fine :func:`steady` products, block by block; ``out`` may be ``X``."""
+    """``X @ A.T`` by :func:`steady` products, block by block; ``out`` may be ``X``."""
     out = np.empty((len(X), len(A))) if out is None else out
 
     def task(part: slice) -> None:
-        out[part] = steady(X[part], A, fine=True).T
+        out[part] = steady(X[part], A).T
 
     for _ in in_parallel(task, blocks(*X.shape), 0):  # one thread for each block
         pass
     return out
+
+
+def on_grid(X: Array, bound: float) -> tuple[Array, float]:
+    """Rows of norm at most ``bound`` in whole numbers of a unit, of 26 bits at most, and that unit.
+
+    Sums of products of two of them are exact, in any order; ``bound`` is no number of the rows.
+    """
+    unit = float(_above(np.asarray(bound))) / HALF
+    whole = X * (1 / unit)
+    return np.rint(whole, out=whole), unit
 
 
 def squares_of(columns: Array) -> Array:

@@ -71,4 +71,9 @@ class Stream:
 
 
 def _run(maps: Sequence[Callable[[Any], Any]], task: Callable[[Rows], T], first: int, table: Any) -> T:
-    return task(reduce(lambda rows, function: replace(function(rows), first=first, norms=None), maps, table))
+    def mapped(rows: Any, function: Callable[[Any], Rows]) -> Rows:
+        found = function(rows)
+        own = None if found.norms is getattr(rows, "norms", None) else found.norms  # else they are of other rows
+        return replace(found, first=first, norms=own)
+
+    return task(reduce(mapped, maps, table))

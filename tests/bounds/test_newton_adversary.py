@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from ppdp import Distance, Domain, Pipeline, PrivacyLoss
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, of_answers, triangle
+from ppdp.bounds.newton import answers as number_of_answers
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError, InvalidParameter
@@ -25,6 +26,7 @@ from ppdp.mechanisms import (
     Ridge,
     TweedieRegressor,
 )
+from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn import newton, whitened
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
@@ -39,6 +41,7 @@ REWEIGHTED = [
     Distance(replaced=1, reweighted=2, mass=2.6, one_sided=1.4),
 ]
 NEWTON = {"solver": "newton", "max_iter": 2}
+FULL, CALIBRATED = {"diagonal": False, "calibration": 0.0}, {"diagonal": True, "calibration": 0.1}
 CODES, TARGETS = np.array([0.0, 1.0]), np.array([-1.0, 1.0])
 MODELS = {
     "logistic": (LogisticRegression((0, 1), **NEWTON), CODES),
@@ -55,10 +58,14 @@ MODELS = {
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
 
 
-def question_of(model, domain=DOMAIN, mu=1.0):
+def question_of(model, domain=DOMAIN, mu=1.0, **form):
+    """What the model asks; or in another form than its rule has for these rows."""
     asked = model.question(domain, mu)
     assert asked.formula == "learning.newton"
-    return asked
+    if asked.parameters["loss"] == "softmax":
+        form.pop("calibration", None)
+    parameters = {**asked.parameters, **form}
+    return Question.asked("learning.newton", "mechanism", domain, parameters, number_of_answers(**parameters))
 
 
 def answers(model, question, rows, given=(), noise_scale=0.1):
@@ -93,13 +100,16 @@ def wild(question, seed):
 
 
 def use(model, labels, distance, seed):
-    question = question_of(model)
-    each = np.array(of_answers(DOMAIN, distance, **question.parameters))
-    settings = [((), 0.1), (wild(question, seed), 0.1), (wild(question, seed + 1), 1e-6), (wild(question, seed), 1e4)]
+    settings = []
+    for form, noise_scales in (FULL, (0.1, 1e-6)), (CALIBRATED, (0.1, 1e4)):
+        question = question_of(model, **form)
+        each = np.array(of_answers(DOMAIN, distance, **question.parameters))
+        settings += [(question, each, (), 0.1)]
+        settings += [(question, each, wild(question, seed + i), scale) for i, scale in enumerate(noise_scales)]
 
     def ratio(pair):
         pair = labelled(pair, labels)
-        return max(float((apart(model, question, pair, *how) / each).max()) for how in settings)
+        return max(float((apart(model, question, pair, *how) / each).max()) for question, each, *how in settings)
 
     return ratio
 
@@ -152,7 +162,7 @@ def rows_of(*table, y=None, absent=0):
 
 def leading(question, theta=(0.0, 0.0)):
     """Answers after which rows of norm 1 are far longer than any clip, seen as they are, with these coefficients."""
-    factors = Factors.of(*(question.parameters[name] for name in ("iterations", "shares", "curvature", "last")))
+    factors = Factors.of(**question.parameters)
     shortest, moments, flat = (np.zeros(question.size) for _ in range(3))
     shortest[0] = factors.norms
     moments[: triangle(3)] = factors.moments * whitened.upper(np.diag([0.4, 0.4, 0.2]))
@@ -164,11 +174,12 @@ PLUS, MINUS = rows_of([1.0, 0.0], y=[1.0]), rows_of([1.0, 0.0], y=[0.0])
 OTHER, GONE = rows_of([0.0, 1.0], y=[1.0]), rows_of([0.0, 0.0], y=[0.0], absent=1)
 
 
+@pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize("distance", [ONE, Distance(toggled=1)], ids=named)
-def test_every_answer_attains_it(distance):
+def test_every_answer_attains_it(distance, diagonal):
     """A bin for another, rows at right angles, and opposite gradients; or a row that comes."""
     model = LogisticRegression((0, 1), fit_intercept=False, solver="newton", max_iter=1)
-    question = question_of(model)
+    question = question_of(model, diagonal=diagonal)
     each = of_answers(DOMAIN, distance, **question.parameters)
     given, factors = leading(question)
     right, opposite = (GONE, GONE) if distance.toggled else (OTHER, MINUS)
@@ -195,11 +206,12 @@ def test_a_gradient_attains_it_where_curvature_is_known():
 
 
 def test_all_answers_together_cost_what_the_shares_say():
-    question = question_of(LogisticRegression((0, 1), **NEWTON))
+    question = question_of(LogisticRegression((0, 1), **NEWTON), **CALIBRATED)
     p, each = question.parameters, np.array(of_answers(DOMAIN, ONE, **question.parameters))
     squares = each**2 / (each**2).sum()
     assert squares[:3] == pytest.approx(p["shares"])
     assert squares[4] / squares[3] == pytest.approx(p["last"])
+    assert squares[5:].sum() == pytest.approx(p["calibration"])
     assert question.sensitivity(DOMAIN, ONE) == pytest.approx(2 / N)  # as of as many gradients at clip 1
     mu = question.loss(question.sensitivity(DOMAIN, ONE), 0.5).mu
     assert mu == pytest.approx(math.sqrt((each**2).sum()) / 0.5, rel=1e-6)
@@ -245,8 +257,11 @@ def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
 
     def seen(X, y):
         rows = Rows(X, y, np.ones(len(X)))
-        Z, *others = newton._of_rows(loss, view, theta, rows)
-        return [Z.T, *others, loss.curvatures(others[1], y), newton._norms_of_rows(rows)]
+        Z = newton._as_seen(view, math.sqrt(d), rows)
+        of_rows, norms = newton._of_rows(loss, theta, Z), newton._norms_of_rows(math.sqrt(d), rows)
+        line = newton._as_scores(theta[0, :-1], view.longest(math.sqrt(d)), True, Z)
+        squares = newton.squares_of((Z.X * Z.X).T)
+        return [Z.X, Z.weight, squares, line.X, line.norms, *of_rows, loss.curvatures(of_rows[1], y), norms]
 
     everywhere = seen(X, y)
     with np.errstate(all="ignore"):
@@ -256,6 +271,22 @@ def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
             beside = np.vstack([rng.choice([0.0, 1e300, np.nan, -1e-310], (rng.integers(4), 1)) * np.ones(d), part])
             found = seen(beside, np.r_[np.zeros(len(beside) - len(part)), y[which]])
             assert all((one[which] == two[len(beside) - len(part) :]).all() for one, two in zip(everywhere, found))
+
+
+def test_once_nothing_moves_the_rows_are_read_for_the_last_time(monkeypatch):
+    rng, read, exact = np.random.default_rng(0), [], newton.mean_of
+    X = rng.standard_normal((20_000, 2)) / 4
+    y = (X[:, 0] + rng.logistic(size=len(X)) / 4 > 0).astype(float)
+    monkeypatch.setattr(newton, "mean_of", lambda *given: read.append(given) or exact(*given))
+    question = question_of(
+        LogisticRegression((0, 1), solver="newton", max_iter=7), Domain(20_000, 2, row_norm=2.0), 3.0
+    )
+    told = Rehearsal(0)
+    newton_steps = LogisticRegression((0, 1), solver="newton", max_iter=7)
+    released = newton_steps.release(Rows.of(X, y), question, told, 1e-4)
+    assert len(told.asked) == question.steps == 3 + 7 + 2
+    assert len(read) <= 3 + 4 + 1
+    assert released["theta"] == pytest.approx([4.0, 0.0, 0.0], abs=0.3)
 
 
 # ---------------------------------------------------------------- what overflows, and what is nearly nothing
@@ -287,17 +318,20 @@ def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypat
         rows = Rows(X, rng.choice(shares_of(model, labels), 1), rng.choice([1.0, 0.3, 1e-310, 0.0], 1))
         clip, bent = rng.choice([0.2, 500.0]), rng.choice([1e-14, 1.0, 1e5])
         with np.errstate(all="ignore"):
-            sums = newton._step_sums(loss, view_, theta_, clip, bent, True, rows)
-            norms = partial(newton._norms_of_gradients, loss, view_, theta_)
-            bins = newton._histogram(np.arange(4.0), norms, rows)
-        parts = [sums[: theta.size], sums[theta.size :], bins]
+            seen_ = newton._as_seen(view_, 1.0, rows)
+            sums, diagonal = (
+                newton._step_sums(loss, view.intercept, theta_, clip, bent, True, form, seen_) for form in (False, True)
+            )
+            norms = partial(newton._norms_of_gradients, loss, theta_)
+            bins = newton._histogram(np.arange(4.0), norms, seen_)
+        parts = [sums[: theta.size], sums[theta.size :], diagonal[theta.size :], bins]
         for part in parts:
             assert np.isfinite(part).all()
             longest = max(longest, float(np.linalg.norm(part)) / max(rows.weight[0], 1e-300))
         bent_most = [
             np.linalg.eigvalsh(whitened.square(own, theta.shape[1]))[0] for own in np.split(parts[1], len(theta))
         ]
-        assert min(bent_most) >= -1e-12  # two of them are at most the square root of 2 apart
+        assert min(*bent_most, *parts[2]) >= -1e-12  # two of them are at most the square root of 2 apart
     assert 0.99 < longest <= LONGEST
 
 
@@ -353,6 +387,9 @@ def test_any_shape_and_noise_gives_finite_coefficients(model, labels, n, d, nois
         {"loss": "absolute"},
         {"n_classes": 3},
         {"loss": "softmax"},
+        {"loss": "softmax", "n_classes": 3, "calibration": 0.1},
+        {"calibration": -0.1},
+        {"calibration": 0.9},
         {"loss": "glm"},
         {"loss": "glm", "y_range": [-1.0, 1.0]},
         {"loss": "glm", "y_range": [0.0, 1.0], "power": 3.0},
@@ -366,10 +403,21 @@ def test_impossible_parameters_are_refused(wrong):
 
 
 def test_answers_are_as_many_and_as_long_as_their_shape_says():
-    question = question_of(LogisticRegression((0, 1, 2), **NEWTON))
-    steps = 3 * (3 + triangle(3))
-    assert question.size == max(NORMS, LENGTHS, triangle(3 + 3), steps)
-    assert question.steps == 3 + 2
+    three, two = LogisticRegression((0, 1, 2), **NEWTON), LogisticRegression((0, 1), **NEWTON)
+    assert question_of(three, **FULL).size == max(NORMS, LENGTHS, triangle(3 + 3), 3 * (3 + triangle(3)))
+    assert question_of(three).size == max(NORMS, LENGTHS, triangle(3 + 3), 3 * (3 + 3))
+    assert [question_of(two, **form).steps for form in (FULL, CALIBRATED)] == [3 + 2, 3 + 2 + 2]
+
+
+def test_what_is_left_to_curvatures_costs_no_more_as_a_gradient():
+    """Of every distance: once nothing moves any more, all that is left is spent on the last gradient."""
+    for distance in (*DISTANCES, *REWEIGHTED):
+        question = question_of(LogisticRegression((0, 1), **NEWTON), curvature=0.9)
+        both = of_answers(DOMAIN, distance, **question.parameters)[-1]
+        own, other = Factors.of(**question.parameters).steps[-1]
+        alone = of_answers(DOMAIN, distance, **{**question.parameters, "curvature": 0.0})[-1]
+        factor = Factors.of(**{**question.parameters, "curvature": 0.0}).steps[-1][0]
+        assert newton.both(own, other) * alone / factor <= both * ROUNDING
 
 
 @pytest.mark.repeated("model", "labels", keep=3)

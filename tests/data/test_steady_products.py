@@ -5,7 +5,7 @@ import pytest
 from effort import rounds
 
 from ppdp.core.rounding import UNIT
-from ppdp.data.product import squares_of, steady
+from ppdp.data.product import on_grid, squares_of, steady
 
 KINDS = ["normal", "parallel to A", "of one sign", "of one entry", "tiny", "far apart"]
 
@@ -27,17 +27,16 @@ def rows_and_matrix(kind, n, d, k, rng):
     return X, A
 
 
-@pytest.mark.parametrize("fine", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n", "d", "k"), [(300, 1, 1), (300, 7, 3), (300, 40, 41), (40, 4096, 5)])
-def test_no_bit_knows_where_a_row_stands(fine, kind, n, d, k):
+def test_no_bit_knows_where_a_row_stands(kind, n, d, k):
     rng = np.random.default_rng(d)
     for _ in range(rounds(10)):
         X, A = rows_and_matrix(kind, n, d, k, rng)
-        everywhere = steady(X, A, fine=fine)
+        everywhere = steady(X, A)
         which = rng.permutation(n)[: rng.choice([1, 2, 3, n // 3, n])]
         beside = np.vstack([rng.choice([0.0, 1e150, 1e-310], (rng.integers(1, 4), 1)) * np.ones(d), X[which]])
-        found = steady(np.array(beside, order=rng.choice(["C", "F"])), A, fine=fine)[:, -len(which) :]
+        found = steady(np.array(beside, order=rng.choice(["C", "F"])), A)[:, -len(which) :]
         assert found.tobytes() == everywhere[:, which].tobytes()
         norms = squares_of(np.ascontiguousarray(X.T))
         assert squares_of(np.ascontiguousarray(X[which].T)).tobytes() == norms[which].tobytes()
@@ -51,11 +50,25 @@ def test_they_err_by_no_more_than_the_page_says(kind, n, d, k):
         X, A = rows_and_matrix(kind, n, d, k, rng)
         exact = A.astype(np.longdouble) @ X.T.astype(np.longdouble)
         norms, longest = np.linalg.norm(X, axis=1), np.linalg.norm(A)
-        fine = np.linalg.norm((steady(X, A, fine=True) - exact).astype(np.float64), axis=0)
-        assert (fine <= (d * np.linalg.norm(A, 2) + (1.5 * d + 5) * longest) * UNIT * norms).all()
-        coarse = np.linalg.norm((steady(X, A) - exact).astype(np.float64), axis=0)
-        assert (coarse <= 2 * np.sqrt(d) * 2.0**-26 * longest * norms).all()
-        assert coarse.max() > fine.max() or d == 1
+        error = np.linalg.norm((steady(X, A) - exact).astype(np.float64), axis=0)
+        assert (error <= (d * np.linalg.norm(A, 2) + (1.5 * d + 5) * longest) * UNIT * norms).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "d"), [(300, 1), (300, 7), (300, 40), (40, 4096)])
+def test_products_of_whole_numbers_are_exact_in_any_order(kind, n, d):
+    rng = np.random.default_rng(d)
+    X, A = rows_and_matrix(kind, n, d, 3, rng)
+    bounds = [float(np.linalg.norm(own, axis=1).max()) for own in (X, A)]
+    (rows, unit), (coef, _) = (on_grid(own, bound) for own, bound in zip((X, A), bounds))
+    squares = np.einsum("ij,ij->i", rows, rows)
+    assert max(squares.max(), np.einsum("ij,ij->i", coef, coef).max()) <= 2.0**52
+    for _ in range(rounds(10)):
+        order, which = rng.permutation(d), rng.permutation(n)[: rng.choice([1, 2, n // 3])]
+        part = np.array(rows[which][:, order], order=rng.choice(["C", "F"]))
+        assert ((part @ coef[:, order].T) == (coef @ rows.T).T[which]).all()
+        assert (np.einsum("ij,ij->i", part, part) == squares[which]).all()
+    assert np.abs(rows * unit - X).max() <= 2.0**-26 * max(bounds[0], 1e-140)
 
 
 def test_what_is_no_number_stays_none_and_spoils_no_other():

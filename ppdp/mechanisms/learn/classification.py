@@ -194,7 +194,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             if scores.shape[1] == 1:
-                p = expit(scores)
+                p = self._residuals(scores, np.zeros(len(scores)))
                 return np.asarray(p * (1 - p))
             p = softmax(scores, axis=1)  # of each score by itself, and enough for all together
             return np.asarray(scores.shape[1] / (scores.shape[1] - 1) * p * (1 - p))

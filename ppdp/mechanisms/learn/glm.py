@@ -63,7 +63,8 @@ class _LogLink(LinearRegressor):
     -----
     **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
     ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row;
-    under "newton" (``docs/theory/newton.md``) ``μ = 2 √(T + 3) / (n σ)`` for one row that is replaced or moved.
+    under "newton" (``docs/theory/newton.md``) ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
+    with A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
     """
 
     _: KW_ONLY

@@ -193,7 +193,8 @@ class LinearModel(SharedDocstring, Supervised):
         free, training = self.solver == "auto" and all(map(is_auto, self._of_descent)), self._training(domain)
         if free and newton_pays(domain, distance, training, mu) and not too_long(domain, training):
             usual = self._asked("newton", domain, mu, max_iter=None)
-            return usual if is_auto(self.max_iter) or usual.steps < self.max_iter else self._asked("newton", domain, mu)
+            more = is_auto(self.max_iter) or self.max_iter >= usual.parameters["iterations"]
+            return usual if more else self._asked("newton", domain, mu)
         if free:
             asked = replace(asked, warnings=(*asked.warnings, *why_clipped(domain, distance, training, mu)))
         return in_few_steps(asked, domain, distance, mu) if mu and is_auto(self.max_iter) else asked
@@ -408,7 +409,8 @@ class BatchModel(LinearModel):
     **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
     ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
 
-    Under "newton" (``docs/theory/newton.md``): ``μ = 2 √(T + 3) / (n σ)`` for one row that is replaced or moved.
+    Under "newton" (``docs/theory/newton.md``): ``μ = 2 √A / (n σ)`` for one row that is replaced or moved, with
+    A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
 
     Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
     without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once

@@ -6,9 +6,11 @@ Rows are seen by sums of vectors of norm 1 at most; everything else is made from
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from operator import add
 from typing import Any
 
@@ -16,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
-from ppdp.bounds.newton import LENGTHS, NORMS, Factors, triangle
+from ppdp.bounds.newton import LENGTHS, NORMS, Factors, both, triangle
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
-from ppdp.data.product import squares_of
+from ppdp.data.parallel import in_parallel, pieces
+from ppdp.data.product import HALF, on_grid, squares_of
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
@@ -30,6 +33,7 @@ CERTAIN = 500.0  # ... up to this `n mu / width`, and growing from there on
 CONSTANT = 3.0  # norm of a row over the constant beside it
 LEAST_BENT = 1e-12  # clip of curvatures over the square of that of gradients, where no row is expected to have any
 LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows in it makes no gradient longer
+CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
 COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is taken to be empty
 
 
@@ -41,7 +45,7 @@ def fitted_by_newton(
     size: int,
     parameters: Mapping[str, Any],
 ) -> list[Array]:
-    """Coefficients (n_scores, width) behind every step, intercepts last.
+    """Coefficients (n_scores, width) behind every step, intercepts last; the last of them are calibrated.
 
     Parameters
     ----------
@@ -57,50 +61,88 @@ def fitted_by_newton(
         Those of the formula.
     """
     intercept = bool(parameters["fit_intercept"])
-    factors = Factors.of(parameters["iterations"], parameters["shares"], parameters["curvature"], parameters["last"])
+    factors = Factors.of(**parameters)
     width, n_targets = rows.d + intercept, loss.targets(np.zeros(1)).shape[1]
 
-    def asked(contribution: Callable[[Rows], Array], weights: Array) -> Array:
+    def asked(mean: Array, weights: Array) -> Array:
         padded = np.zeros(size)
-        padded[: len(weights)] = mean_of(rows, contribution, len(weights)) * weights
+        padded[: len(weights)] = mean * weights
         return np.asarray(answer(padded)[: len(weights)] / weights)
 
     grid = parameters["norm"] * 2.0 ** (-np.arange(NORMS)[::-1] / 2)
-    shares = asked(partial(_histogram, grid, _norms_of_rows), np.full(NORMS, factors.norms))
+    bound, of_norms = float(parameters["norm"]), partial(_histogram, grid, partial(_norms_of_rows, parameters["norm"]))
+    shares = asked(mean_of(rows, of_norms, NORMS), np.full(NORMS, factors.norms))
     noise = noise_scale / factors.moments
     usual = _cheapest(shares, grid, math.sqrt(2) * width * noise, noise_scale / factors.norms)
     certain = 2 * math.sqrt(3 + len(factors.steps)) / (noise_scale * width)  # about n mu / width
     reach = REACH * max(1.0, (certain / CERTAIN) ** 0.25)
     unit = usual / min(math.sqrt(rows.d), CONSTANT)
     norm = math.sqrt(usual**2 + (1 + intercept) * unit**2)
-    extended = partial(_second_moments, loss, intercept, unit, norm)
-    moments = norm**2 * asked(extended, np.full(triangle(width + n_targets), factors.moments))
+    numbers = triangle(width + n_targets)
+    second = mean_of(rows, partial(_second_moments, loss, intercept, unit, (bound, norm)), numbers)
+    moments = norm**2 * asked(second, np.full(numbers, factors.moments))
     released, least = square(moments, width + n_targets), usual**2 / (reach**2 * width)
     view = View.of(released, n_targets, intercept, unit, norm**2 * noise, least)
-    theta = view.first(loss)
+    theta, rows = view.first(loss), rows.each(partial(_as_seen, view, bound), rows.d)
 
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
-    of_gradients = partial(_norms_of_gradients, loss, view, theta)
-    shares = asked(partial(_histogram, lengths, of_gradients), np.full(LENGTHS, factors.lengths))
+    of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
+    shares = asked(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))
     together = math.hypot(*(own for own, _ in factors.steps))
     clip = _cheapest(shares, lengths, 2 * math.sqrt(width) * noise_scale / together, noise_scale / factors.lengths)
 
-    penalty, models = parameters["alpha"] / rows.n, list[Array]()
-    search = Search(loss, view, theta, penalty, (reach / REACH) ** 2, len(factors.steps))
-    for of_gradient, of_curvature in progress(factors.steps, "noisy Newton steps"):
-        bent = min(clip**2, max(search.usual_curvature(), LEAST_BENT * clip**2))
-        weights = np.full(theta.size, of_gradient)
-        if of_curvature:
-            weights = np.concatenate([weights, np.full(len(theta) * triangle(width), of_curvature)])
-        seen = asked(partial(_step_sums, loss, view, search.theta, clip, bent, of_curvature > 0), weights)
-        curvatures, unsure = [view.moments] * len(theta), 0.0
-        if of_curvature:
-            triangles = bent * seen[theta.size :].reshape(len(theta), -1)
-            curvatures, unsure = [square(own, width) for own in triangles], bent * noise_scale / of_curvature
-        gradient = clip * seen[: theta.size].reshape(theta.shape)
-        _step(search, gradient, clip * noise_scale / of_gradient, curvatures, unsure)
-        models.append(view.coefficients(search.theta))
-    return models
+    main = factors.steps[: parameters["iterations"]]
+    search = Search(loss, view, theta, parameters["alpha"] / rows.n, (reach / REACH) ** 2, len(main))
+    steps = partial(_steps, asked=asked, noise_scale=noise_scale)
+    thetas = list(steps(rows, search, main, clip, diagonal=parameters.get("diagonal", False)))
+    if calibrating := factors.steps[len(main) :]:
+        direction, line = search.calibration(len(calibrating))
+        scores = rows.each(partial(_as_scores, direction, view.longest(bound), intercept), 1)
+        *_, last = steps(scores, line, calibrating, CALIBRATION_CLIP * reach / REACH)
+        thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
+    return [view.coefficients(theta) for theta in thetas]
+
+
+def _steps(
+    rows: Rows | Stream,
+    search: Search,
+    factors: Sequence[tuple[float, float]],
+    clip: float,
+    *,
+    asked: Callable[[Array, Array], Array],
+    noise_scale: float,
+    diagonal: bool = False,
+) -> Iterator[Array]:
+    """Coefficients of what is seen behind every step.
+
+    Once another step would leave little beside its noise, the rows are read for the last time: what they answer there
+    is released with the factors of all steps that are left, and the step is that of the mean.
+    """
+    loss, intercept, made, (scores, width) = search.loss, search.view.intercept, 0, search.theta.shape
+    for step in progress(range(len(factors)), "noisy Newton steps"):
+        if step < made:
+            continue
+        bent = min(clip**2, max(search.usual_curvature(diagonal), LEAST_BENT * clip**2))
+        rest = np.array(factors[step:])
+        last = search.settled(clip * noise_scale / float(np.linalg.norm(rest[:, 0])))
+        rest = rest if last else rest[:1]
+        if last and step:  # what was left to curvatures, too, is spent on gradients
+            rest = np.array([(both(*own), 0.0) for own in rest])
+        curved = bool(rest[0, 1])
+        weights = np.repeat(rest, [scores * width, curved * scores * (width if diagonal else triangle(width))], axis=1)
+        sums = partial(_step_sums, loss, intercept, search.theta, clip, bent, curved, diagonal)
+        mean = mean_of(rows, sums, weights.shape[1])
+        squares, answers = weights**2, [asked(mean, own) for own in weights]
+        gradient, curvature = np.split((squares * answers).sum(axis=0) / squares.sum(axis=0), [scores * width])
+        of_gradient, of_curvature = np.linalg.norm(rest, axis=0)
+        curvatures, unsure = None, 0.0
+        if curved:
+            each = bent * curvature.reshape(scores, -1)
+            curvatures = [np.diag(own) if diagonal else square(own, width) for own in each]
+            unsure = bent * noise_scale / of_curvature
+        _step(search, clip * gradient.reshape(scores, width), clip * noise_scale / of_gradient, curvatures, unsure)
+        made = step + len(rest)
+        yield from repeat(search.theta, len(rest))
 
 
 def _step(search: Search, *seen: Any) -> None:
@@ -115,7 +157,7 @@ def _step(search: Search, *seen: Any) -> None:
 def mean_of(rows: Rows | Stream, contribution: Callable[[Rows], Array], numbers: int) -> Array:
     """Mean over the public n of vectors of norm 1 at most, to the same bits however the rows come."""
     step = step_of(1.0, rows.n)
-    totals = rows.over(partial(_whole_steps, contribution, step, numbers), merge=add)
+    totals = rows.over(partial(_whole_steps, contribution, step, numbers), 0, merge=add)
     return number_of(sum(totals, np.zeros((2, numbers), dtype=np.int64))) * step / rows.n
 
 
@@ -128,29 +170,75 @@ def _whole_steps(contribution: Callable[[Rows], Array], step: float, numbers: in
     return total
 
 
-def _norms_of_rows(part: Rows) -> Array:
-    return np.sqrt(squares_of(np.ascontiguousarray(part.X.T)))
+def _norms_of_rows(bound: float, part: Rows) -> Array:
+    X, unit = on_grid(part.X, bound)
+    return np.sqrt(np.einsum("ij,ij->i", X, X)) * unit
 
 
-def _norms_of_gradients(loss: Loss, view: View, theta: Array, part: Rows) -> Array:
-    return _of_rows(loss, view, theta, part)[-1]
+def _as_seen(view: View, bound: float, rows: Rows) -> Rows:
+    """Rows as they are seen."""
+    (whitening, unit), shift = on_grid(view.whitening.T, view.steepest()), view.centre @ view.whitening
+    return _mapped(whitening, unit, shift, (bound, view.longest(bound)), view.intercept, rows)
 
 
-def _of_rows(loss: Loss, view: View, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array, Array]:
-    """What is seen of rows, by columns, and its squared norms, scores, residuals, and the norms of gradients.
+def _as_scores(direction: Array, longest: float, intercept: bool, rows: Rows) -> Rows:
+    """Their scores alone, but for slope and intercept."""
+    length = float(np.linalg.norm(direction))
+    direction, unit = on_grid(direction[None], length)
+    return _mapped(direction, unit, np.zeros(1), (longest, longest * length), intercept, rows)
 
-    All are 0 where one overflows. Each is of its row alone to the last bit: its place does not show.
+
+def _mapped(A: Array, unit: float, shift: Array, bounds: tuple[float, float], intercept: bool, rows: Rows) -> Rows:
+    """Rows times ``unit Aᵀ`` less a shift, with the norms that they have with a constant; one that overflows is absent.
+
+    ``bounds`` are on norms of rows before and behind that. Each row has bits of itself alone, so few that sums of
+    products are exact: its place does not show.
+    """
+    before, behind = bounds
+    Z, squares = np.empty((len(A), rows.n)), np.empty(rows.n)
+    _, grid = on_grid(np.zeros((1, 1)), behind)
+
+    def task(piece: slice) -> None:
+        for start in range(piece.start, piece.stop, BLOCK):
+            part = slice(start, min(start + BLOCK, piece.stop))
+            X, own = on_grid(rows.X[part], before)
+            found = A @ X.T
+            found *= unit * own / grid
+            found -= shift[:, None] / grid
+            np.rint(found, out=found)
+            squares[part] = np.einsum("ij,ij->j", found, found)
+            np.multiply(found, grid, out=Z[:, part])
+
+    for _ in in_parallel(task, pieces(rows.n), 0):
+        pass
+    lost, weight = ~(squares <= HALF**2), rows.weight
+    if lost.any():
+        Z[:, lost], squares[lost], weight = 0.0, 0.0, np.where(lost, 0.0, weight)
+    norms = np.sqrt(squares * grid**2 + intercept + LEAST_SQUARE)
+    return replace(rows, X=Z.T, weight=weight, norms=norms, raw=None, ours=True)
+
+
+def _of_rows(loss: Loss, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
+    """Norms of rows as they are seen, their scores and residuals, and the norms of their gradients: 0 where one
+    overflows.
     """
     assert part.y is not None
-    Z, scores = view.of_rows(part.X, theta)
-    residuals, squares = loss.residuals(scores, part.y), squares_of(Z)
-    norms = np.sqrt(squares + LEAST_SQUARE) * _lengths(residuals)
-    lost = ~np.isfinite(norms)
+    assert part.norms is not None
+    d, norms = part.d, part.norms
+    coef, unit = on_grid(theta[:, :d], float(np.linalg.norm(theta[:, :d], axis=1).max()))
+    scores = part.X @ coef.T
+    scores *= unit
+    scores += theta[:, d:].sum(axis=1)
+    residuals = loss.residuals(scores, part.y)
+    lengths = norms * _lengths(residuals)
+    lost = ~np.isfinite(lengths)
     if lost.any():
-        Z[:, lost] = 0.0
-        for own in (squares, scores, residuals, norms):
-            own[lost] = 0.0
-    return Z, squares, scores, residuals, norms
+        residuals[lost], lengths[lost], norms = 0.0, 0.0, np.where(lost, 0.0, norms)
+    return norms, scores, residuals, lengths
+
+
+def _norms_of_gradients(loss: Loss, theta: Array, part: Rows) -> Array:
+    return _of_rows(loss, theta, part)[-1]
 
 
 def _lengths(of_scores: Array) -> Array:
@@ -165,28 +253,53 @@ def _histogram(grid: Array, norms: Callable[[Rows], Array], part: Rows) -> Array
     )
 
 
-def _second_moments(loss: Loss, intercept: bool, unit: float, norm: float, part: Rows) -> Array:
-    """Triangle of the sum of ``w v vᵀ``: v a row with a constant and its targets, clipped at a norm, over that norm."""
+def _second_moments(loss: Loss, intercept: bool, unit: float, bounds: tuple[float, float], part: Rows) -> Array:
+    """Triangle of the sum of ``w v vᵀ``: v a row with a constant and its targets, clipped at a norm, over that norm.
+
+    ``bounds`` are on the norms of rows and of v.
+    """
     assert part.y is not None
-    constant = [np.full((1, part.n), unit)] * intercept
-    V = np.vstack([part.X.T, *constant, unit * loss.targets(part.y).T])
-    V *= np.sqrt(part.weight) / np.maximum(np.sqrt(squares_of(V)), norm)
-    return upper(V @ V.T)
+    (X, grid), targets, d = on_grid(part.X, bounds[0]), loss.targets(part.y), part.d
+    squares = np.einsum("ij,ij->i", X, X) * grid**2 + unit**2 * (intercept + squares_of(targets.T))
+    factors = np.sqrt(part.weight) / np.maximum(np.sqrt(squares), bounds[1])
+    V = np.empty((part.n, d + intercept + targets.shape[1]))
+    np.multiply(X, (grid * factors)[:, None], out=V[:, :d])
+    V[:, d : d + intercept] = unit * factors[:, None]
+    V[:, d + intercept :] = unit * targets * factors[:, None]
+    return upper(V.T @ V)
 
 
-def _step_sums(loss: Loss, view: View, theta: Array, clip: float, bent: float, curved: bool, part: Rows) -> Array:
+def _step_sums(
+    loss: Loss, intercept: bool, theta: Array, clip: float, bent: float, curved: bool, diagonal: bool, part: Rows
+) -> Array:
     """Sums of the rows' clipped gradients, over their clip, and of their clipped curvatures, over theirs."""
     assert part.y is not None
-    Z, squares, scores, residuals, norms = _of_rows(loss, view, theta, part)
-    residuals *= (part.weight / np.maximum(norms, clip))[:, None]
-    gradients = (Z @ residuals).T.ravel()
+    norms, scores, residuals, lengths = _of_rows(loss, theta, part)
+    residuals *= (part.weight / np.maximum(lengths, clip))[:, None]
+    gradients = _with_constant(residuals, part.X.T, intercept)
     if not curved:
         return gradients
-    bends = loss.curvatures(scores, part.y)
-    norms = squares * _lengths(bends)
-    bends[~np.isfinite(norms)] = 0.0
-    bends = np.sqrt(np.maximum(bends, 0.0) * (part.weight / np.fmax(norms, bent))[:, None])
-    return np.concatenate([gradients, *(upper(V @ V.T) for V in (Z * own for own in bends.T))])
+    bends, Z, sizes = loss.curvatures(scores, part.y), part.X.T, norms**2
+    if diagonal:
+        Z = Z * Z
+        sizes = np.sqrt(squares_of(Z) + intercept + LEAST_SQUARE)
+    sizes = sizes * _lengths(bends)
+    bends[~np.isfinite(sizes) | (norms == 0)] = 0.0
+    bends = np.maximum(bends, 0.0) * (part.weight / np.fmax(sizes, bent))[:, None]
+    if diagonal:
+        return np.concatenate([gradients, _with_constant(bends, Z, intercept)])
+    return np.concatenate([gradients, *(upper(_bent(Z, own, intercept)) for own in np.sqrt(bends).T)])
+
+
+def _with_constant(of_scores: Array, Z: Array, intercept: bool) -> Array:
+    """Sums over rows of what each score has times the row, which ends in a constant, if there is an intercept."""
+    return np.vstack([Z @ of_scores, *[of_scores.sum(axis=0)] * intercept]).T.ravel()
+
+
+def _bent(Z: Array, roots: Array, intercept: bool) -> Array:
+    """Sum of ``b z zᵀ`` of rows, from the roots of their b; z ends in a constant, if there is an intercept."""
+    V = np.vstack([Z * roots, *[roots] * intercept])
+    return np.asarray(V @ V.T)
 
 
 def _cheapest(shares: Array, grid: Array, price: float, noise: float) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ppdp.bounds.learning import solver_rate
 from ppdp.bounds.moments import moments_width
+from ppdp.bounds.newton import answers
 from ppdp.bounds.sampled_learning import batches_per_pass, smoothness, softmax_bound
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -28,8 +29,13 @@ MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
 # Newton steps: shares of norms, moments and lengths; of a step's curvature; and how much more the last step has.
 SHARES, CURVATURE, LAST = (0.01, 0.14, 0.02), 0.08, 2.0
+SEEN = 15.0  # `n mu / numbers`, over the root of the width, below which noise would hide all but a curvature's diagonal
 CERTAIN = 150.0  # `n mu / numbers` at which three steps are enough; one more for each doubling, up to so many
 FEWEST, MOST_STEPS = 3, 7
+CALIBRATION, KNOWN = (
+    0.05,
+    200.0,
+)  # share of steps of slope and intercept of two classes, and `n mu / numbers` from which on
 MOST_NUMBERS = 50_000  # in one answer: matrices of more take long
 LEAST_WORTH = 25.0, 100.0  # `n mu / numbers`, below which descent is better; of least squares
 # Steps that are enough, and from which worth of steps on; fewer are made once nothing moves any more.
@@ -135,8 +141,11 @@ def _newton(domain: Domain, training: Training, mu: float | None) -> Question:
     curvature = min(max(CURVATURE * math.sqrt(certain / 200), CURVATURE), 0.4)
     own |= {"iterations": steps, "shares": list(SHARES), "last": LAST, "norm": float(domain.require("row_norm"))}
     own["curvature"] = 0.0 if training.loss == "squared" else float(f"{curvature:.3g}")
+    own["diagonal"] = certain < SEEN * math.sqrt(domain.d + 1)
     own["alpha"] = training.penalty if training.alpha is None else training.alpha
-    return Question.asked("learning.newton", "mechanism", domain, own, 3 + steps)
+    if training.loss == "logistic" and certain >= KNOWN:
+        own["calibration"] = CALIBRATION
+    return Question.asked("learning.newton", "mechanism", domain, own, answers(**own))
 
 
 def _worth(domain: Domain, training: Training, mu: float | None) -> float:

@@ -1,4 +1,4 @@
-"""What is made of the answers that Newton steps see, and nothing else.
+"""What is made of the answers that Newton steps see, and nothing else: no rows come here.
 
 How rows are whitened, where the steps begin, and how far each of them goes: ``docs/theory/newton.md``.
 """
@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import qmc
 
-from ppdp.data.product import steady
-
 Array = NDArray[np.float64]
 
 HIDDEN = 0.05  # least share of its variance that is taken to be seen of a direction
-STEEP, HIGH = 2.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
+STEEP, HIGH = 4.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
 CURVED = 12.0  # norm at which a row's curvature is clipped, over that of a typical row
 BELIEVED = 4.0  # squared standard errors by which a curvature must differ to be another
 TRUSTED = 2.0  # longest step, where coefficients are short
 WORSE = 1.3  # growth of the gradient at which a step is taken back
+SETTLED = 0.2  # of the noise, which the error that a last step leaves may be
 NODES = 1024  # of an integral over several scores
 
 
@@ -114,16 +113,14 @@ class View:
         """Second moments of what is seen, as far as noise lets them be known."""
         return np.diag([*self.spread**2, *[1.0] * self.intercept])
 
-    def of_rows(self, X: Array, theta: Array) -> tuple[Array, Array]:
-        """What is seen of rows, by columns, and their scores, each of a row alone to the last bit."""
-        d, k = len(self.centre), len(theta)
-        coef = theta[:, :d] @ self.whitening.T
-        constant = int(self.intercept)  # a column that no entry of the rows goes into
-        found = steady(X, np.vstack([self.whitening.T, np.zeros((constant, d)), coef]))
-        found += np.hstack([-(self.centre @ self.whitening), np.ones(constant), -(coef @ self.centre)])[:, None]
-        if self.intercept:
-            found[-k:] += theta[:, d:]
-        return found[:-k], np.ascontiguousarray(found[-k:].T)
+    def steepest(self) -> float:
+        """Largest norm with which an entry of what is seen is taken of a row."""
+        return float(np.linalg.norm(self.whitening, axis=0).max())
+
+    def longest(self, bound: float) -> float:
+        """How long rows of a norm may be seen."""
+        shift = float(np.linalg.norm(self.centre @ self.whitening))
+        return (bound * float(np.linalg.norm(self.whitening)) + shift) * 1.001
 
     def coefficients(self, theta: Array) -> Array:
         """Coefficients of what is seen as those of rows, intercepts last."""
@@ -173,22 +170,49 @@ class Search:
     def __init__(self, loss: Loss, view: View, theta: Array, penalty: float, curved: float, steps: int) -> None:
         self.curved, self.steps, self.left = curved, steps, steps
         self.loss, self.view, self.theta = loss, view, theta
-        self.trusted = TRUSTED
+        self.trusted, self._moves = TRUSTED, [1.0]
         ridge = penalty * view.whitening.T @ view.whitening
         self._ridge = np.pad(ridge, (0, int(view.intercept)))
         self._curvatures, self._rms = self._expected()
         width = theta.shape[1]
-        typical = float(np.mean([np.trace(own) for own in self._curvatures])) / width
-        unsure = (1 + self._length(theta) ** 2) / width + min(view.unsure / (2 * typical) ** 2, TRUSTED**2)
+        unsure = (1 + self._length(theta) ** 2) / width + min(view.unsure / (2 * self._typical()) ** 2, TRUSTED**2)
         self._units = 1 / np.diag(view.moments)  # variances of coefficients that move scores by as much
         known = unsure * self._units
         known[len(view.centre) :] += 1.0
         self._covariances = [np.diag(known) for _ in theta]
+        self._known: list[tuple[Array, float]] = []
         self._best: tuple[Array, float, Array, list[Array], list[Array]] | None = None
 
-    def usual_curvature(self) -> float:
-        """Norm at which curvatures of rows are clipped."""
-        return self.curved * CURVED * self.theta.shape[1] * self._rms
+    def calibration(self, steps: int) -> tuple[Array, Search]:
+        """Direction in which scores of rows have a standard deviation of 1, and the search of slope and intercept."""
+        d, theta, certain = len(self.view.centre), self.theta, self.view.intercept
+        slope = self._length(theta[:, :d])
+        direction = theta[0, :d] / max(slope, 1e-300)
+        of_both = np.zeros((1 + certain, d + certain))
+        of_both[0, :d], of_both[1:, d:] = direction, 1.0
+        one = View(np.zeros(1), np.eye(1), np.ones(1), certain, self.view.mean, np.ones((1, 1)), 0.0)
+        search = Search(self.loss, one, np.hstack([[[slope]], theta[:, d:]]), 0.0, self.curved, steps)
+        search._covariances = [of_both @ self._covariances[0] @ of_both.T]
+        search._moves = [self._moves[-1]]
+        return direction, search
+
+    def usual_curvature(self, diagonal: bool) -> float:
+        """Norm at which curvatures of rows are clipped, or their diagonals."""
+        width = self.theta.shape[1]
+        return self.curved * CURVED * (math.sqrt(3 * width) if diagonal else width) * self._rms
+
+    def _typical(self) -> float:
+        """Mean curvature in a direction."""
+        return float(np.mean([np.trace(own) for own in self._curvatures])) / self.theta.shape[1]
+
+    def settled(self, noise: float) -> bool:
+        """Whether one step more, with so much noise on each entry of its gradient, leaves little beside that noise."""
+        *_, before, last = [math.inf, *self._moves]
+        return last * min(1.0, max(last, last / before)) ** 2 < SETTLED * self._moved_by(noise)
+
+    def _moved_by(self, noise: float) -> float:
+        """How far the noise of a gradient moves the scores of rows."""
+        return noise * math.sqrt(self.theta.size) / max(self._typical(), 1e-300)
 
     def _expected(self) -> tuple[list[Array], float]:
         """Curvature of the loss of rows that are normal, for each score, and root mean square of that of scores."""
@@ -211,10 +235,15 @@ class Search:
             found.append(matrix)
         return found, math.sqrt(float(weights @ (bends**2).sum(axis=1)))
 
-    def see(self, gradient: Array, noise: float, curvatures: Sequence[Array], unsure: float) -> None:
-        """Make a step: ``noise`` is on every entry of the gradient, ``unsure`` that of a triangle of curvatures."""
+    def see(self, gradient: Array, noise: float, curvatures: Sequence[Array] | None, unsure: float) -> None:
+        """Make a step: ``noise`` is on every entry of the gradient, ``unsure`` that of a triangle of curvatures.
+
+        Where no curvatures are seen, those seen last are used, or before any those of normal rows.
+        """
         gradient = gradient + self.theta @ self._ridge
-        known = [self._blend(*own, unsure) for own in zip(self._curvatures, curvatures, strict=True)]
+        known = self._known or [(own, 0.0) for own in self._curvatures]
+        if curvatures is not None:
+            known = self._known = [self._blend(*own, unsure) for own in zip(self._curvatures, curvatures, strict=True)]
         length, drowned = float(np.linalg.norm(gradient)), noise * math.sqrt(gradient.size)
         if self._best is not None and length > WORSE * self._best[1] + 3 * drowned:
             self.theta, _, gradient, self._covariances, matrices = self._best
@@ -244,11 +273,12 @@ class Search:
         unknown = ((asked - made) ** 2 + min(made**2, made) ** 2) / gradient.shape[1]
         self._covariances = [(own + own.T) / 2 + np.diag(unknown * self._units) for own in left]
         self.theta = self.theta - move * (made / asked if asked else 1.0)
+        self._moves.append(math.sqrt(max(asked**2 - self._moved_by(noise) ** 2, (asked / 4) ** 2)))
         self._curvatures, self._rms = self._expected()
 
     def _length(self, theta: Array) -> float:
         """Root mean square of what coefficients add to the scores of rows."""
-        return math.sqrt(float((theta**2 @ np.diag(self.view.moments)).sum()))
+        return math.sqrt(float((theta**2 @ np.diag(self.view.moments)[: theta.shape[1]]).sum()))
 
     def _blend(self, usual: Array, seen: Array, unsure: float) -> tuple[Array, float]:
         """The released curvature as far as it is no noise, else that of normal rows; and the noise in it."""
@@ -258,6 +288,8 @@ class Search:
         believed = np.maximum(believed, np.minimum(own, unsure))
         units = np.sqrt(believed / np.maximum(own, 1e-300))
         usual = usual * np.outer(units, units)
+        if not np.any(seen - np.diag(np.diag(seen))):  # a diagonal alone was seen
+            return usual, 0.0
         beside = seen - usual
         numbers = len(usual) * (len(usual) + 1) / 2
         noise = unsure**2 * (numbers + 3 * math.sqrt(2 * numbers))
