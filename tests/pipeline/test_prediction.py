@@ -27,7 +27,7 @@ class TestTwins:
         np.testing.assert_array_equal(pipe["impute"].mean_, np.clip(pipe.release_["impute.means"], -1, 1))
         np.testing.assert_array_equal(pipe["model"].coef_[0], pipe.release_["model.theta"][:3])
         np.testing.assert_array_equal(pipe["model"].intercept_, pipe.release_["model.theta"][3:])
-        assert pipe["model"].n_iter_ == 20
+        assert pipe["model"].n_iter_ == pipe["model"].max_iter < 20  # Newton steps, of which fewer do
         assert pipe["model"] is pipe.named_steps["model"] is pipe.named_steps.model is pipe[-1]
 
     def test_are_fitted_and_do_what_the_pipeline_does(self, patients):
