@@ -15,6 +15,7 @@ from ppdp.core.rounding import BLOCK, UNIT, inflate
 
 NORMS, LENGTHS = 16, 24  # bins of the histograms of the norms of rows, and of their gradients
 CALIBRATING = 2  # last steps, of slope and intercept alone
+DIRECTED = ("logistic", "squared", "glm")  # losses of one score whose curvature says how unsure coefficients are
 LOSSES = {"logistic": 1, "hinge": 1, "squared": 1, "glm": 1, "softmax": 0}  # targets of each; as many as classes
 
 
@@ -112,9 +113,11 @@ def _arrays(
     **_: Any,
 ) -> dict[str, list[int]]:
     """The last model, and those on the way to it."""
-    numbers = _scores(loss, n_classes)[0] * newton_width(domain, fit_intercept)
+    width = newton_width(domain, fit_intercept)
+    numbers = _scores(loss, n_classes)[0] * width
+    errors = {"errors": [width + 3, width]} if loss in DIRECTED else {}
     path = {} if loss == "glm" else {"path": [len(kept_steps(iterations)), numbers]}
-    return {**path, "theta": [numbers]}
+    return {**errors, **path, "theta": [numbers]}
 
 
 def of_answers(

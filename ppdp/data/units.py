@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ppdp.data.intervals import FIGURES, Law, both, half_width
 from ppdp.data.rows import Array
 
 
@@ -196,6 +197,12 @@ class Answers:
     cells: Array | None = None  # of histograms: ends of every cell, as released and raw, shape (4, number)
     categories: tuple[str, ...] = ()  # of which category each number is
     dates: tuple[Dates | None, ...] = ()  # how raw values, or the ends of cells, are told as dates
+    law: Law = "gaussian"  # of the noise
+    ends: Callable[[float], tuple[Array, Array]] | None = None  # of an interval, where it is not around the value
+    within: tuple[float, float] = (-math.inf, math.inf)  # where the number lies without noise
+    line: tuple[Array | float, Array | float] = (math.nan, math.nan)  # slope and offset of raw values
+    sampling: Array | None = None  # standard error of drawing the rows from a population
+    raw_sampling: Array | None = None
 
     @classmethod
     def of(cls, statistic: str, columns: Columns, value: ArrayLike, error: ArrayLike, note: str = "") -> Answers:
@@ -220,10 +227,29 @@ class Answers:
         told = columns.noted(note).notes
         raw: Array = offset + slope * value
         raw_error = np.abs(slope) * error + 0 * raw
-        return cls(statistic, columns.names, value, error, raw, raw_error, told, categories=columns.categories)
+        kinds, line = columns.categories, (slope, offset)
+        return cls(statistic, columns.names, value, error, raw, raw_error, told, categories=kinds, line=line)
 
     @classmethod
     def plain(cls, statistic: str, value: ArrayLike, error: ArrayLike, note: str = "", column: str = "") -> Answers:
         """Numbers that have no units but their own."""
         value = np.atleast_1d(np.asarray(value, dtype=np.float64))
         return cls.of(statistic, Columns.raw([column] * value.size), value, error, note)
+
+    def interval(self, alpha: float, *, raw: bool) -> dict[str, Array]:
+        """Value, standard errors and ends of intervals, raw or as released."""
+        slope, offset = self.line if raw else (1.0, 0.0)
+        value, error = (self.raw, self.raw_error) if raw else (self.value, self.error)
+        sampling = self.raw_sampling if raw else self.sampling
+        if sampling is None:
+            sampling = np.full_like(value, np.nan) if self.sampling is None else np.abs(slope) * self.sampling
+        with np.errstate(invalid="ignore"):
+            if self.ends is None:
+                half = half_width(self.law, error, alpha)
+                low, high = value - half, value + half
+            else:
+                low, high = np.sort([offset + slope * np.clip(end, *self.within) for end in self.ends(alpha)], axis=0)
+            ends = [low, high, *both(low, high, error, sampling, alpha)]
+            if self.ends is None:  # counts and shares, which have no other units
+                ends = [np.clip(end, *self.within) for end in ends]
+        return dict(zip(FIGURES, (value, error, *ends[:2], sampling, *ends[2:])))

@@ -16,6 +16,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage, Unsupport
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.diagram import diagram_of, spent_line
 from ppdp.pipeline.estimator import same_kind
+from ppdp.pipeline.expected import expected_errors
 from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
 from ppdp.transformers.base import Stage
 from ppdp.transformers.floor import EigenvalueFloor, MeanFloor
@@ -237,6 +238,25 @@ class Composition:
             If none of these epsilons has a route, or simulated rows do not pass the gate.
         """
         return forecast(self, type(self)._rehearsed, domain, epsilons, repeats, random_state, simulate)
+
+    def expected_errors(self, domain: Domain | None = None, *, alpha: float = 0.05) -> Any:
+        """How far noise will move every number that is released, before any row is seen (``docs/theory/intervals.md``).
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts beside the pipeline's own, as for :meth:`plan`.
+        alpha : float, default=0.05
+            Noise is more than the half width with this probability, about or at most.
+
+        Returns
+        -------
+        DataFrame
+            A line for every number: ``step``, ``statistic``, ``column``, ``standard_error``, ``half_width``, the same
+            in raw units where public maps lead back, ``note``. NaN where it depends on the rows; the note says what is
+            known of it, and :meth:`forecast` rehearses models.
+        """
+        return expected_errors(self, domain, alpha)
 
     def _repr_html_(self) -> str:
         """What was spent, a diagram of the steps and, once fitted, what was released and the certificate."""

@@ -253,7 +253,9 @@ def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
         rng.integers(max(k, 2), size=n) * 1.0,
     )
     whitening, theta = rng.standard_normal((d, d)), rng.standard_normal((k, d + 1))
-    view = whitened.View(rng.uniform(-1, 1, d), whitening, np.ones(d), True, np.zeros(k), np.zeros((k, d)), 0.0)
+    view = whitened.View(
+        rng.uniform(-1, 1, d), whitening, np.ones(d), True, np.zeros(k), np.zeros((k, d)), 0.0, *np.ones((2, d))
+    )
 
     def seen(X, y):
         rows = Rows(X, y, np.ones(len(X)))
@@ -304,7 +306,8 @@ def seen(rng, view, theta, scale):
     if rng.random() < scale:
         theta[0, rng.integers(width)] = rng.choice([np.nan, np.inf, -np.inf])
     spread = np.ones(d)
-    return whitened.View(np.zeros(d), whitening, spread, view.intercept, view.mean, view.cross, 0.0), theta
+    rest = 0.0, view.variances, view.radii
+    return whitened.View(np.zeros(d), whitening, spread, view.intercept, view.mean, view.cross, *rest), theta
 
 
 @each_model

@@ -202,7 +202,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
         def targets(y: Array) -> Array:
             return 2 * y[:, None] - 1 if count == 2 else np.eye(count)[y.astype(np.intp)]
 
-        return Loss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1)
+        return Loss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1, 1.0)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""

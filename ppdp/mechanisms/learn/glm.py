@@ -115,7 +115,10 @@ class _LogLink(LinearRegressor):
         def link(scores: Array) -> Array:
             return np.asarray(np.exp(scores) / LARGEST_SHARE)
 
-        return Loss(self._residuals, curvatures, usual_curvatures, lambda y: y[:, None] / LARGEST_SHARE, link)
+        dispersion = 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan
+        return Loss(
+            self._residuals, curvatures, usual_curvatures, lambda y: y[:, None] / LARGEST_SHARE, link, dispersion
+        )
 
     def _radius(self, domain: Domain) -> float:
         return 4.0 if is_auto(self.coef_norm) else super()._radius(domain)

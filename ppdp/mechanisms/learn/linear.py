@@ -15,12 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.learning import kept_steps
-from ppdp.bounds.newton import newton_width
+from ppdp.bounds.newton import DIRECTED, newton_width
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
 from ppdp.data.intake import validated
+from ppdp.data.intervals import no_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import multiplied
 from ppdp.data.stream import Stream
@@ -37,6 +38,7 @@ from ppdp.mechanisms.learn.descent import (
     path,
     projected,
 )
+from ppdp.mechanisms.learn.errors import Errors
 from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
 from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -247,8 +249,8 @@ class LinearModel(SharedDocstring, Supervised):
             return noise.release(value.ravel(), noise_scale, question.bound).reshape(value.shape)
 
         if solver == "newton":
-            models = fitted_by_newton(rows, self._loss(question), plain, noise_scale, question.size, parameters)
-            last = {"theta": models[-1].ravel()}
+            models, errors = fitted_by_newton(rows, self._loss(question), plain, noise_scale, question.size, parameters)
+            last = {"theta": models[-1].ravel()} | ({"errors": errors} if parameters["loss"] in DIRECTED else {})
             on_the_way = np.array([models[step - 1].ravel() for step in kept_steps(len(models))])
             return {**last, "path": on_the_way} if self._staged else last
         radius = parameters["coef_norm"]
@@ -312,6 +314,9 @@ class LinearModel(SharedDocstring, Supervised):
         for name in ("coef_path_", "intercept_path_", "path_steps_"):  # of an earlier fit by another solver
             vars(self).pop(name, None)
         self.coef_, self.intercept_ = self._in_units(*self._parts(released["theta"], domain.d, question), question)
+        self._errors = released.get("errors")
+        radius = question.parameters.get("coef_norm", math.inf)
+        self._inside = bool(np.linalg.norm(released["theta"]) < (1 - 1e-9) * radius)
         if "path" in released:
             self.path_steps_ = np.array(kept_steps(self.n_iter_))
             models = self._parts(released["path"], domain.d, question)
@@ -328,8 +333,12 @@ class LinearModel(SharedDocstring, Supervised):
 
     def answers(self: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
         own, _ = self._in_units(np.ones((1, 1)), np.zeros(1), question)
-        added = self.solver == "output"  # noise on the model itself, and none before
-        return told(self, columns, self.own_noise_scale() * own.item() if added else math.nan)
+        if self.solver == "output":  # noise on the model itself, and none before
+            width = domain.d + bool(self.fit_intercept)
+            found = told(self, columns, Errors.alike(width, self.own_noise_scale() * own.item()))
+            return found if self._inside else [replace(one, ends=partial(no_ends, one.value)) for one in found]
+        sampled = rows_are_a_sample(domain) and getattr(self, "class_weight", None) is None
+        return told(self, columns, Errors.of(self._errors, own.item(), sampled=sampled))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -26,6 +26,7 @@ from ppdp.data.product import HALF, on_grid, squares_of
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
+from ppdp.mechanisms.learn.errors import errors_of_coefficients
 from ppdp.mechanisms.learn.whitened import Loss, Search, View, square, upper
 
 REACH = 8.0  # norm of the longest row as it is seen, over that of a typical one, where noise is large ...
@@ -44,8 +45,10 @@ def fitted_by_newton(
     noise_scale: float,
     size: int,
     parameters: Mapping[str, Any],
-) -> list[Array]:
+) -> tuple[list[Array], Array]:
     """Coefficients (n_scores, width) behind every step, intercepts last; the last of them are calibrated.
+
+    With them comes what is known of the errors of the last.
 
     Parameters
     ----------
@@ -100,7 +103,15 @@ def fitted_by_newton(
         scores = rows.each(partial(_as_scores, direction, view.longest(bound), intercept), 1)
         *_, last = steps(scores, line, calibrating, CALIBRATION_CLIP * reach / REACH)
         thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
-    return [view.coefficients(theta) for theta in thetas]
+    models, dispersion, missed = [view.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
+    if dispersion is None:
+        last = models[-1][0]
+        residual = np.concatenate([-last[: rows.d], -last[rows.d :] / unit, [1 / unit]])
+        missed = max(float(residual @ released @ residual), 0.0) + norm**2 * noise * float(residual @ residual)
+        dispersion = missed
+    curved = bool(parameters["curvature"])
+    seen = (search if curved else view).curvature() if search.seen or not curved else None
+    return models, errors_of_coefficients(search, seen, dispersion / rows.n, missed)
 
 
 def _steps(

@@ -87,7 +87,10 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
         return scores - y[:, None]
 
     def _loss(self, question: Question) -> Loss:
-        return Loss(self._residuals, lambda scores, y: np.ones_like(scores), np.ones_like, lambda y: y[:, None], _same)
+        def curvatures(scores: Array, y: Array | None = None) -> Array:
+            return np.ones_like(scores)
+
+        return Loss(self._residuals, curvatures, curvatures, lambda y: y[:, None], _same, None)
 
 
 @dataclass(eq=False, repr=False)

@@ -36,6 +36,7 @@ class Loss:
     usual_curvatures: Callable[[Array], Array]  # of scores, for the targets that are expected there
     targets: Callable[[Array], Array]  # of y: (n, n_targets), of norm 1 at most
     link: Callable[[Array], Array]  # of scores: the targets that are expected there
+    dispersion: float | None = math.nan  # variance of residuals over curvature; None: that of targets about scores
 
 
 @cache
@@ -81,6 +82,8 @@ class View:
     mean: Array  # of the targets
     cross: Array  # covariances of the targets with what is seen, shape (n_targets, d)
     unsure: float  # mean variance of the noise in them
+    variances: Array  # released, of what is seen in each direction, and the norm of their noise
+    radii: Array
 
     @classmethod
     def of(cls, moments: Array, n_targets: int, intercept: bool, unit: float, noise: float, least: float) -> View:
@@ -106,12 +109,18 @@ class View:
         errors = (noise / unit) ** 2 / 2 / floors
         squares = np.maximum((seen**2).sum(axis=1, keepdims=True), 1e-300)
         seen = seen * np.maximum(0.0, 1 - errors.sum() / squares)
-        return cls(centre, whitening, spread, intercept, mean, seen, float(errors.mean()))
+        unsure = float(errors.mean())
+        return cls(centre, whitening, spread, intercept, mean, seen, unsure, values / floors, radius / floors)
 
     @property
     def moments(self) -> Array:
         """Second moments of what is seen, as far as noise lets them be known."""
         return np.diag([*self.spread**2, *[1.0] * self.intercept])
+
+    def curvature(self) -> tuple[Array, Array]:
+        """Released moments of what is seen, and the norm of their noise in each direction."""
+        constant = [1.0] * self.intercept
+        return np.diag([*self.variances, *constant]), np.array([*self.radii, *[0.0] * self.intercept])
 
     def steepest(self) -> float:
         """Largest norm with which an entry of what is seen is taken of a row."""
@@ -172,29 +181,40 @@ class Search:
         self.loss, self.view, self.theta = loss, view, theta
         self.trusted, self._moves = TRUSTED, [1.0]
         ridge = penalty * view.whitening.T @ view.whitening
-        self._ridge = np.pad(ridge, (0, int(view.intercept)))
+        self.ridge = np.pad(ridge, (0, int(view.intercept)))
         self._curvatures, self._rms = self._expected()
         width = theta.shape[1]
-        unsure = (1 + self._length(theta) ** 2) / width + min(view.unsure / (2 * self._typical()) ** 2, TRUSTED**2)
+        unsure = (1 + self.length(theta) ** 2) / width + min(view.unsure / (2 * self._typical()) ** 2, TRUSTED**2)
         self._units = 1 / np.diag(view.moments)  # variances of coefficients that move scores by as much
         known = unsure * self._units
         known[len(view.centre) :] += 1.0
         self._covariances = [np.diag(known) for _ in theta]
         self._known: list[tuple[Array, float]] = []
-        self._best: tuple[Array, float, Array, list[Array], list[Array]] | None = None
+        self._best: tuple[Array, float, Array, float, list[Array], list[Array]] | None = None
+        self.seen: list[tuple[Array, float]] = []  # curvatures of the first score with their noise, step by step
+        self.last = np.zeros_like(theta), math.inf  # the gradient that was followed last, and its noise
 
     def calibration(self, steps: int) -> tuple[Array, Search]:
         """Direction in which scores of rows have a standard deviation of 1, and the search of slope and intercept."""
         d, theta, certain = len(self.view.centre), self.theta, self.view.intercept
-        slope = self._length(theta[:, :d])
+        slope = self.length(theta[:, :d])
         direction = theta[0, :d] / max(slope, 1e-300)
         of_both = np.zeros((1 + certain, d + certain))
         of_both[0, :d], of_both[1:, d:] = direction, 1.0
-        one = View(np.zeros(1), np.eye(1), np.ones(1), certain, self.view.mean, np.ones((1, 1)), 0.0)
+        one = View(np.zeros(1), np.eye(1), np.ones(1), certain, self.view.mean, np.ones((1, 1)), 0.0, *np.ones((2, 1)))
         search = Search(self.loss, one, np.hstack([[[slope]], theta[:, d:]]), 0.0, self.curved, steps)
         search._covariances = [of_both @ self._covariances[0] @ of_both.T]
         search._moves = [self._moves[-1]]
         return direction, search
+
+    def curvature(self) -> tuple[Array, Array]:
+        """That of the first score, from all steps but the first together, and the norm of its noise by direction."""
+        seen = self.seen[1:] or self.seen
+        weights = np.array([1 / unsure**2 for _, unsure in seen])
+        pooled = np.tensordot(weights / weights.sum(), [matrix for matrix, _ in seen], 1)
+        unsure = float(weights.sum() ** -0.5)
+        matrix, _ = self._blend(self._curvatures[0], pooled, unsure)
+        return matrix, np.full(len(matrix), unsure * math.sqrt(2 * len(matrix)))
 
     def usual_curvature(self, diagonal: bool) -> float:
         """Norm at which curvatures of rows are clipped, or their diagonals."""
@@ -240,21 +260,24 @@ class Search:
 
         Where no curvatures are seen, those seen last are used, or before any those of normal rows.
         """
-        gradient = gradient + self.theta @ self._ridge
+        gradient = gradient + self.theta @ self.ridge
         known = self._known or [(own, 0.0) for own in self._curvatures]
         if curvatures is not None:
             known = self._known = [self._blend(*own, unsure) for own in zip(self._curvatures, curvatures, strict=True)]
         length, drowned = float(np.linalg.norm(gradient)), noise * math.sqrt(gradient.size)
         if self._best is not None and length > WORSE * self._best[1] + 3 * drowned:
-            self.theta, _, gradient, self._covariances, matrices = self._best
+            self.theta, _, gradient, noise, self._covariances, matrices = self._best
             known = [(matrix, 0.0) for matrix in matrices]
             self.trusted /= 3
         else:
             self.trusted = min(1.5 * self.trusted, TRUSTED)
-            self._best = self.theta, length, gradient, self._covariances, [matrix for matrix, _ in known]
+            self._best = self.theta, length, gradient, noise, self._covariances, [matrix for matrix, _ in known]
+            if curvatures is not None and np.any(curvatures[0] - np.diag(np.diag(curvatures[0]))):
+                self.seen.append((curvatures[0], unsure))
+        self.last = gradient, noise
         moves, left = [], []
         for own, (matrix, error), covariance in zip(gradient, known, self._covariances, strict=True):
-            matrix = matrix + self._ridge
+            matrix = matrix + self.ridge
             seen = matrix @ covariance
             variance = noise**2 + error**2 / 2 * float(np.trace(covariance))
             expected = seen @ matrix + variance * np.eye(len(seen))
@@ -268,7 +291,7 @@ class Search:
         move = np.array(moves)
         trusted = self.trusted * self.left / self.steps  # the last steps have little to do
         self.left -= 1
-        asked, longest = self._length(move), trusted * max(1.0, self._length(self.theta) / 3)
+        asked, longest = self.length(move), trusted * max(1.0, self.length(self.theta) / 3)
         made = min(asked, longest)
         unknown = ((asked - made) ** 2 + min(made**2, made) ** 2) / gradient.shape[1]
         self._covariances = [(own + own.T) / 2 + np.diag(unknown * self._units) for own in left]
@@ -276,7 +299,7 @@ class Search:
         self._moves.append(math.sqrt(max(asked**2 - self._moved_by(noise) ** 2, (asked / 4) ** 2)))
         self._curvatures, self._rms = self._expected()
 
-    def _length(self, theta: Array) -> float:
+    def length(self, theta: Array) -> float:
         """Root mean square of what coefficients add to the scores of rows."""
         return math.sqrt(float((theta**2 @ np.diag(self.view.moments)[: theta.shape[1]]).sum()))
 

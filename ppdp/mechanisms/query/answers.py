@@ -16,6 +16,7 @@ from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.counting import histograms, present
 from ppdp.data.intake import validated
+from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.data.units import Answers, Columns
@@ -132,6 +133,7 @@ class Query(SharedDocstring, FitsAlone):
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, parameters = released["answer"], question.parameters
+        self._noisy = answer
         if self.query == "count":
             self.count_ = float(np.clip(answer[0], 0.0, domain.n))
         elif self.query == "histogram":
@@ -148,6 +150,16 @@ class Query(SharedDocstring, FitsAlone):
     def deviation(self) -> float:
         """Standard deviation of the noise on every number."""
         raise NotImplementedError
+
+    @property
+    def tells_errors(self) -> bool:
+        """Whether how far noise moves its numbers follows from public ones, but for those of single rows."""
+        return bool(self.query != "rows")
+
+    @property
+    def law(self) -> Law:
+        """Of the noise."""
+        return "gaussian"
 
     def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
         return told(self, columns, domain, question)

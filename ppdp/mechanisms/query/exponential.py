@@ -86,6 +86,11 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         return cls(noise_scale=100.0)
 
     @property
+    def tells_errors(self) -> bool:
+        """Whether it chooses quantiles, whose ranks are told."""
+        return self.query == "quantile"
+
+    @property
     def writes_units(self) -> bool:
         """Whether candidates are those for quantiles."""
         return self.query == "quantile"

@@ -69,6 +69,7 @@ class GaussianMechanism(Query, Mechanism):
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer = released["answer"]
         if self.query == "covariance":
+            self._noisy = answer
             self.mean_, self.covariance_, self.present_ = read_moments(answer, domain, **question.parameters)
         else:
             super().read(released, domain, question)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import Query
@@ -51,6 +52,10 @@ class LaplaceMechanism(Query, Mechanism):
         if not self._whole:
             return math.sqrt(2) * scale
         return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
+
+    @property
+    def law(self) -> Law:
+        return "whole" if self._whole else "laplace"
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         answer = self.answer(rows, question)

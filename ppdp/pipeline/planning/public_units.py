@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ppdp.core.domain import Domain
 from ppdp.data.units import Columns
-from ppdp.pipeline.planning.route import Route
+from ppdp.pipeline.planning.route import PlannedStep, Route
 
 STEP_ONLY = "no public scale and shift leads back to the table"
 
@@ -17,13 +18,13 @@ def asked(mechanism: Any, start: Domain, route: Route) -> Any:
     """The last step as it is asked behind a route: raw numbers that a user wrote are in the units of its rows."""
     if not mechanism.writes_units:
         return mechanism
-    return mechanism.in_units(_columns(start, route))
+    return mechanism.in_units(columns_behind(start, route.steps))
 
 
-def _columns(start: Domain, route: Route) -> Columns:
-    """Columns at the end of a route; where no map leads back, raw values are blank and ranges are public bounds."""
+def columns_behind(start: Domain, steps: Sequence[PlannedStep]) -> Columns:
+    """Columns behind planned steps; where no map leads back, raw values are blank and ranges are public bounds."""
     columns = _bounded(Columns.raw(_names(start)), start)
-    for step in route.steps:
+    for step in steps:
         domain = step.way.domain
         made = step.stage.public_units(columns, step.way, step.domain)
         columns = Columns.lost(_names(domain), STEP_ONLY) if made is None else replace(made, names=_names(domain))

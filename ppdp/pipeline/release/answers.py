@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
+from ppdp.data.intervals import FIGURES, half_width, no_ends, rows_are_a_sample
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
@@ -46,12 +48,7 @@ def answers_of(
         for release in record.releases:
             if release.at == at:
                 answer = arrays[f"{name}.{release.statistic}"]
-                if release.statistic == "label-means":
-                    table, noise = STATISTICS[release.statistic].read(answer, domain, release)
-                    told = label_answers(release, table, noise, columns, domain)
-                else:
-                    told = _statistics(release, answer, columns, domain)
-                yield from ((name, one) for one in told)
+                yield from ((name, one) for one in statistics_of(release, answer, columns, domain))
     if record.mechanism is not None:
         domain, columns = points[-1]
         name, twin = twins[-1]
@@ -98,6 +95,17 @@ def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
     dates = _dates(answers)
     joined = {name: np.concatenate([np.empty(0), *parts]) for name, parts in numbers.items()}
     return pd.DataFrame({**lines, **joined, **dates, "note": [note for _, one in answers for note in one.notes]})
+
+
+def intervals_of(answers: Sequence[tuple[str, Answers]], alpha: float, *, raw: bool) -> Any:
+    """Intervals as a DataFrame, a line for every number."""
+    frame = frame_of(answers)
+    parts = [one.interval(alpha, raw=raw) for _, one in answers]
+    for name in FIGURES:
+        frame[name] = np.concatenate([np.empty(0), *(part[name] for part in parts)])
+    cells = ("raw_low", "raw_high") if raw else ("low", "high")
+    names = ("step", "statistic", "column", "category", *cells, *FIGURES, "note")
+    return frame[[name for name in names if name in frame]].rename(columns=dict(zip(cells, ("low", "high"))))
 
 
 def _dates(answers: Sequence[tuple[str, Answers]]) -> dict[str, list[str]]:
@@ -185,9 +193,11 @@ def _bare(name: str, array: Array, noise: float) -> Answers:
     return Answers.of(name.partition(".")[2], told, array.ravel(), noise)
 
 
-def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
+def statistics_of(release: Statistic, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
     """What a stage was fitted from, in the units of its columns."""
     sigma, found = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
+    if release.statistic == "label-means":
+        return label_answers(release, found[0], sigma, columns, domain)
     if release.statistic == "quantile-choices":
         note = f"its rank misses by some {2 * sigma:.3g} rows"
         own = columns if release.parameters.get("columns") is None else columns.at(release.parameters["columns"])
@@ -200,8 +210,11 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
     if release.statistic == "categories":
         weights = released_weights(answer, release.parameters["max_categories"])
         labels = ([f"{columns.names[i]} = {text}" for text in texts] for i, texts in found.items())
-        word = "rows of the category"
-        return [Answers.of(word, Columns.raw(names), weight, sigma) for names, weight in zip(labels, weights)]
+        told = (
+            Answers.of("rows of the category", Columns.raw(names), weight, sigma, "one of those that noise left large")
+            for names, weight in zip(labels, weights)
+        )
+        return [replace(one, ends=partial(no_ends, one.value)) for one in told]
     if release.statistic in _QUANTILES:
         rows = found.mean[None] if isinstance(found, Moments) else found
         served = release.parameters.get("columns")
@@ -224,7 +237,15 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
         spread = np.where(variance > 0, np.sqrt(variance), np.nan)
         error = np.hypot(unsure, 2 * mean * sigma) / (2 * spread)
     deviation = Answers.linear("standard deviation", columns, spread, error, np.abs(columns.slope))
-    return [Answers.of("mean", columns, mean, sigma), deviation]
+    of_spread = partial(_of_deviations, variance, np.sqrt(unsure**2 + (2 * mean * sigma) ** 2 + 2 * sigma**4))
+    sampling = spread / math.sqrt(domain.n) if rows_are_a_sample(domain) else None
+    return [replace(Answers.of("mean", columns, mean, sigma), sampling=sampling), replace(deviation, ends=of_spread)]
+
+
+def _of_deviations(variance: Array, error: Array, alpha: float) -> tuple[Array, Array]:
+    """Ends of intervals for roots of noisy variances."""
+    half = half_width("gaussian", error, alpha)
+    return np.sqrt(np.maximum(variance - half, 0.0)), np.sqrt(np.maximum(variance + half, 0.0))
 
 
 def _squares_error(release: Statistic, domain: Domain) -> float:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ppdp.certificate.record import Release
 from ppdp.core.domain import Domain
+from ppdp.data.intervals import gaussian_ends
 from ppdp.data.label_means import CLEAR
 from ppdp.data.rows import Array
 from ppdp.data.units import Answers, Codes, Columns
 
 ELSE = "anything else"
+CERTAIN = 8.0  # standard deviations of its noise that a number of rows exceeds where quotients have intervals
 
 
 def _words(kind: Any, count: int) -> list[str]:
@@ -41,12 +45,15 @@ def label_answers(release: Release, table: Array, noise: float, columns: Columns
         with np.errstate(all="ignore"):
             shares = own / np.where(rows > CLEAR * noise * math.sqrt(parts), rows, np.nan)[:, None]
             errors = noise * np.sqrt(1 - 2 * shares + parts * shares**2) / rows[:, None]
+            certain = np.where(rows > CERTAIN * noise * math.sqrt(parts), 1.0, np.nan)
         note = "before smoothing; none where hardly more than noise"
         if domain.classes is None:
             low, high = domain.require("y_range")
             width = np.full(len(rows), high - low)
-            told.append(Answers.linear("mean target", named, shares[:, 1], errors[:, 1], width, low, note))
+            own = Answers.linear("mean target", named, shares[:, 1], errors[:, 1], width, low, note)
+            told.append(replace(own, ends=partial(gaussian_ends, own.value, own.error * certain)))
             continue
         for i, label in list(enumerate(domain.classes))[1 if parts == 2 else 0 :]:
-            told.append(Answers.of(f"share of class {label}", named, shares[:, i], errors[:, i], note))
+            own = Answers.of(f"share of class {label}", named, shares[:, i], errors[:, i], note)
+            told.append(replace(own, ends=partial(gaussian_ends, own.value, own.error * certain)))
     return told

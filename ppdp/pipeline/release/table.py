@@ -16,13 +16,14 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.record import Record
 from ppdp.certificate.replay.rules import refuse_unsafe
+from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS
 from ppdp.data.rows import Array
 from ppdp.data.units import Answers
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
-from ppdp.pipeline.release.answers import answers_of, frame_of, html_of
+from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of
 from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketches import SketchTable
@@ -90,6 +91,30 @@ class Released(WithParquet, Mapping[str, Array]):
         if _wide(self.certificate.record) is not None:
             return self._columns().to_pandas()
         return frame_of(self._answers())
+
+    def conf_int(self, alpha: float = 0.05, *, raw: bool = True) -> Any:
+        """Confidence intervals of every released number: of its noise, and of what the rows were drawn from.
+
+        They are made from released and public numbers, so they cost nothing (``docs/theory/intervals.md``).
+
+        Parameters
+        ----------
+        alpha : float, default=0.05
+            An interval fails to cover with this probability, about or at most.
+        raw : bool, default=True
+            In the units of the table that came in, NaN where no map leads back; else as released.
+
+        Returns
+        -------
+        DataFrame
+            Lines as in :meth:`to_pandas`. ``lower`` and ``upper`` are for what would have been released without noise
+            **on these rows**, ``standard_error`` is that of the noise. ``population_lower`` and ``population_upper``
+            are for the population of which the rows are a random sample: they cover the noise and the
+            ``sampling_error`` together. NaN where released numbers do not tell it, or where no coverage is known.
+        """
+        if _wide(self.certificate.record) is not None:
+            raise ExportError("released rows have no intervals.", fix="release_.table, whose estimates have errors.")
+        return intervals_of(self._answers(), number("alpha", alpha, above=0, most=1 - 2.0**-40), raw=raw)
 
     def _answers(self) -> list[tuple[str, Answers]]:
         return list(answers_of(self.certificate.record, self.arrays, self.twins))

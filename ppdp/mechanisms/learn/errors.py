@@ -1,0 +1,89 @@
+"""Standard errors of coefficients, from what was released and nothing else: ``docs/theory/intervals.md``."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdp.data.rows import Array
+from ppdp.mechanisms.learn.whitened import Search
+
+CLEAR = 1.25  # norms of its noise by which a curvature must lie above 0 to be seen
+UNKNOWN = -1.0  # a variance
+FEW = 1.0  # variance from directions that are not seen, over that from others, up to which errors of noise are told
+FEWER = 0.05  # ... and up to which errors of drawing are, of which nothing at all is known there
+
+
+def errors_of_coefficients(
+    search: Search, curvature: tuple[Array, Array] | None, dispersion: float, missed: float
+) -> Array:
+    """Directions as columns of coefficients, and below them three variances in each; of shape (width + 3, width).
+
+    The first is of noise where the curvature is seen, the second of what is not known where it is not, the third of
+    drawing the rows, ``dispersion`` over the curvature, with the square of the penalty's bias; -1 where that is not
+    known. Every number is finite. ``curvature`` is that of the loss with the norm of its noise by direction, ``missed``
+    the variance of scores that directions which are not seen may add.
+    """
+    width = search.theta.shape[1]
+    with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
+        if curvature is not None and np.isfinite(found := _of_steps(search, *curvature, dispersion, missed)).all():
+            return found
+    nothing = np.zeros((width + 3, width))
+    nothing[:width], nothing[width + 1], nothing[width + 2] = np.eye(width), 1.0, UNKNOWN
+    return nothing
+
+
+def _of_steps(search: Search, matrix: Array, radii: Array, dispersion: float, missed: float) -> Array:
+    view, (gradient, noise), width = search.view, search.last, search.theta.shape[1]
+    values, vectors = np.linalg.eigh(matrix + search.ridge)
+    radii = vectors.T**2 @ radii
+    seen = values > CLEAR * radii
+    least = np.where(seen, values - radii, np.inf)
+    move = (vectors.T @ gradient[0]) / least
+    of_noise = (noise**2 + radii**2 / (4 * width) * float(move @ move)) / least**2
+    typical = (missed + search.length(search.theta) ** 2) / width
+    hidden = np.where(seen, 0.0, vectors.T**2 @ (typical / np.diag(view.moments)))
+    penalty = vectors.T @ search.ridge
+    unpenalised = least - np.einsum("ij,ji->i", penalty, vectors)  # the penalty's own bend tells of no rows
+    drawing = np.full(width, UNKNOWN)
+    if not math.isnan(dispersion):
+        of_rows = (dispersion + (penalty @ search.theta[0]) ** 2 / unpenalised) / unpenalised
+        drawing = np.where(unpenalised > 0, of_rows, UNKNOWN)
+    directions = np.vstack([view.coefficients(one) for one in np.eye(width)[:, None]]).T @ vectors
+    return np.vstack([directions, of_noise, hidden, drawing])
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Of numbers that are linear in coefficients: standard errors of noise, and of drawing the rows; NaN if unknown."""
+
+    directions: Array  # (width, number of directions); coefficients, intercept last
+    noise: Array
+    hidden: Array
+    drawing: Array
+
+    @classmethod
+    def of(cls, released: Array | None, scale: float, *, sampled: bool) -> Errors | None:
+        """From a release, for coefficients that are ``scale`` times those that were learned."""
+        if released is None:
+            return None
+        noise, hidden, drawing = released[-3:]
+        return cls(scale * released[:-3], noise, hidden, np.where(sampled & (drawing >= 0), drawing, np.nan))
+
+    @classmethod
+    def alike(cls, width: int, error: float) -> Errors:
+        """Of coefficients that have independent noise of one size, and that alone."""
+        return cls(np.eye(width), np.full(width, error**2), np.zeros(width), np.full(width, np.nan))
+
+    def __call__(self, numbers: Array) -> tuple[Array, Array]:
+        """Of as many numbers as there are rows of factors."""
+        squares, unknown = (numbers @ self.directions) ** 2, np.isnan(self.drawing) | (self.hidden > 0)
+        with np.errstate(invalid="ignore"):
+            seen, hidden = squares @ self.noise, squares @ self.hidden
+            error = np.where(hidden <= FEW * seen, np.sqrt(seen + hidden), np.nan)
+            beside = squares[:, unknown] @ (self.noise + self.hidden)[unknown]
+            drawing = np.sqrt(squares[:, ~unknown] @ self.drawing[~unknown])
+            return error, np.where(beside <= FEWER * (seen + hidden), drawing, np.nan)
