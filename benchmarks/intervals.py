@@ -166,9 +166,7 @@ def main() -> None:
             for name, n, epsilon, found in source(args):
                 every = pd.concat(found) if found else pd.DataFrame({"told": [False], "noise": [False], "error": [0.0]})
                 told = every[every["told"]]
-                shares = [
-                    f"{told[one].mean():.3f}" if one in told and len(told) else "" for one in ("noise", "population")
-                ]
+                shares = [covered(told, one) for one in ("noise", "population")]
                 error = f"{np.sqrt((told['error'] ** 2).mean()):.2f}" if len(told) else ""
                 line = (name, f"{n:,}", f"{epsilon:g}", f"{every['told'].mean():.2f}", *shares, error)
                 print(f"| {' | '.join(line)} |", flush=True)

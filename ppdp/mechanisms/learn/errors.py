@@ -11,6 +11,7 @@ import numpy as np
 from ppdp.data.rows import Array
 from ppdp.mechanisms.learn.whitened import Search
 
+CLIPPED = 4 * (math.sqrt(2) - 1) ** 2  # variance that clips may add to a gradient, over that of noise
 CLEAR = 1.25  # norms of its noise by which a curvature must lie above 0 to be seen
 UNKNOWN = -1.0  # a variance
 FEW = 1.0  # variance from directions that are not seen, over that from others, up to which errors of noise are told
@@ -43,7 +44,7 @@ def _of_steps(search: Search, matrix: Array, radii: Array, dispersion: float, mi
     seen = values > CLEAR * radii
     least = np.where(seen, values - radii, np.inf)
     move = (vectors.T @ gradient[0]) / least
-    of_noise = (noise**2 + radii**2 / (4 * width) * float(move @ move)) / least**2
+    of_noise = ((1 + CLIPPED) * noise**2 + radii**2 / (4 * width) * float(move @ move)) / least**2
     typical = (missed + search.length(search.theta) ** 2) / width
     hidden = np.where(seen, 0.0, vectors.T**2 @ (typical / np.diag(view.moments)))
     penalty = vectors.T @ search.ridge
