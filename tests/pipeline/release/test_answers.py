@@ -95,7 +95,7 @@ class TestRawValuesAgreeWithExactOnes:
         here = Columns.raw(("x",)).scaled([-2.0], [1.0])
         query = GaussianMechanism("histogram", noise_scale=1.0)
         query.histogram_, grid = [np.ones(2)], {"columns": [0], "sizes": [3], "edges": [-1.0, 0.0, 1.0]}
-        (found,) = query.answers(here, None, query_of(grid))
+        (found,) = query.answers(here, Domain(n_rows=10, n_features=1), query_of(grid))
         np.testing.assert_allclose(found.cells[2:], [[1.0, -1.0], [3.0, 1.0]])
 
     def test_quantiles_say_by_how_many_rows_they_miss(self):
