@@ -18,7 +18,7 @@ from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.linear import is_auto
 from ppdp.mechanisms.learn.regression import LinearRegressor
-from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.learn.whitened import STEEP_EXPONENTS, Loss
 from ppdp.privacy.noise.sampler import Noise
 
 _LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
@@ -115,10 +115,11 @@ class _LogLink(LinearRegressor):
         def link(scores: Array) -> Array:
             return np.asarray(np.exp(scores) / LARGEST_SHARE)
 
+        def targets(y: Array) -> Array:
+            return y[:, None] / LARGEST_SHARE
+
         dispersion = 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan
-        return Loss(
-            self._residuals, curvatures, usual_curvatures, lambda y: y[:, None] / LARGEST_SHARE, link, dispersion
-        )
+        return Loss(self._residuals, curvatures, usual_curvatures, targets, link, dispersion, STEEP_EXPONENTS)
 
     def _radius(self, domain: Domain) -> float:
         return 4.0 if is_auto(self.coef_norm) else super()._radius(domain)

@@ -19,11 +19,13 @@ Array = NDArray[np.float64]
 
 HIDDEN = 0.05  # least share of its variance that is taken to be seen of a direction
 STEEP, HIGH = 4.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
+STEEP_EXPONENTS = 0.5  # and where residuals grow with scores as exponentials do
 CURVED = 12.0  # norm at which a row's curvature is clipped, over that of a typical row
 BELIEVED = 4.0  # squared standard errors by which a curvature must differ to be another
 TRUSTED = 2.0  # longest step, where coefficients are short
 WORSE = 1.3  # growth of the gradient at which a step is taken back
 SETTLED = 0.2  # of the noise, which the error that a last step leaves may be
+RATE = 0.3  # at which errors are taken to fall as long as no two steps show it
 NODES = 1024  # of an integral over several scores
 
 
@@ -37,6 +39,7 @@ class Loss:
     targets: Callable[[Array], Array]  # of y: (n, n_targets), of norm 1 at most
     link: Callable[[Array], Array]  # of scores: the targets that are expected there
     dispersion: float | None = math.nan  # variance of residuals over curvature; None: that of targets about scores
+    steepest: float = STEEP  # largest norm of coefficients where steps begin
 
 
 @cache
@@ -142,7 +145,7 @@ class View:
         if len(self.cross) > 1:
             shares = np.clip(self.mean, 1e-3, 1.0) if self.intercept else np.full(len(self.cross), 1 / len(self.cross))
             coef = self.cross / shares[:, None]
-            coef *= min(1.0, STEEP / max(float(np.linalg.norm(coef)), 1e-300))
+            coef *= min(1.0, loss.steepest / max(float(np.linalg.norm(coef)), 1e-300))
             return np.hstack([coef, np.log(shares / shares.sum())[:, None]]) if self.intercept else coef
         points, weights = _nodes(1)
         length = float(np.linalg.norm(self.cross))
@@ -155,7 +158,7 @@ class View:
                 return 0.0
             return _root(lambda at: float(expected(at, steepness).sum() - self.mean[0]), -HIGH, HIGH)
 
-        steepness = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, STEEP)
+        steepness = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, loss.steepest)
         coef = self.cross * (steepness / length if length else 0.0)
         return np.hstack([coef, [[level(steepness)]]]) if self.intercept else coef
 
@@ -182,6 +185,7 @@ class Search:
         self.trusted, self._moves = TRUSTED, [1.0]
         ridge = penalty * view.whitening.T @ view.whitening
         self.ridge = np.pad(ridge, (0, int(view.intercept)))
+        self._known: list[tuple[Array, float]] = []  # curvatures that were released, with their noise
         self._curvatures, self._rms = self._expected()
         width = theta.shape[1]
         unsure = (1 + self.length(theta) ** 2) / width + min(view.unsure / (2 * self._typical()) ** 2, TRUSTED**2)
@@ -189,7 +193,6 @@ class Search:
         known = unsure * self._units
         known[len(view.centre) :] += 1.0
         self._covariances = [np.diag(known) for _ in theta]
-        self._known: list[tuple[Array, float]] = []
         self._best: tuple[Array, float, Array, float, list[Array], list[Array]] | None = None
         self.seen: list[tuple[Array, float]] = []  # curvatures of the first score with their noise, step by step
         self.last = np.zeros_like(theta), math.inf  # the gradient that was followed last, and its noise
@@ -223,12 +226,14 @@ class Search:
 
     def _typical(self) -> float:
         """Mean curvature in a direction."""
-        return float(np.mean([np.trace(own) for own in self._curvatures])) / self.theta.shape[1]
+        matrices = [own for own, _ in self._known] or self._curvatures
+        return float(np.mean([np.trace(own) for own in matrices])) / self.theta.shape[1]
 
     def settled(self, noise: float) -> bool:
         """Whether one step more, with so much noise on each entry of its gradient, leaves little beside that noise."""
         *_, before, last = [math.inf, *self._moves]
-        return last * min(1.0, max(last, last / before)) ** 2 < SETTLED * self._moved_by(noise)
+        least = RATE if len(self._moves) < 3 else 0.0
+        return last * min(1.0, max(last, last / before, least)) ** 2 < SETTLED * self._moved_by(noise)
 
     def _moved_by(self, noise: float) -> float:
         """How far the noise of a gradient moves the scores of rows."""
