@@ -134,24 +134,23 @@ def _steps(
         if step < made:
             continue
         bent = min(clip**2, max(search.usual_curvature(diagonal), LEAST_BENT * clip**2))
-        rest = np.array(factors[step:])
-        last = search.settled(clip * noise_scale / float(np.linalg.norm(rest[:, 0])))
-        rest = rest if last else rest[:1]
-        if last and step:  # what was left to curvatures, too, is spent on gradients
-            rest = np.array([(both(*own), 0.0) for own in rest])
-        curved = bool(rest[0, 1])
-        weights = np.repeat(rest, [scores * width, curved * scores * (width if diagonal else triangle(width))], axis=1)
-        sums = partial(_step_sums, loss, intercept, search.theta, clip, bent, curved, diagonal)
-        mean = mean_of(rows, sums, weights.shape[1])
-        squares, answers = weights**2, [asked(mean, own) for own in weights]
-        gradient, curvature = np.split((squares * answers).sum(axis=0) / squares.sum(axis=0), [scores * width])
-        of_gradient, of_curvature = np.linalg.norm(rest, axis=0)
+        rest, size, numbers = np.array(factors[step:]), scores * width, width if diagonal else triangle(width)
+        if not search.settled(clip * noise_scale / float(np.linalg.norm(rest[:, 0]))):
+            rest = rest[:1]
+        of_curvature = float(rest[0, 1])
+        of_gradients = [rest[0, 0], *(both(*own) for own in rest[1:])]  # a curvature is released once
+        sums = partial(_step_sums, loss, intercept, search.theta, clip, bent, of_curvature > 0, diagonal)
+        weights = np.repeat([of_gradients[0], of_curvature], [size, scores * numbers * (of_curvature > 0)])
+        mean = mean_of(rows, sums, len(weights))
+        gradient, curvature = np.split(asked(mean, weights), [size])
+        answers = [gradient, *(asked(mean[:size], np.full(size, own)) for own in of_gradients[1:])]
+        gradient = clip * np.average(answers, axis=0, weights=np.square(of_gradients)).reshape(scores, width)
         curvatures, unsure = None, 0.0
-        if curved:
+        if of_curvature:
             each = bent * curvature.reshape(scores, -1)
             curvatures = [np.diag(own) if diagonal else square(own, width) for own in each]
             unsure = bent * noise_scale / of_curvature
-        _step(search, clip * gradient.reshape(scores, width), clip * noise_scale / of_gradient, curvatures, unsure)
+        _step(search, gradient, clip * noise_scale / math.hypot(*of_gradients), curvatures, unsure)
         made = step + len(rest)
         yield from repeat(search.theta, len(rest))
 
