@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
-from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
+from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, PoissonRegressor, Ridge
 from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.noise.sampler import Noise
@@ -399,6 +399,15 @@ class TestDefault:
         assert (asked.formula == "learning.newton") is newton
         chosen.settle(asked)
         assert chosen.solver == ("newton" if newton else "dpgd")
+
+    @pytest.mark.parametrize(
+        ("asking", "least"), [(MODELS["logistic"], 25), (MODELS["ridge"], 100), (PoissonRegressor((0, 9)), 200)]
+    )
+    def test_from_so_many_standard_errors_of_a_coefficient_on(self, asking, least):
+        """Where few draws would be far off: means that grow exponentially are the most easily so."""
+        for n, newton in ((105 * least - 5, False), (105 * least, True)):  # of 21 coefficients, at mu = 0.2
+            facts = self.FACTS.but(n_rows=n)
+            assert (asking.question_at(facts, ONE, 0.2).formula == "learning.newton") is newton
 
     @pytest.mark.parametrize(
         ("given", "facts", "distance", "warned"),

@@ -37,7 +37,7 @@ class _LogLink(LinearRegressor):
         The score 0 predicts the larger of its lower end and an eighth of its upper end.
     solver : {"auto", "newton", "dpgd"}, default="auto"
         Noisy Newton steps on whitened rows, or noisy projected gradient descent. "auto" is "newton" where no stage in
-        front moves all rows, ``n μ >= 25 (d + 1)`` and ``(d + 1) (d + 2) / 2 <= 50,000``. It is "dpgd" elsewhere,
+        front moves all rows, ``n μ >= 200 (d + 1)`` and ``(d + 1) (d + 2) / 2 <= 50,000``. It is "dpgd" elsewhere,
         and where one of ``clip``, ``coef_norm`` and ``step_size`` is given, which "newton" has no use for.
     max_iter : int or "auto", default="auto"
         Number of steps T. "auto": under "newton" 3, one more for each doubling of ``n μ / (d + 1)`` from 150 on, up to

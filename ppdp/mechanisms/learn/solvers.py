@@ -37,7 +37,7 @@ CALIBRATION, KNOWN = (
     200.0,
 )  # share of steps of slope and intercept of two classes, and `n mu / numbers` from which on
 MOST_NUMBERS = 50_000  # in one answer: matrices of more take long
-LEAST_WORTH = 25.0, 100.0  # `n mu / numbers`, below which descent is better; of least squares
+LEAST_WORTH = {"squared": 100.0, "glm": 200.0}  # `n mu / numbers`, below which descent is better; of others 25
 # Steps that are enough, and from which worth of steps on; fewer are made once nothing moves any more.
 FEW = {"learning.logistic-gradient": (30, 130.0)}
 FEW_OF_OTHERS = (40, 150.0)
@@ -116,7 +116,7 @@ def newton_pays(domain: Domain, distance: Distance, training: Training, mu: floa
     Several rows of a person ask for more of it, as rows that moved do: each counts as replaced, where descent might
     ask for less.
     """
-    least = LEAST_WORTH[training.loss == "squared"] * _numbers(domain, training) * (1 + bool(distance.moved))
+    least = LEAST_WORTH.get(training.loss, 25.0) * _numbers(domain, training) * (1 + bool(distance.moved))
     mass = distance.moved_as_replaced().mass
     return mass > 0 and domain.n * (mu or USUAL_MU) * min(1.0, 2 / mass) >= least
 
