@@ -1,4 +1,4 @@
-"""Draws the picture of the front page from the pipeline that stands above it.
+"""Draws the picture of the first page of the documentation from the pipeline that stands above it.
 
     python benchmarks/distance.py
 
@@ -22,8 +22,8 @@ NAMES = "ours", "all exact"
 
 
 def pipeline() -> tuple[Any, Domain]:
-    """The pipeline of the README's first code, and the public facts of its rows."""
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)[0]
+    """The pipeline of that page's first code, and the public facts of its rows."""
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), flags=re.S)[0]
     names: dict[str, Any] = {}
     exec(code.partition("pipe.fit(")[0], names)
     rows = names["X"]

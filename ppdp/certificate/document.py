@@ -311,9 +311,15 @@ class Certificate(Saved):
         """
         return sign(self, private_key, password=password, conditional=conditional)
 
-    def to_text(self) -> str:
-        """The certificate for a terminal; of one that does not hold, only that and why."""
-        return shown.text(self._found())
+    def to_text(self, *, full: bool = False) -> str:
+        """The certificate for a terminal; of one that does not hold, only that and why.
+
+        Parameters
+        ----------
+        full : bool, default=False
+            All of it; by default what ``print`` shows, in at most 12 lines.
+        """
+        return shown.text(self._found(), full=full)
 
     def to_html(
         self, *, signature: Signature | str | os.PathLike[str] | None = None, public_key: PublicKey | None = None

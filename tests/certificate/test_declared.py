@@ -36,7 +36,7 @@ def test_every_declared_range_is_a_fact_of_the_certificate():
              (("age", "18 to 110"), ("chain", "0.1 to 42.25"))]  # fmt: skip
     assert [fact for fact in issued["facts"] if fact in facts] == facts
     assert issued.verify()
-    for shown in (issued.to_text(), issued.to_model_card()):
+    for shown in (issued.to_text(full=True), issued.to_model_card()):
         assert "range of age = 18 to 110 (declared, step 'box')" in shown
     page = Reader(issued.to_html()).text
     assert "as they stand at these steps age 18 to 110; chain 0.1 to 42.25 declared, step “box”" in page
@@ -131,7 +131,7 @@ def test_a_wide_table_is_shortened_on_the_page_and_whole_in_the_document():
     box = MinMaxScaler([(0, 1 + i) for i in range(width)])
     issued = make_pipeline(box, GaussianMechanism()).fit(np.zeros((300, width))).certificate_
     assert sum(fact["name"].startswith("range of column") for fact in issued["facts"]) == width
-    for shown in (Reader(issued.to_html()).text, issued.to_text()):
+    for shown in (Reader(issued.to_html()).text, issued.to_text(full=True)):
         assert f"column {MOST_FACTS - 1} " in shown
         assert f"column {MOST_FACTS} " not in shown
         assert f"{width - MOST_FACTS} more that are declared" in shown
@@ -152,9 +152,9 @@ def test_terms_are_explained_where_they_occur():
 
 
 def test_python_words_of_what_is_not_covered_have_plain_words_beside_them():
-    for shown in (Certificate(document("seeded")).to_text(), Reader(render_page(document("seeded"))).text):
+    for shown in (Certificate(document("seeded")).to_text(full=True), Reader(render_page(document("seeded"))).text):
         assert "would have stopped the run" in " ".join(shown.split())
-    assert "would have stopped the run" not in Certificate(document("classes read")).to_text()
+    assert "would have stopped the run" not in Certificate(document("classes read")).to_text(full=True)
 
 
 def test_statistics_that_predictions_need_are_not_said_to_fit():

@@ -71,7 +71,7 @@ def test_who_wrote_a_document_chooses_no_word_that_is_shown(form):
 def test_a_list_of_problems_ends():
     content = document("unconditional")
     content["facts"] = [{"name": "n_rows", "value": "1", "origin": "declared"}] * 1000
-    shown = Certificate(sealed(content)).to_text()
+    shown = Certificate(sealed(content)).to_text(full=True)
     assert len(shown.splitlines()) < 30
     assert "more" in shown.splitlines()[-1]
 
@@ -87,10 +87,10 @@ def test_what_holds_is_verified_once(monkeypatch):
 
 def test_a_copy_of_a_certificate_is_verified_again():
     one = certificate("unconditional")
-    assert one.to_text().startswith("UNCONDITIONAL")
+    assert one.to_text(full=True).startswith("UNCONDITIONAL")
     changed = copy.copy(one)
     object.__setattr__(changed, "_content", {**one.to_dict(), "epsilon": 0.1})
-    assert changed.to_text().startswith("DOES NOT HOLD")
+    assert changed.to_text(full=True).startswith("DOES NOT HOLD")
 
 
 def test_what_does_not_hold_is_asked_again():
@@ -98,6 +98,6 @@ def test_what_does_not_hold_is_asked_again():
     content = document("unconditional")
     one = Certificate(content)
     object.__setattr__(one, "_content", {**content, "epsilon": 0.1})
-    assert one.to_text().startswith("DOES NOT HOLD")
+    assert one.to_text(full=True).startswith("DOES NOT HOLD")
     object.__setattr__(one, "_content", content)
-    assert one.to_text().startswith("UNCONDITIONAL")
+    assert one.to_text(full=True).startswith("UNCONDITIONAL")

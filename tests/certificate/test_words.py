@@ -23,7 +23,7 @@ STRAIGHT = str.maketrans("“”’", "'''")  # quotation marks as they are type
 
 
 def terminal(content):
-    return Certificate(content).to_text()
+    return Certificate(content).to_text(full=True)
 
 
 everywhere = pytest.mark.parametrize("render", [render_page, render_fragment, terminal])
@@ -139,7 +139,7 @@ def test_a_hidden_pass_releases_one_iterate():
     assert c["mechanism"]["steps"] > 1
     assert "LogisticRegression 4 - " in text_of(render_page, c)
     assert f"{c['mechanism']['steps']} × " not in text_of(render_page, c)
-    assert f"{c['mechanism']['steps']} x " not in certificate("a hidden pass").to_text()
+    assert f"{c['mechanism']['steps']} x " not in certificate("a hidden pass").to_text(full=True)
 
 
 # ---------------------------------------------------------------- terminal
@@ -150,29 +150,31 @@ def test_a_hidden_pass_releases_one_iterate():
 )
 def test_terminal_lines_are_short_plain_and_begin_with_the_status(name):
     one = certificate(name)
-    lines = one.to_text().splitlines()
+    lines = one.to_text(full=True).splitlines()
     condition = " - if what is assumed below holds," if name == "conditional" else ""
     assert lines[0] == f"{one.status}{condition} (3, 1e-06)-differential privacy, end to end"
     assert max(map(len, lines)) <= WIDTH
-    assert one.to_text().isascii()
+    assert one.to_text(full=True).isascii()
     assert one.digest in lines[-1]
 
 
 def test_terminal_of_seeded_noise_promises_nothing():
-    first, *_ = certificate("seeded").to_text().splitlines()
+    first, *_ = certificate("seeded").to_text(full=True).splitlines()
     assert first.startswith("SEEDED - nothing is protected; with secret noise it would be (3, 1e-06)-")
     assert "end to end" not in first
 
 
 def test_terminal_names_the_data():
-    assert "data        people" in certificate("three rows each").to_text()
-    assert "\n  data  " not in certificate("seeded").to_text()
+    assert "data        people" in certificate("three rows each").to_text(full=True)
+    assert "\n  data  " not in certificate("seeded").to_text(full=True)
 
 
 def test_terminal_tells_what_a_test_detects():
-    told = " ".join(certificate("conditional").to_text().split())
+    told = " ".join(certificate("conditional").to_text(full=True).split())
     assert "provided that the assumptions hold, a test for one person's rows detects at most 4.67 %" in told
-    assert "means a test for one person's rows detects" in " ".join(certificate("gated, max").to_text().split())
+    assert "means a test for one person's rows detects" in " ".join(
+        certificate("gated, max").to_text(full=True).split()
+    )
 
 
 def test_long_lists_of_public_values_are_cut_short_in_words_only():

@@ -219,7 +219,7 @@ class TestShow:
             assert all(c.isprintable() or c == "\n" for c in out + error)
         assert main(["show", "evil.json", "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == certificate.to_dict()
-        text = certificate.to_text()
+        text = certificate.to_text(full=True)
         assert all(c.isprintable() or c == "\n" for c in text)
         assert [line for line in text.splitlines() if line.startswith("UNCONDITIONAL")] == text.splitlines()[:1]
 

@@ -77,6 +77,6 @@ def texts_of(pipe):
     texts += [repr(step) for step in pipe.named_steps.values()] + [repr(vars(pipe))]
     certificate = getattr(pipe, "certificate_", None)
     if certificate is not None:
-        texts += [repr(certificate), certificate.to_text(), certificate.to_html(), certificate._repr_html_()]
+        texts += [repr(certificate), certificate.to_text(full=True), certificate.to_html(), certificate._repr_html_()]
         texts += [certificate.to_json(), repr(certificate.verify()), repr(pipe.release_)]
     return texts

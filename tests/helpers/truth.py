@@ -62,7 +62,7 @@ def judge(mutant: Mutant) -> tuple[str, str]:
         return ("WRONG", repr(result)) if mutant.neutral else ("refused", "")
     if content is None:
         return "WRONG", "it can be read in two ways"
-    Certificate(content).to_text()  # whatever verifies can be shown
+    Certificate(content).to_text(full=True)  # whatever verifies can be shown
     return _accepted(mutant, content)
 
 

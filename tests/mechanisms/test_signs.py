@@ -212,8 +212,8 @@ class TestInAPipeline:
         assert certificate.verify()
         assert certificate["status"] == "UNCONDITIONAL"
         assert certificate["mechanism"]["formula"] == f"signs.{flips}"
-        assert "random flips" in certificate.to_text()
-        assert "The order of the rows" in certificate.to_text()
+        assert "random flips" in certificate.to_text(full=True)
+        assert "The order of the rows" in certificate.to_text(full=True)
         assert "flipped at random; nothing else of them was used" in certificate.to_html()
         pipe.export(tmp_path / "signs.zip")
         loaded = ppdp.load(tmp_path / "signs.zip")[-1]
@@ -281,7 +281,7 @@ class TestAngles:
         assert certificate.verify()
         assert certificate["status"] == "UNCONDITIONAL"
         assert certificate["mechanism"]["parameters"] == {"n_signs": 24, "norm_floor": 4.0}
-        assert "delta is over the joint draw of matrix and flips" in " ".join(certificate.to_text().split())
+        assert "delta is over the joint draw of matrix and flips" in " ".join(certificate.to_text(full=True).split())
         assert (own.signs_.shape, own.matrix_.shape) == ((300, 24), (24, 21))
         pipe.export(tmp_path / "signs.zip")
         loaded = ppdp.load(tmp_path / "signs.zip")

@@ -65,7 +65,7 @@ class TestWhatIsCertified:
         certificate = fitted.certificate_
         assert (certificate.status, certificate.record.gate) == ("UNCONDITIONAL", None)
         assert 0.998 < certificate.loss.epsilon(1e-6) <= 1.0
-        assert "Gaussian sketch of 300 rows" in " ".join(certificate.to_text().split())
+        assert "Gaussian sketch of 300 rows" in " ".join(certificate.to_text(full=True).split())
         assert any("GaussianMechanism('covariance')" in warning for warning in certificate["warnings"])
 
     def test_a_floor_is_tested_and_needs_less_noise(self, fitted, floored):

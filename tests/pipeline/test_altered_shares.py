@@ -51,7 +51,7 @@ def test_labels_in_another_spelling_are_said():
     assert shares(pipe)["labels repaired", None] == pytest.approx(1.0, abs=0.02)
     assert pipe.certificate_.verify()
     assert pipe.certificate_.status == "UNCONDITIONAL"
-    for page in (str(pipe.certificate_), pipe.certificate_.to_html(), pipe.certificate_._repr_html_()):
+    for page in (pipe.certificate_.to_text(full=True), pipe.certificate_.to_html(), pipe.certificate_._repr_html_()):
         assert "labels repaired" in page
 
 
@@ -107,7 +107,7 @@ def test_without_delta_slips_are_said_as_well(adjacency):
     assert abs(shares(pipe)["values clipped", "age"] - 1) < 8 * own.error
     assert float(own.shares[0].share * N).is_integer()
     assert pipe.certificate_.under(adjacency).epsilon == pytest.approx(8, rel=1e-6)
-    assert "Laplace, scale" in str(pipe.certificate_)
+    assert "Laplace, scale" in pipe.certificate_.to_text(full=True)
 
 
 def test_laplace_noise_has_the_error_that_is_said():
@@ -239,7 +239,7 @@ def test_where_nothing_is_told_of_altered_rows_every_page_says_so(why, given):
     assert c.verify()
     assert (c.record.diagnostics, c.record.withheld) == (None, why)
     for page in (
-        str(c),
+        c.to_text(full=True),
         c.to_html(),
         c._repr_html_(),
         c.to_model_card(),

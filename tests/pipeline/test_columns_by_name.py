@@ -31,7 +31,7 @@ class TestChanges:
         by_name = pipeline(PUBLIC, adjacency=Adjacency.change(coordinate={"b": 0.5})).fit(table[["a", "b"]])
         assert by_position.to_dict()["entrance"] == by_name.certificate_.to_dict()["entrance"]
         assert by_position.to_dict()["entrance"]["domain"]["adjacency"]["coordinate"] == [["b", 0.5]]
-        for shown in (by_position.to_text(), by_position.to_html()):
+        for shown in (by_position.to_text(full=True), by_position.to_html()):
             assert "b: 0.5" in shown
             assert "column 1" not in shown
         assert by_position.verify()

@@ -116,7 +116,7 @@ class TestEveryKind:
         assert gate["kind"] == kind
         assert (gate["mu"] is None) is (kind != "gaussian")
         words = {"gaussian": "mu", "laplace": "laplace noise", "discrete-laplace": "discrete-laplace noise"}[kind]
-        assert f"passed; {words}" in one.to_text()
+        assert f"passed; {words}" in one.to_text(full=True)
         assert one._repr_html_()
 
 

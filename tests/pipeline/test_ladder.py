@@ -281,4 +281,4 @@ class TestExecution:
         rung = one["gate"]["ladder"]["rung"]
         assert one["steps"][1]["parameters"]["min_gap"] == GAPS[rung]
         assert one["mechanism"]["noise_scale"] == p.rungs[rung].mechanism.noise_scale
-        assert "at rung" in one.to_text()
+        assert "at rung" in one.to_text(full=True)

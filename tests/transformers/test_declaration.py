@@ -81,7 +81,9 @@ def test_a_private_range_of_numbers_is_released_behind_the_map():
     assert 10 <= pipe["ranges"].low_[0] < 30 < 80 < pipe["ranges"].high_[0] < 140
     told = [(f.name, f.origin.split(",")[0]) for f in pipe.certificate_.record.facts if f.name.startswith("range of")]
     assert told == [("range of age", "released")]
-    assert "range of age = found in the rows, with noise (released, step 'ranges')" in pipe.certificate_.to_text()
+    assert "range of age = found in the rows, with noise (released, step 'ranges')" in pipe.certificate_.to_text(
+        full=True
+    )
     assert pipe.certificate_.verify()
     assert pipe.score(table, (table["age"] > 50).astype(int)) > 0.8
 

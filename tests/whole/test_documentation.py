@@ -11,7 +11,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 
-from ppdp import Adjacency
+from ppdp import Adjacency, Domain
+from ppdp.cli.demo import build
 from ppdp.exceptions import PpdpError
 
 ROOT = Path(__file__).parents[2]
@@ -75,13 +76,26 @@ def test_links_lead_somewhere() -> None:
         assert missing == [], page
 
 
-def test_the_picture_of_the_front_page_is_of_the_code_above_it() -> None:
+def test_the_picture_of_the_first_page_is_of_the_code_above_it() -> None:
     """And its figure stands in the text below."""
     drawn = import_module("distance").routes()
     lengths = {label: bars(plan) for label, plan in drawn.items()}
     assert set(lengths["ours"].values()) == {1.0}
     assert list(lengths["all exact"]) == ["entrance", "range", "dedup", "impute", "scale"]
-    assert f"as if {lengths['all exact']['scale']:.0f} rows had been replaced" in PAGES[0].read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "index.md").read_text("utf-8")
+    assert f"as if {lengths['all exact']['scale']:.0f} rows had been replaced" in page
+
+
+def test_the_front_page_says_what_the_demo_shows_of_the_usual_claim() -> None:
+    pipe, X, _ = build("flchain")
+    rows = len(X) * 3 // 4
+    compared = pipe.compare(Domain(n_rows=rows, n_features=X.shape[1], feature_names=tuple(X.columns)))
+    claims = {one.name: one for one in compared.practices}
+    text = PAGES[0].read_text("utf-8")
+    assert f"{rows:,} rows to train on" in text
+    assert f"| {claims['naive claim'].provable:,.0f} |" in text
+    assert claims["naive claim"].claimed == claims["ours"].claimed == 1
+    assert claims["ours"].provable <= 1
 
 
 def bars(plan: Any) -> dict[str, float]:

@@ -2,7 +2,7 @@
 What privacy costs in accuracy
 ==============================
 
-The whole pipeline of the README, fitted five times for each ε and scored on rows that
+The pipeline of the first page, fitted five times for each ε and scored on rows that
 were held out. From about ε = 0.3 on it is as good as the pipeline without privacy; at
 0.03 and 0.1 the fits warn that released means are too noisy, as the curve shows. The
 flchain data are public, so their scores may be shown: scores of private rows are

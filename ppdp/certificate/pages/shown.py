@@ -13,6 +13,8 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED, account_in_words
+from ppdp.certificate.pages import brief
+from ppdp.certificate.pages.brief import at_a_glance
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.markup import begun, bound, element, html_page, items, number, p, printable, to_html
 from ppdp.certificate.pages.meaning import DIGEST, ON_TRUST, powers_in_words
@@ -60,10 +62,11 @@ PARTS = {
 div = partial(element, "div")
 
 
-def text(found: Verification) -> str:
-    """For a terminal."""
+def text(found: Verification, *, full: bool = False) -> str:
+    """For a terminal, at a glance or in full."""
     if found.record is not None:
-        return render_text(printable_view(found.record))
+        view = printable_view(found.record)
+        return render_text(view) if full else render_brief(view)
     return "\n".join([f"{REFUSED} - {MEANING}", *(f"  - {problem}" for problem in _problems(found))])
 
 
@@ -98,11 +101,26 @@ def render_fragment(view: View) -> str:
     """
     c = view.record
     claim = (f" {view.before}(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
-    logarithmic = spreads([point.rows for point in view.points])
+    glance = [(name, " ".join(lines)) for name, lines in at_a_glance(view)]
     box = div(
         *_marked(view.beside),
         div(_badge(c.status), *claim),
-        div(view.meaning, style=SOFT),
+        *(
+            div(element("strong", begun(name)), f": {words}", style=MARK if name in brief.MARKED else SOFT)
+            for name, words in glance
+        ),
+        element("details", element("summary", "All of it", style="cursor:pointer"), *_in_full(view), style=SOFT),
+        style=BOX,
+    )
+    return to_html(box)
+
+
+def _in_full(view: View) -> list[Element]:
+    """What stands folded behind the glance."""
+    c = view.record
+    logarithmic = spreads([point.rows for point in view.points])
+    parts = (
+        div(view.meaning),
         *_marked([*c.reasons, *(f"Warning: {warning}" for warning in view.warnings)]),
         div(f"Altered: {view.altered}.", style=SOFT) if view.altered else None,
         div("It rests on this, which nothing has checked on these rows:", style="margin:.35rem 0 0"),
@@ -115,17 +133,13 @@ def render_fragment(view: View) -> str:
         div("The bars are logarithmic.", style=f"{SOFT};font-size:11px") if logarithmic else None,
         div(*_noise(view), style="margin:.5rem 0 0"),
         *(
-            element("details", element("summary", title, style="cursor:pointer"), *_listed(sentences), style=SOFT)
+            part
             for title, sentences in (("Covered", view.covered), ("Not covered", c.not_covered))
+            for part in (div(f"{title}:", style="margin:.5rem 0 0"), *_listed(sentences))
         ),
-        div(
-            f"ppdp verify certificate.json computes every figure again. {DIGEST} ",
-            c.digest,
-            style=f"{SOFT};font-size:11px",
-        ),
-        style=BOX,
+        div(DIGEST, style=f"{SOFT};font-size:11px"),
     )
-    return to_html(box)
+    return [part for part in parts if part is not None]
 
 
 def _badge(status: str) -> Element:
@@ -180,14 +194,27 @@ def _noise(view: View) -> list[Element | str]:
     return [*parts, "in all μ = ", number(view.record.total.mu), *others, "."]
 
 
+def render_brief(view: View) -> str:
+    """Plain text of a certificate, at a glance."""
+    lines = _headline(view)
+    for name, (first, *more) in at_a_glance(view):
+        lines += [f"  {name:<{brief.NAME}}{_typed(first)}", *(" " * (brief.NAME + 2) + _typed(line) for line in more)]
+    return "\n".join(lines)
+
+
+def _headline(view: View) -> list[str]:
+    """What the claim leaves out if anything, then its status: the first word is the status and nothing else."""
+    c = view.record
+    dash = "" if c.status == "UNCONDITIONAL" else " -"
+    return [*view.beside, f"{c.status}{dash} {view.title(f'({c.epsilon:g}, {c.delta:g})')}"]
+
+
 def render_text(view: View) -> str:
-    """Plain text of a certificate: what it leaves out if anything, then its status and all else.
+    """Plain text of all of a certificate.
 
     No name in it can move a cursor or begin a line.
     """
-    c = view.record
-    dash = "" if c.status == "UNCONDITIONAL" else " -"  # the first word is the status and nothing else
-    lines = [*view.beside, f"{c.status}{dash} {view.title(f'({c.epsilon:g}, {c.delta:g})')}"]
+    c, lines = view.record, _headline(view)
     for name, words in _lines(view, c):
         first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]
         lines += [f"  {name:<{NAME}}{first}".rstrip(), *(" " * (NAME + 2) + line for line in more)]

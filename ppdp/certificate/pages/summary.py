@@ -36,6 +36,7 @@ BREAKS_OFF = {
     "that a run stops because a row has no id": "a row without an id",
     "that a run stops because there are more": "too many rows",
 }
+STOPS = "whether a run stops"
 ATTEMPTS = "evaluation on private rows"
 IN_SHORT = {
     "that a column holds text": "whether a column holds words or numbers",
@@ -286,21 +287,28 @@ def _not_covered(view: View) -> Cell:
 
 
 def _left_out(view: View) -> Iterator[str]:
-    """The document's points in short, those of one kind as one; then what no certificate covers."""
+    """The document's points in short; then what no certificate covers."""
+    why, *others = left_out_in_short(view, "if not counted under “Spent”")
+    yield f"{why}; this one did not" if why.startswith(STOPS) else why
+    yield from others
+    if view.beside:
+        yield "what the other releases named at the top cost"
+    yield from beyond(view.record)
+
+
+def left_out_in_short(view: View, unless: str) -> Iterator[str]:
+    """The document's points in short, those of one kind as one; in a ledger other attempts are, unless they count."""
     c = view.record
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"whether a run stops ({', '.join(why)}); this one did not"
+        yield f"{STOPS} ({', '.join(why)})"
     for one in words:
         if one.startswith(ATTEMPTS):
-            unless = "" if c.ledger is None else ", if not counted under “Spent”"
-            yield f"other attempts, scores, plots and tuning on these rows{unless}"
+            paid = "" if c.ledger is None else f", {unless}"
+            yield f"other attempts, scores, plots and tuning on these rows{paid}"
         elif not one.startswith(tuple(BREAKS_OFF)):
             yield next((short for start, short in IN_SHORT.items() if one.startswith(start)), one)
-    if view.beside:
-        yield "what the other releases named at the top cost"
-    yield from beyond(c)
 
 
 def beyond(c: Record, *, at_length: bool = False) -> Iterator[str]:

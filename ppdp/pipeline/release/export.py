@@ -108,7 +108,7 @@ def _refuse_to_replace(target: Path, overwrite: bool) -> None:
 
 
 def _readme(certificate: Certificate) -> str:
-    return f"""{certificate.to_text()}
+    return f"""{certificate.to_text(full=True)}
 
 This is a release of ppdp. inference.json holds the steps and their public parameters, parameters.npz what was released
 with noise, example.npz made-up rows and what they are mapped to, manifest.json the hash of every file. No private row

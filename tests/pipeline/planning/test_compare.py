@@ -170,7 +170,7 @@ class TestUnit:
     def test_words_of_the_certificate(self):
         pipe = make_pipeline(NormClipper(), GaussianMechanism(), domain=Domain(rows_per_unit=3))
         certificate = pipe.fit(np.linspace(-1, 1, 400)[:, None]).certificate_
-        for shown in (certificate.to_text(), certificate._repr_html_(), certificate.to_html()):
+        for shown in (certificate.to_text(full=True), certificate._repr_html_(), certificate.to_html()):
             assert self.WORDS in shown
         assert certificate.verify()
 

@@ -70,7 +70,7 @@ class TestFacts:
         assert told.endswith("CONDITIONAL on that: pass classes=(...) to the last step.")
         certificate = pipe.fit(X, y).certificate_
         assert certificate.status == "CONDITIONAL"
-        assert all(told in " ".join(text.split()) for text in (certificate.to_text(), certificate.to_html()))
+        assert all(told in " ".join(text.split()) for text in (certificate.to_text(full=True), certificate.to_html()))
         assert plan(NormClipper(), LogisticRegression(classes=(0, 1))).warnings == ()
 
     def test_a_fit_of_little_use_says_so_once_in_the_words_of_its_plan(self):

@@ -368,7 +368,7 @@ class TestBlockOfALedger:
                 "head": one.record.ledger.head,
             }
             assert ledger.holds(one)
-        assert f"entry 2 for 'study' in ledger {ledger.account}" in " ".join(str(one).split())
+        assert f"entry 2 for 'study' in ledger {ledger.account}" in " ".join(one.to_text(full=True).split())
 
 
 class TestTheClaim:
