@@ -16,7 +16,8 @@ from ppdp.transformers.project.soft_pca import SoftPCA
 from ppdp.transformers.rowwise.norm_clipper import NormClipper
 from ppdp.transformers.rowwise.public import Public
 from ppdp.transformers.rowwise.row_map import RowMap
-from ppdp.transformers.scale.quantile_scalers import MinMaxScaler, RobustScaler
+from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
+from ppdp.transformers.scale.robust_scaler import RobustScaler
 from ppdp.transformers.scale.standard_scaler import StandardScaler
 
 __all__ = [

@@ -19,7 +19,7 @@ from ppdp.data.rows import Array
 from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.linear import BatchModel, has_path
+from ppdp.mechanisms.learn.batch_model import BatchModel, has_path
 from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
 from ppdp.mechanisms.learn.whitened import Loss
 from ppdp.privacy.losses import NoisyProjectionLoss

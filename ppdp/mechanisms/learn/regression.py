@@ -12,7 +12,8 @@ from sklearn.base import RegressorMixin
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.linear import BatchModel, LinearModel
+from ppdp.mechanisms.learn.batch_model import BatchModel
+from ppdp.mechanisms.learn.linear import LinearModel
 from ppdp.mechanisms.learn.solvers import SOLVERS
 from ppdp.mechanisms.learn.whitened import Loss
 

@@ -28,7 +28,7 @@ from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.make import make_column_map
 from ppdp.transformers.columns.maps import AnySize, PublicMap
 from ppdp.transformers.columns.readings import is_date
-from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
+from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
 
 BLANK, DROP = "?", "drop"
 MOST = 20  # private categories of a column, where nobody says how many

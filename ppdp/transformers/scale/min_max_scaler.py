@@ -1,4 +1,4 @@
-"""Scaling by quantiles, or by public ranges."""
+"""Scaling by public or released ranges, or by quantiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from scipy.sparse import csr_array, hstack, issparse
 from sklearn.base import clone
 
 from ppdp.bounds.columns import entries_of
-from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
@@ -24,11 +23,11 @@ from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
+from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
-from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights, usual_share
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.scale.some_columns import (
     among_all,
     asked_for,
@@ -308,140 +307,3 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         out *= high - low
         out += low
         return out
-
-
-@dataclass(eq=False, repr=False)
-class RobustScaler(Transformer):
-    """Subtract column medians, divide by quantile ranges with a public floor, and clip entries.
-
-    ``x -> clip((x - median) / max(width, w), -B, B)``, width the distance of two quantiles. Gaps are left out of the
-    quantiles and stay gaps.
-
-    Parameters
-    ----------
-    quantile_range : tuple of two floats, default=(25.0, 75.0)
-        The quantiles, in percent.
-    min_width : float, optional
-        The floor w, in units of ``row_norm``. Default: a quarter of the largest possible entry, ``0.25 / √d``; by which
-        a width is replaced that, from released quantiles of rows that have not moved, is below ``500 / n``.
-    clip : float, default=3.0
-        B: scaled entries are clipped to ``[-B, B]``.
-    gap : float, optional
-        The condition: in every column the values ranked next to both quantiles and the median are near them, within
-        ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, under the condition, or from released quantiles, which assume nothing. Alone, outside a
-        pipeline, "auto" is exact.
-    columns : "all" or list of names or positions, optional
-        Columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that a step
-        in front of it made of categories. Alone, outside a pipeline, that is all.
-
-    Attributes
-    ----------
-    center_, scale_ : ndarray of shape (n_features,)
-        Private if fitted alone, released if taken from a fitted pipeline.
-    clip_ : float
-        The public clip.
-
-    Notes
-    -----
-    **Guarantee** (``docs/theory/order-statistics.md``). One replaced row moves every row by at most
-    ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have gaps or be deleted. The floor costs nothing, so no
-    condition on the width is needed. Columns are sorted, so all rows are needed in memory. From released quantiles
-    (``docs/theory/released-quantiles.md``): nothing moves but what had moved.
-
-    **With more rows** what is fitted from released quantiles goes to scikit-learn's, clipped; but a column of which so
-    many values are equal that both quantiles are the same is divided by a quarter of the largest possible entry, and
-    there by 1. Fitted exactly the floor stays as it is: how far all rows move grows with 1/w.
-
-    Prefer :class:`StandardScaler` after clipping to public ranges: it assumes nothing and moves rows far less.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [2.0], [4.0], [6.0], [50.0]])
-    >>> RobustScaler(min_width=0.01).fit_transform(X).ravel()
-    array([-1. , -0.5,  0. ,  0.5,  3. ])
-    """
-
-    quantile_range: tuple[float, float] = (25.0, 75.0)
-    min_width: float | None = None
-    clip: float = 3.0
-    gap: float | None = None
-    statistics: str = "auto"
-    columns: Any = None
-
-    allows_gaps = True
-    in_memory = True
-    elementwise = True
-    relief = "StandardScaler"
-    statistic_names = ("center", "scale", "clip", "columns")
-    columns_: ClassVar[list[int] | None] = None
-
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """Exact (moves all rows), under a condition."""
-        columns = scaled_columns(self.columns, domain, self)
-        if columns == []:
-            return (Way.by("scaling.none", domain, distance),)
-        part, some = entries_of(domain, columns), asked_for(columns)
-        gap = public_gap(self.gap, part, self)
-        lower, upper = (
-            number("quantile_range", q, self, least=0.1, most=99.9) / 100
-            for q in pair("quantile_range", self.quantile_range, self)
-        )
-        refuse_weights(distance, self)
-        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper, **some}
-        exact = Way.by(
-            "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust",
-            domain,
-            distance,
-            measures=measured_on(gap_margin(part, distance, (lower, 0.5, upper), gap), columns),
-            ask=Ask("quantile-triples", asked),
-            **asked,
-            min_width=public_width(self.min_width, 0.25, part, self),
-            clip=number("clip", self.clip, self, least=1e-3, most=1e6),
-        )
-        choices: dict[str, Any] = {"quantiles": [lower, 0.5, upper], **some}
-        own = {name: exact.parameters[name] for name in ("min_width", "clip")}
-        if self.min_width is None and not distance.moved:
-            own["min_width"] = public_width(None, usual_share(part), part, self)
-        ask = Ask("quantile-choices", choices)
-        noisy = Way.by("scaling.robust-public", domain, distance, ask=ask, **choices, **own)
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
-
-    def instead(self) -> Iterator[tuple[str, Any]]:
-        yield "StandardScaler", StandardScaler()
-
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        if way.formula == "scaling.none":
-            zero, one = np.zeros(domain.d), np.ones(domain.d)
-            return {"center": zero, "scale": one, "clip": None, "columns": []}
-        quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
-        some = of_columns(rows, columns_of_way(way))
-        return self._scaled_by(column_quantiles(some, quantiles), way, domain)
-
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
-        bound = largest_entry(domain)
-        return self._scaled_by(np.clip(values, -bound, bound), way, domain)
-
-    def _scaled_by(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
-        (low, median, high), columns = quantiles, columns_of_way(way)
-        width, least = high - low, float(way.parameters["min_width"])
-        narrow = max(least, public_width(self.min_width, 0.25, entries_of(domain, columns), self))
-        scale = among_all(np.where(width > least, width, narrow), domain.d, columns, 1.0)
-        center = among_all(median, domain.d, columns, 0.0)
-        return {"center": center, "scale": scale, "clip": way.parameters["clip"], "columns": columns}
-
-    def units(self, columns: Columns) -> Columns:
-        scaled = columns.scaled(self.scale_, self.center_)
-        if self.columns_ is None:
-            return scaled.clipped(-self.clip_, self.clip_)
-        ends = among_all(np.full(len(self.columns_), self.clip_), len(self.scale_), self.columns_, np.nan)
-        return scaled.clipped(-ends, ends)
-
-    def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        clip, center, scale = statistics["clip"], statistics["center"], statistics["scale"]
-        columns = statistics["columns"]
-        if columns is None:
-            return np.clip((X - center) / scale, -clip, clip)
-        return mapped_columns(X, columns, lambda part: np.clip((part - center[columns]) / scale[columns], -clip, clip))
