@@ -166,12 +166,12 @@ class State:
         seen: Seen = {id(one): (name, one) for name, one in [*modules.items(), *tensors.items()]}
         settings = (arithmetic(), torch.get_default_dtype(), torch.get_num_threads())
         found = {"a global random generator": b"".join(generators()), "a setting of torch": repr(settings).encode()}
+        parts = [(name, seen[id(one)][0]) for name, one in _named_parts(self._model)]
+        found["the names of its parts"] = repr(parts).encode()
         for name, one in tensors.items():
             found[name] = _bits(one) + _digest(name, list(_attributes(one)), seen)
         classes = dict[type, None]()
         for name, module in modules.items():
-            held = [module._modules, module._parameters, module._buffers]
-            found[f"{name}, its parts"] = repr(_ordered(seen, held)).encode()
             for attribute, value in list(vars(module).items()):
                 if attribute not in _REGISTERED:
                     found[f"{name}.{attribute}"] = _digest(f"{name}.{attribute}", value, seen)
@@ -185,9 +185,11 @@ class State:
         return found
 
 
-def _ordered(seen: Seen, held: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Which of all modules and tensors have these names."""
-    return [(name, seen[id(one)][0]) for owner in held for name, one in owner.items() if one is not None]
+def _named_parts(model: nn.Module) -> Iterator[tuple[str, Any]]:
+    """Modules, parameters and buffers with all of their names, in the order in which they stand."""
+    yield from model.named_modules(remove_duplicate=False)
+    yield from model.named_parameters(remove_duplicate=False)
+    yield from model.named_buffers(remove_duplicate=False)
 
 
 def _digest(root: str, value: Any, seen: Seen) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from ppdp.certificate.document import Certificate
 from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice, integer, positive
-from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, StageFailed
+from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError
 from ppdp.mechanisms.learn.batches import poisson_sample
 from ppdp.mechanisms.lora.adapter import (
     adapter_of,
@@ -26,21 +25,20 @@ from ppdp.mechanisms.lora.adapter import (
     described,
     files_of,
     make_adapter,
-    uniform_frame,
 )
-from ppdp.mechanisms.lora.data import Batch, check_form, length_of, split, taken, versions
+from ppdp.mechanisms.lora.data import Batch, check_form, length_of, taken, versions
 from ppdp.mechanisms.lora.export import write_adapter
-from ppdp.mechanisms.lora.gradients import FullGradients, Gradients, GradientsOfB, Loss, backward
+from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
 from ppdp.mechanisms.lora.plan import make_plan
-from ppdp.mechanisms.lora.probe import Probe, closeness
-from ppdp.mechanisms.lora.state import State, conditions, fingerprint, others
+from ppdp.mechanisms.lora.probe import Probe
+from ppdp.mechanisms.lora.state import conditions, fingerprint, others
+from ppdp.mechanisms.lora.sums import Sums
 from ppdp.privacy.ledger.fits import Charge, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
 KINDS: dict[str, Any] = {"fa": GradientsOfB, "m2": FullGradients}
-LARGEST_COUNT = 2.0**50  # what the sampler takes a whole number of its steps to be at most
 
 
 class PrivateLoRA:
@@ -153,8 +151,6 @@ class PrivateLoRA:
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
         self._probed, self._conditions = (model, loss, method, self.microbatch), conditions(model)
         self._form = {name: one[:0] for name, one in probe.items()}
-        self._public = {name: one[:1] for name, one in probe.items()}
-        self._close = closeness(batch_size)
         self.plan_ = make_plan(
             self._layers,
             sorted(probe),
@@ -169,6 +165,8 @@ class PrivateLoRA:
             steps=steps,
             clip=clip,
         )
+        public = {name: one[:1] for name, one in probe.items()}
+        self._sums = Sums(model, loss, KINDS[method], self._layers, self.plan_, public, self.microbatch, self._noise)
         trained = [layer.trained for layer in self._layers]
         rate = positive("learning_rate", learning_rate, STAGE)
         made: Any = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer
@@ -184,10 +182,9 @@ class PrivateLoRA:
         self._start = [tensor.detach().clone() for tensor in trained]
         self._rest = fingerprint(others(model, self._layers))
         self._charged: Charge | None = None
-        self._state: State | None = None  # as the last step found it
         self._process = os.getpid()
         self._drawn: Batch | None = None
-        self._done, self._pure = 0, True  # whether model and loss kept nothing of an example
+        self._done = 0
         self._turn = threading.Lock()
         self._ended = False  # by an error
         self.certificate_: Certificate | None = None
@@ -284,77 +281,16 @@ class PrivateLoRA:
 
     def _update(self, batch: Batch) -> None:
         with self._spending():
-            projections = self._projections()
-            sums = self._counts(batch, projections)
+            projections = self._sums.projections()
+            counts = self._sums.counts(batch, projections)
             if fingerprint(others(self.model, self._layers)) != self._rest:
-                self._impure("something beside the adapter changed.")
-            answers = [self._noisy(counts) for counts in sums]
+                self._sums.impure("something beside the adapter changed.")
+            answers = [self._sums.noisy(one) for one in counts]
             for layer, answer, projection in zip(self._layers, answers, projections):
                 whole = answer if projection is None else answer @ projection.T
                 layer.trained.grad = layer.shaped(whole).to(layer.trained.device)
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
-
-    def _impure(self, what: str) -> NoReturn:
-        self._pure = False
-        raise StageFailed(what, stage=STAGE, fix="a model, loss and optimizer that are pure.")
-
-    def _counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
-        """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
-        rank, clip = self.plan_.question.parameters["rank"], self.plan_.question.parameters["clip"]
-        unit = math.ldexp(self.plan_.noise_scale, -self.plan_.exponent)
-        sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64) for layer in self._layers]
-        state, trained = State(self.model, self.loss), [layer.trained for layer in self._layers]
-        weights = fingerprint(trained)
-        self._state = state
-        alone = self._found(self._public)
-        for part in split(batch, self.microbatch, self._public):
-            found = self._found(part)
-            if found.terms() > self.plan_.question.parameters.get("terms", 0):
-                raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
-            if state.changed():
-                self._impure("model or loss drew a random number, or remember something of an example.")
-            if self.microbatch > 1:
-                self._check_public(found, alone)
-            lengths = found.lengths()
-            scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
-            if self.microbatch > 1:
-                scales[-1] = 0.0
-            for total, layer, projection in zip(sums, self._layers, projections):
-                total += found.steps(layer, scales, projection)
-        self._check_public(self._found(self._public), alone)
-        if fingerprint(trained) != weights:
-            self._impure("a forward pass changes the adapter.")
-        return sums
-
-    def _found(self, part: Batch) -> Gradients:
-        found: Gradients = KINDS[self.method](self._layers, len(next(iter(part.values()))))
-        backward(self.model, self.loss, found, part)
-        return found
-
-    def _check_public(self, found: Gradients, alone: Gradients) -> None:
-        """Stop where the made-up example that goes along in every part has another gradient than it had alone.
-
-        Whatever mixes examples that are unlike the probe's, or remembers them where nobody looks, moves it as well.
-        """
-        length = float(alone.lengths()[0])
-        most = self._close * max(length, self.plan_.question.parameters["clip"])
-        if math.isfinite(length) and not found.distance(found.n - 1, alone, 0) <= most:
-            self._impure("a made-up example has another gradient beside private ones than alone.")
-
-    def _projections(self) -> list[Tensor | None]:
-        """For every layer ``rank`` orthonormal columns in a uniform direction, from fresh entropy; none under "fa"."""
-        if self.method == "fa":
-            return [None] * len(self._layers)
-        rank = self.plan_.question.parameters["rank"]
-        return [torch.from_numpy(uniform_frame(self._noise, layer.inputs, rank)) for layer in self._layers]
-
-    def _noisy(self, counts: Tensor) -> Tensor:
-        """The sum with noise, over the expected size of a batch."""
-        exponent = self.plan_.exponent
-        noisy = self._noise.release(counts.numpy(), math.ldexp(1.0, exponent), LARGEST_COUNT)
-        unit = math.ldexp(self.plan_.noise_scale, -exponent)
-        return torch.from_numpy(noisy * (unit / self.plan_.question.parameters["batch_size"]))
 
     def finish(self) -> Certificate:
         """Issue the certificate; a training that is stopped early costs as much as a whole one.
@@ -430,8 +366,7 @@ class PrivateLoRA:
         self._ended, self._drawn = True, None
         if self._charged is not None:  # first, for the rest may fail in turn
             self._charged.settle("failed")
-        pure = self._pure and fingerprint(others(self.model, self._layers)) == self._rest
-        pure = pure and not (self._state and self._state.changed())
+        pure = fingerprint(others(self.model, self._layers)) == self._rest and self._sums.are_pure()
         with torch.no_grad():
             for layer, before in zip(self._layers, self._start):
                 layer.trained.grad = None

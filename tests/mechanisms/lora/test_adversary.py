@@ -27,13 +27,13 @@ def private(model, loss=next_word, **other):
 def largest_move(training, examples, removed=(0, 7)):
     """How many clips the sum moves if an example is not there, all seeds being known."""
     unit = math.ldexp(training.plan_.noise_scale, -training.plan_.exponent)
-    clip, projections = training.plan_.question.parameters["clip"], training._projections()
+    clip, projections = training.plan_.question.parameters["clip"], training._sums.projections()
 
     def total(batch):
         torch.manual_seed(0)
         np.random.seed(0)  # noqa: NPY002
         random.seed(0)
-        return torch.cat([unit * counts.flatten() for counts in training._counts(batch, projections)])
+        return torch.cat([unit * counts.flatten() for counts in training._sums.counts(batch, projections)])
 
     whole = total(examples)
     less = ({name: torch.cat([one[:i], one[i + 1 :]]) for name, one in examples.items()} for i in removed)
@@ -301,6 +301,6 @@ def test_full_gradients_move_by_no_more_than_one_clip():
     """Of which a projection shows its part: all of it, if it shows all dimensions."""
     model = adapted(gpt2(resid_pdrop=0.5, attn_pdrop=0.5), ["c_attn"], fan_in_fan_out=True)
     training = private(model, method="m2")
-    training._projections = lambda: [torch.eye(layer.inputs, dtype=torch.float64) for layer in training._layers]
+    training._sums.projections = lambda: [torch.eye(layer.inputs, dtype=torch.float64) for layer in training._layers]
     training.plan_.question.parameters["rank"] = 16
     assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-3

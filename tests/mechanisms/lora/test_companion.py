@@ -88,7 +88,7 @@ def test_what_the_probe_cannot_show_ends_the_training(made):
 def test_parts_of_a_size_that_no_probe_has():
     own, examples = at_some_sizes()
     with pytest.raises(StageFailed, match="beside private ones"):
-        own._counts(examples, own._projections())
+        own._sums.counts(examples, own._sums.projections())
 
 
 def test_saved_tensors_that_are_packed_together():
