@@ -124,6 +124,7 @@ class Probe:
         found += [[place, (place + 1) % self._n] for place in own]
         full = min(microbatch, max(WIDEST, 2 * batch_size))
         found += [[place % self._n for place in range(full)]]
+        found += [[(place + 1) % self._n] * (full - 1) + [place] for place in own]  # one that is unlike all others
         return [places[:microbatch] for places in found]
 
     def _compare(self, found: Gradients, places: Sequence[int], alone: Sequence[Gradients], most: float) -> None:

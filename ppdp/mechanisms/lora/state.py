@@ -313,6 +313,8 @@ def _named(one: types.FunctionType) -> Iterator[Any]:
         for value in [owner[name] for name in names if name in owner]:
             if (own and _may_keep(value)) or isinstance(value, (type, types.ModuleType, *_PLAIN, *_HELD)):
                 yield value
+            elif isinstance(value, types.FunctionType):
+                yield from (held for held in vars(value).values() if type(held) in _PLAIN)
             if isinstance(value, types.ModuleType) and id(vars(value)) not in seen:
                 pending.append((vars(value), _may_keep(value)))
 
@@ -355,8 +357,9 @@ def _whole(state: Any) -> Any:
 
 
 def _bits(one: Tensor) -> bytes:
-    """Of a tensor, every bit if it is of ordinary size; else a sum of them."""
-    about = repr((tuple(one.shape), one.dtype)).encode()
+    """Of a tensor, every bit if it is of ordinary size, else a sum of them; how they lie, and whether it is learned."""
+    strides = one.stride() if one.layout == torch.strided else None
+    about = repr((tuple(one.shape), strides, one.dtype, one.requires_grad)).encode()
     flat = one.detach()
     if flat.is_meta or flat.layout != torch.strided or flat.is_quantized:
         return about + str(id(one)).encode()

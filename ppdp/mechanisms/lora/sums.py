@@ -10,7 +10,7 @@ from torch import nn
 
 from ppdp.exceptions import StageFailed
 from ppdp.mechanisms.lora.adapter import uniform_frame
-from ppdp.mechanisms.lora.data import Batch, split
+from ppdp.mechanisms.lora.data import Batch, middle, split
 from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, Loss, backward
 from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor
 from ppdp.mechanisms.lora.plan import LoRAPlan
@@ -73,7 +73,7 @@ class Sums:
             lengths = found.lengths()
             scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
             if self._microbatch > 1:
-                scales[-1] = 0.0
+                scales[middle(found.n)] = 0.0
             for total, layer, projection in zip(sums, self._layers, projections):
                 total += found.steps(layer, scales, projection)
         self._check_public(self._found(self._public), alone)
@@ -83,7 +83,7 @@ class Sums:
 
     def _found(self, part: Batch) -> Gradients:
         found = self._kind(self._layers, len(next(iter(part.values()))))
-        backward(self._model, self._loss, found, part)
+        backward(self._model, self._loss, found, {name: one.clone() for name, one in part.items()})  # which it may fill
         return found
 
     def _check_public(self, found: Gradients, alone: Gradients) -> None:
@@ -93,7 +93,7 @@ class Sums:
         """
         length = float(alone.lengths()[0])
         most = closeness(self._asked["batch_size"]) * max(length, self._asked["clip"])
-        if math.isfinite(length) and not found.distance(found.n - 1, alone, 0) <= most:
+        if math.isfinite(length) and not found.distance(middle(found.n), alone, 0) <= most:
             self.impure("a made-up example has another gradient beside private ones than alone.")
 
     def projections(self) -> list[Tensor | None]:

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import Twice, adapted, next_word, small, texts  # noqa: E402
+from small_models import WORDS, Twice, adapted, next_word, small, texts  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
@@ -113,6 +113,53 @@ def test_other_modules_and_hooks_of_all_modules_are_others():
     inner.words = nn.Sequential(inner.words)
     with pytest.raises(InvalidParameter, match="modules"):
         own.fit(texts(40))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_examples_that_are_put_in_order_inside(descending):
+    class Ordered(Twice):
+        def forward(self, ids):
+            order = (ids > 0).sum(1).argsort(stable=True, descending=descending)
+            return self.head(torch.tanh(self.layer(self.words(ids[order])))[order.argsort()])
+
+    own = private(adapted(Ordered(), ["layer", "head"]), probe={"ids": texts(4, seed=9)["ids"].clamp(min=1)})
+    examples = texts(40)["ids"].clamp(min=1)
+    for place in range(40):
+        examples[place, 1 + place % 8 :] = 0
+    with pytest.raises(StageFailed, match="beside private ones"):
+        own.fit({"ids": examples})
+
+
+def test_an_outlier_of_a_batch_is_one_in_the_probe():
+    def trimmed(model, batch):
+        losses = next_word(model, batch)
+        far = losses.detach() - losses.detach().mean()
+        return torch.where(far > 3 * far.square().mean().sqrt(), 0.0, losses)
+
+    def hardest(model, batch):
+        losses = next_word(model, batch)
+        return torch.where(losses >= losses.detach().topk(min(15, len(losses))).values[-1], losses, 0.0)
+
+    for loss in (trimmed, hardest):
+        with pytest.raises(InvalidParameter, match="depends on the other"):
+            private(loss=loss)
+
+
+@pytest.mark.parametrize("microbatch", [1, 16])
+def test_a_loss_may_fill_what_it_is_given(microbatch):
+    def filling(model, batch):
+        batch["ids"].add_(1).clamp_(max=WORDS - 1)
+        return next_word(model, {"ids": batch.pop("ids")})
+
+    def pure(model, batch):
+        return next_word(model, {"ids": (batch["ids"] + 1).clamp(max=WORDS - 1)})
+
+    released = []
+    for loss in (filling, pure):
+        own = private(loss=loss, microbatch=microbatch, random_state=3)
+        own.fit(texts(40))
+        released.append(own._layers[0].trained.detach().clone())
+    assert torch.equal(*released)
 
 
 class Refilled:

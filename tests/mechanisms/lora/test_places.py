@@ -108,8 +108,21 @@ def set_(_):
     return torch.get_default_dtype() == torch.float64
 
 
+def learned(model):
+    model.square.requires_grad_(not model.square.requires_grad)
+    return model.square.requires_grad
+
+
+def turned(model):
+    model.square.t_()
+    return model.square.stride(0) == 1
+
+
 PLACES = {
     "a setting": set_,
+    "whether a tensor is learned": learned,
+    "how a tensor lies": turned,
+    "a function of a library": lambda m: add(nn.functional.relu),
     "a namespace": lambda m: add(SPACE),
     "a thread": lambda m: add(LOCAL),
     "a context": of_variable,
@@ -149,7 +162,7 @@ class Keeping(Twice):
         self.current, self.order, self.dict, self.int = self.a, [self.a, self.b], collections.Counter(), Count(3)
         self.deep = functools.reduce(lambda held, _: [held], range(12), [0])
         self.set, self.objects, self.bytes = {Box()}, np.array([Box()], dtype=object), bytearray(1)
-        self.box = Box(inner=Box())
+        self.box, self.square = Box(inner=Box()), torch.ones(2, 3)[:, :2]
         self.weak = weakref.ref(self.box.inner)
 
     def forward(self, ids):
@@ -171,7 +184,7 @@ def test_what_is_kept_anywhere_ends_the_training(place):
             training.fit(examples)
     finally:
         torch.set_default_dtype(torch.float32)
-        for owner in (torch, nn.Linear, builtins):
+        for owner in (torch, nn.Linear, builtins, nn.functional.relu):
             if "n" in vars(owner):
                 del owner.n
     assert torch.equal(before, training._layers[0].trained)
