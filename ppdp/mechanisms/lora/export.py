@@ -15,7 +15,7 @@ from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import read_members, write_folder
 from ppdp.core.checks import path_of
-from ppdp.exceptions import CertificateError, ExportError
+from ppdp.exceptions import CertificateError, ExportError, PpdpError
 from ppdp.mechanisms.lora.adapter import CARD, CONFIG, WEIGHTS, arrays_of, described, files_of
 from ppdp.mechanisms.lora.plan import FORMULAS, NAME
 
@@ -31,7 +31,12 @@ def write_adapter(
     target = path_of("folder", folder)
     if os.path.lexists(target):
         raise ExportError(f"{str(target)!r} is already there.", fix="another name.")
-    files = files_of(model, adapter)
+    try:
+        files = files_of(model, adapter)
+    except PpdpError:
+        raise
+    except Exception as error:  # the adapter was deleted, or has no numbers any more
+        raise ExportError(f"the model has not the adapter that was trained ({type(error).__name__}).") from None
     _check(certificate, files)
     write_folder(Path(target), {**files, CERTIFICATE: certificate.to_json().encode()})
     return str(target)

@@ -62,6 +62,7 @@ class Probe:
         before = fingerprint(self._model.parameters())
         whole = self._run(range(min(self._n, microbatch)))  # what is made once and kept, is made here
         self._state = State(self._model, self._loss)
+        self._state.look()
         operations = Operations()
         with operations:
             first = self._run([0])

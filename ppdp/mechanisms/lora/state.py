@@ -36,7 +36,8 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.
 _DATA = (*_PLAIN, np.generic)
 _HELD = (list, tuple, dict, set, frozenset, deque, Mapping)
 _GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
-_OURS = {"torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names  # whose classes and functions keep nothing
+# Whose classes and functions keep nothing:
+_OURS = {"ppdp", "torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**20  # entries of a tensor all of whose bits are compared
@@ -153,10 +154,16 @@ class State:
 
     def __init__(self, model: nn.Module, loss: Any) -> None:
         self._model, self._loss = model, loss
+        self._before: dict[str, bytes] | None = None
+
+    def look(self) -> None:
+        """Remember how all of it is now."""
         self._before = self._now()
 
     def changed(self) -> list[str]:
-        """Names of what is not as it was when this was made."""
+        """Names of what is not as it was at the last look."""
+        if self._before is None:
+            return []
         now = self._now()
         return sorted(name for name in now.keys() | self._before.keys() if now.get(name) != self._before.get(name))
 
@@ -242,6 +249,8 @@ def _walk(value: Any, seen: Seen, root: str = "") -> Iterator[tuple[Any, str | N
 
 def _behind(one: Any) -> Iterator[Any]:
     """What an object holds."""
+    if isinstance(one, State):  # of a training that a loss may know
+        return
     if isinstance(one, types.ModuleType):
         held = list(vars(one).items())
         if _may_keep(one):

@@ -42,11 +42,11 @@ class Sums:
         self._plan, self._asked = plan, plan.question.parameters
         self._public, self._microbatch, self._noise = public, microbatch, noise
         self._pure = True  # whether model and loss kept nothing of an example
-        self._state: State | None = None  # as the last batch found it
+        self._state = State(model, loss)  # as the last batch found it
 
     def are_pure(self) -> bool:
         """Whether nothing was found that model or loss kept of an example."""
-        return self._pure and not (self._state and self._state.changed())
+        return self._pure and not self._state.changed()
 
     def impure(self, what: str) -> NoReturn:
         """Stop, and remember why nobody may go on with this model."""
@@ -58,15 +58,15 @@ class Sums:
         rank, clip = self._asked["rank"], self._asked["clip"]
         unit = math.ldexp(self._plan.noise_scale, -self._plan.exponent)
         sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64) for layer in self._layers]
-        state, trained = State(self._model, self._loss), [layer.trained for layer in self._layers]
+        trained = [layer.trained for layer in self._layers]
         weights = fingerprint(trained)
-        self._state = state
+        self._state.look()
         alone = self._found(self._public)
         for part in split(batch, self._microbatch, self._public):
             found = self._found(part)
             if found.terms() > self._asked.get("terms", 0):
                 raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
-            if state.changed():
+            if self._state.changed():
                 self.impure("model or loss drew a random number, or remember something of an example.")
             if self._microbatch > 1:
                 self._check_public(found, alone)

@@ -12,7 +12,7 @@ from torch.nn import functional  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
-from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
+from ppdp.exceptions import ExportError, InvalidParameter, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, training  # noqa: E402
 
 PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "clip": 0.5}
@@ -259,3 +259,26 @@ def test_strange_tensors_and_checkpoints_are_refused_by_name(probe):
     other = {} if model else {"other": given[probe]}
     with pytest.raises(InvalidParameter, match="autograd stopped" if model else "probe must be"):
         private(model, probe={**texts(4, seed=9), **other})
+
+
+class Experiment:
+    """Holds its loss and its training, as a class for experiments does."""
+
+    def __init__(self):
+        self.training = private(loss=self.loss)
+
+    def loss(self, model, batch):
+        return next_word(model, batch)
+
+
+def test_a_loss_may_know_its_training():
+    own = Experiment().training
+    assert own.fit(texts(40)).certificate_.verify()
+
+
+@pytest.mark.parametrize("change", [lambda m: m.delete_adapter("default"), lambda m: m.to("meta")])
+def test_an_adapter_that_is_gone_is_not_exported(change, tmp_path):
+    own = private(steps=1).fit(texts(40))
+    change(own.model)
+    with pytest.raises(ExportError, match="has not the adapter"):
+        own.export(tmp_path / "adapter", conditional=True)
