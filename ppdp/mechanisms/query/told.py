@@ -46,7 +46,7 @@ def _mean(query: Any, columns: Columns, domain: Domain, sigma: float, unsure: fl
     mean, share, norm = query.mean_, query.present_, float(domain.require("row_norm"))
     error = np.hypot(sigma, mean * unsure) / share
     found = Answers.of("mean", columns, mean, error, MOVED if np.linalg.norm(mean) >= _WITHIN * norm else "")
-    answer, sampling = query._noisy, None
+    answer, sampling = query.noisy_answer, None
     if query.query == "covariance" and rows_are_a_sample(domain):
         sampling = np.sqrt(np.diag(query.covariance_) / (domain.n * share))
     noisy = (answer[: len(mean)], answer[-1] * unsure / sigma if unsure else 1.0)
@@ -60,8 +60,8 @@ def _covariance(query: Any, columns: Columns, domain: Domain, sigma: float, unsu
     upper = np.triu_indices(len(mean))
     diagonal, found = upper[0] == upper[1], query.covariance_[upper]
     factors = np.where(diagonal, math.sqrt(2), 1.0)
-    noisy = query._noisy[: len(mean)] / share
-    unmoved = query._noisy[len(mean) :][: len(found)] * factors * norm / share - noisy[upper[0]] * noisy[upper[1]]
+    noisy = query.noisy_answer[: len(mean)] / share
+    unmoved = query.noisy_answer[len(mean) :][: len(found)] * factors * norm / share - noisy[upper[0]] * noisy[upper[1]]
 
     def error_of(mean: Array, covariance: Array, second: float) -> Array:
         one, other = mean[upper[0]], mean[upper[1]]
@@ -94,7 +94,7 @@ def _sum(query: Any, columns: Columns, domain: Domain, sigma: float) -> Answers:
         Answers.linear("sum", columns, query.sum_, sigma, columns.slope, offset),
         domain.n * float(domain.require("row_norm")),
     )
-    ends = partial(quotient_ends, query._noisy, 1.0, sigma, 0.0, query.law)
+    ends = partial(quotient_ends, query.noisy_answer, 1.0, sigma, 0.0, query.law)
     return replace(found, ends=ends, within=(-reach, reach))
 
 
