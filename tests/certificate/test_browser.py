@@ -132,6 +132,17 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
         browser("Emulation.setEmulatedMedia", media="")
 
 
+def test_what_stands_behind_page_one_is_folded_on_a_screen_and_printed(browser, folder):
+    shown = "[...document.querySelectorAll('h2')].filter(one => one.getClientRects().length).length"
+    browser.show(folder / "gated.html", width=DESKTOP, folded=True)
+    assert browser.value(shown) == 0
+    browser("Emulation.setEmulatedMedia", media="print")
+    printed = browser.value(shown)
+    browser("Emulation.setEmulatedMedia", media="")
+    browser.value("document.querySelector('label.behind').click() || 0")
+    assert browser.value(shown) == printed > 8
+
+
 def test_page_prints_on_white_even_from_a_dark_screen(browser, folder):
     for kind in KINDS:
         browser.show(folder / f"{kind}.html", width=DESKTOP, dark=True)

@@ -62,9 +62,9 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     content = document("unconditional")
     found = of("unconditional")
     guesses = re.search(
-        r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100; at even chances, .*\(in 1 of 100 cases"
-        r" where the claim is false, in at most ([\d.]+) of 100 where it is true\) is right in at most (\d+) of 100"
-        r" claims, and claims with more than 90 of 100 right come in (less than|at most) 1 of [\d\s]+ true cases",
+        r"most (\d+) times in 100; .* gains at most (\d+) right guesses in 100\. At even chances, .*\(falsely in 1 of"
+        r" 100 cases\) does so rightly in at most ([\d.]+) of 100: at most (\d+) of 100 claims are right; claims that"
+        r" are right more than 90 times in 100 come in (less than|at most) 1 of [\d\s]+ true cases",
         found["For one person"],
     )
     right, more, rare = (int(guesses[i]) for i in (1, 2, 4))
@@ -104,7 +104,7 @@ def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
 @pytest.mark.parametrize(("name", "provided"), [("conditional", True), ("seeded", False)])
 def test_what_a_release_adds_is_promised_with_its_if_or_not_at_all(name, provided):
     found = of(name)["For one person"]
-    assert ("who suspected it" in found and "right come in" in found) == provided
+    assert ("who suspected it" in found and "times in 100 come in" in found) == provided
     assert "Who suspected" not in found
 
 

@@ -80,8 +80,8 @@ class Browser:
                 assert "error" not in message, message
                 return message["result"]
 
-    def show(self, path, *, width, height=900, dark=False, phone=False):
-        """Open a file on a screen of this size."""
+    def show(self, path, *, width, height=900, dark=False, phone=False, folded=False):
+        """Open a file on a screen of this size, with what it has folded."""
         self.log, self.requests = [], []
         self("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -92,6 +92,8 @@ class Browser:
         while self.value("document.readyState + location.href") != f"complete{path.as_uri()}":
             assert time.monotonic() < deadline, "the page does not load"
             time.sleep(0.01)
+        if not folded:
+            self.value("[...document.querySelectorAll('input.behind')].map(box => (box.checked = true)).length")
 
     def value(self, expression):
         """What a JavaScript expression is on the page."""

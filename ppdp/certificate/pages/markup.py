@@ -71,6 +71,12 @@ def pairs(*lines: tuple[str, Cell] | None) -> Element:
     return element("dl", *children)
 
 
+def folded() -> Sequence[Element]:
+    """What a screen shows behind it only when asked, and paper always; ``details`` that are closed are not printed."""
+    box = element("input", type="checkbox", id="behind", class_="behind")
+    return box, element("label", "Show everything behind this page", for_="behind", class_="behind")
+
+
 def table(heads: Sequence[tuple[str, str]], lines: Sequence[Sequence[Cell]], class_: str | None = None) -> Element:
     """A table; the head of each column is (words, class)."""
     rows = []

@@ -17,6 +17,7 @@ from ppdp.certificate.pages.markup import (
     code,
     element,
     explained,
+    folded,
     h2,
     html_page,
     items,
@@ -57,6 +58,7 @@ def render_page(view: View, signer: str | None = None) -> str:
     }[c.status]
     parts = (
         first_page(view, signer),
+        *folded(),
         *meaning(view),
         *coverage(view),
         *stages(view),

@@ -97,11 +97,10 @@ def _for_one(view: View) -> Cell:
     times = times_in_100(right_guesses(view.record))
     alarm, power = view.powers[0]
     claims, found = times_in_100(right_alarms(alarm, power)), rounded_up(power).removesuffix("\u00a0%")
-    more = begun(
-        f"{view.proviso}who suspected it gains at most {times - 50} right guesses in 100; at even chances, who speaks"
-        f" only when sure (in {times_in_100(alarm)} of 100 cases where the claim is false, in at most {found} of 100"
-        f" where it is true) is right in at most {claims} of 100 claims, and claims with more than"
-        f" {times_in_100(SURE)} of 100 right come in {_seldom(mostly_right(view.record))}."
+    more = begun(f"{view.proviso}who suspected it gains at most {times - 50} right guesses in 100. ") + begun(
+        f"{view.proviso}at even chances, who claims it only when nearly sure (falsely in {times_in_100(alarm)} of 100"
+        f" cases) does so rightly in at most {found} of 100: at most {claims} of 100 claims are right; claims that are"
+        f" right more than {times_in_100(SURE)} times in 100 come in {_seldom(mostly_right(view.record))}."
     )
     return sentence, f"{f' {more}' if times < 100 else ''} Is it enough? Your organisation decides."
 

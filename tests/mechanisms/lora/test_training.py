@@ -62,6 +62,7 @@ def test_the_ordinary_loop(method, tmp_path):
     assert {name for name, one in model.named_parameters() if one.requires_grad} == learning
     certificate = training.certificate_
     assert certificate.verify()
+    assert len(str(certificate).splitlines()) <= 12
     assert (certificate.status, certificate.epsilon, certificate.delta) == ("CONDITIONAL", 2.0, 1e-5)
     assert certificate.record.adjacency.startswith("add or remove one row")
     if method == "m2":
