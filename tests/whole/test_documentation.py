@@ -86,6 +86,15 @@ def test_the_picture_of_the_first_page_is_of_the_code_above_it() -> None:
     assert f"as if {lengths['all exact']['scale']:.0f} rows had been replaced" in page
 
 
+def test_the_front_page_is_short_and_shows_what_its_code_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGES[0].read_text("utf-8")
+    run(python_blocks(PAGES[0]).replace('"patients"', '"front page"'), PAGES[0], {"__name__": "documentation"})
+    digest = re.compile(r"sha256:\w+")
+    (shown,) = re.findall(r"```text\n(.*?)```", text, flags=re.S)
+    assert digest.sub("", shown) == digest.sub("", capsys.readouterr().out)
+    assert text.count("\n") <= 90
+
+
 def test_the_front_page_says_what_the_demo_shows_of_the_usual_claim() -> None:
     pipe, X, _ = build("flchain")
     rows = len(X) * 3 // 4
