@@ -134,7 +134,8 @@ def _of_polars(values: Any) -> Any:
     import pandas as pd
 
     kind = values.dtype
-    if kind.is_nested() or str(kind) in ("Int128", "UInt128", "Object"):
+    lacking = ("Int128", "UInt128", "Object")
+    if str(kind) in lacking or (kind.is_nested() and any(one in str(kind) for one in lacking)):
         held = np.fromiter(values.to_list(), dtype=object, count=len(values))
         return pd.Series(held, dtype=object)  # of an array pandas would find a type by what stands in its cells
     return _of_arrow(values.to_arrow())

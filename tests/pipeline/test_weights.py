@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -254,6 +255,9 @@ OF_ROWS = {
     "a matrix": ({}, WEIGHTS[:, None] + np.zeros(2), InvalidInput, "column"),
     "complex": ({}, WEIGHTS.astype(complex), InvalidInput, "real numbers"),
     "dates": ({}, pd.date_range("2020", periods=N), InvalidInput, "real numbers"),
+    "lists": ({}, pa.array([[1.0]] * N), InvalidInput, "real numbers"),
+    "lists of polars": ({}, pl.Series([[1.0]] * N), InvalidInput, "real numbers"),
+    "structs of polars": ({}, pl.Series([{"w": 1.0}] * N), InvalidInput, "real numbers"),
     "a name": ({}, "w", InvalidInput, "name of a column"),
 }
 OF_CLASSES = {
