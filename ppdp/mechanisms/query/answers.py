@@ -131,6 +131,11 @@ class Query(SharedDocstring, FitsAlone):
             return column_sums(rows, bound / rows.n)
         return mean(rows, bound / self._share, bound) if parameters["weighted"] else mean(rows, bound)
 
+    @property
+    def noisy_answer(self) -> Array:
+        """The sums that were released, of which the fitted attributes are made."""
+        return self._noisy
+
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, parameters = released["answer"], question.parameters
         self._noisy = answer

@@ -56,11 +56,6 @@ class GaussianMechanism(Query, Mechanism):
     def deviation(self) -> float:
         return self.own_noise_scale()
 
-    @property
-    def noisy_answer(self) -> Array:
-        """The sums that were released, of which the fitted attributes are made."""
-        return self._noisy
-
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         return {"answer": noise.release(self.answer(rows, question), noise_scale, question.bound)}
 
