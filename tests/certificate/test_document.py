@@ -185,6 +185,7 @@ class TestFigures:
         if mechanism["formula"] == "learning.newton":  # whose answers hold more than gradients
             parameters, behind = mechanism["parameters"], one["steps"][-1]["domain"]
             size = parameters.get("n_classes", 1) * (behind["n_features"] + parameters["fit_intercept"])
+            assert own.pop(f"{called}.errors", (size + 3) * size) == (size + 3) * size
         if mechanism["formula"] == "learning.fresh-projections":  # whose steps have as many coordinates as the rank
             size = own.pop(f"{called}.path") // mechanism["steps"]
         assert own.pop(f"{called}.{answer}") == size

@@ -66,6 +66,8 @@ WITHOUT_EFFECT = {
     "mechanism.parameters.gradient_clip": "gradients are weighted so that they cost what second moments cost",
     "mechanism.parameters.alpha": "a penalty on numbers that are released",
     "mechanism.parameters.curvature": "answers of Newton steps cost a replaced row as much however they share mu²",
+    "mechanism.parameters.calibration": "the same",
+    "mechanism.parameters.diagonal": "a diagonal costs as much as the matrix",
     "mechanism.parameters.last": "the same",
     "mechanism.parameters.shares.*": "the same",
     "mechanism.parameters.step_size": "a shorter step of a hidden pass is a step that is short enough",
