@@ -16,6 +16,7 @@ from ppdp.core.rounding import BLOCK, UNIT, inflate
 NORMS, LENGTHS = 16, 24  # bins of the histograms of the norms of rows, and of their gradients
 CALIBRATING = 2  # last steps, of slope and intercept alone
 DIRECTED = ("logistic", "squared", "glm")  # losses of one score whose curvature says how unsure coefficients are
+FORM = {"fit_intercept", "iterations", "shares", "curvature", "last", "diagonal", "calibration", "smoothing"}
 LOSSES = {"logistic": 1, "hinge": 1, "squared": 1, "glm": 1, "softmax": 0}  # targets of each; as many as classes
 
 
@@ -69,9 +70,14 @@ class Factors:
         return cls(norms, moments, lengths, each)
 
     @property
+    def alone(self) -> float:
+        """The largest of them."""
+        return max(self.norms, self.moments, self.lengths, *(max(own) for own in self.steps))
+
+    @property
     def largest(self) -> float:
-        """The largest of them, or of gradients on which that of the curvature is spent as well."""
-        return max(self.norms, self.moments, self.lengths, *(max(other, both(own, other)) for own, other in self.steps))
+        """The same with gradients on which that of the curvature is spent as well."""
+        return max(self.alone, *(both(*own) for own in self.steps))
 
 
 def both(gradient: float, curvature: float) -> float:
@@ -91,14 +97,15 @@ def _shape(
     fit_intercept: bool,
     curvature: float,
     n_classes: int = 1,
-    diagonal: bool = False,
+    diagonal: bool | None = None,
     **others: Any,
 ) -> tuple[int, float]:
     """Numbers in an answer, the longest of them all, and the bound on each."""
     width, (scores, targets) = newton_width(domain, fit_intercept), _scores(loss, n_classes)
     step = scores * (width + bool(curvature) * (width if diagonal else triangle(width)))
     size = max(NORMS, LENGTHS, triangle(width + targets), step)
-    return size, Factors.of(curvature=curvature, **others).largest
+    factors = Factors.of(curvature=curvature, **others)
+    return size, factors.alone if diagonal is None else factors.largest
 
 
 def _arrays(
@@ -110,12 +117,13 @@ def _arrays(
     fit_intercept: bool,
     iterations: int,
     n_classes: int = 1,
+    diagonal: bool | None = None,
     **_: Any,
 ) -> dict[str, list[int]]:
-    """The last model, and those on the way to it."""
+    """The last model, what is known of its errors, and those on the way to it."""
     width = newton_width(domain, fit_intercept)
     numbers = _scores(loss, n_classes)[0] * width
-    errors = {"errors": [width + 3, width]} if loss in DIRECTED else {}
+    errors = {"errors": [width + 3, width]} if loss in DIRECTED and diagonal is not None else {}
     path = {} if loss == "glm" else {"path": [len(kept_steps(iterations)), numbers]}
     return {**errors, **path, "theta": [numbers]}
 
@@ -137,14 +145,17 @@ def of_answers(
     Every answer is a mean over the public n of ``w v``, times a public factor: v is a unit vector that says in which
     bin a norm lies, the triangle of a positive semidefinite matrix of norm 1 at most (both differ by at most √2
     between two rows), or a gradient over its clip (2). Equal rows have equal v, wherever they stand; rows that moved
-    count as replaced.
+    count as replaced. Documents without ``diagonal`` are of steps of another form: places counted, there were no
+    errors, and curvatures had factors of their own in every step.
     """
+    sane(form.keys() <= FORM and all(type(form.get(name, False)) is bool for name in ("fit_intercept", "diagonal")))
+    sane("diagonal" in form or "calibration" not in form)
     sane(loss in LOSSES and norm == domain.require("row_norm") and alpha >= 0)
     sane((n_classes >= 2 and not form.get("calibration")) if loss == "softmax" else (n_classes == 1))
     sane(domain.classes is None or loss in ("glm", "squared") or len(domain.classes) == max(n_classes, 2))
     sane(loss != "glm" or (1 <= power <= 2 and y_range is not None and y_range[0] >= 0))  # or curvatures are negative
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
-    far = distance.moved_as_replaced()
+    far = (distance.by_position() if "diagonal" not in form else distance).moved_as_replaced()
     paired, single = far.unmatched
     size, _bound = _shape(domain, loss=loss, n_classes=n_classes, **form)
     rounding = 2 * Gradient(size, 1.0, math.inf, 0.0, block=BLOCK).sum_error(domain.n)

@@ -34,6 +34,7 @@ CERTAIN = 500.0  # ... up to this `n mu / width`, and growing from there on
 CONSTANT = 3.0  # norm of a row over the constant beside it
 LEAST_BENT = 1e-12  # clip of curvatures over the square of that of gradients, where no row is expected to have any
 LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows in it makes no gradient longer
+FARTHEST = 1e150  # norm that a row may have as it is seen, or its squares overflow
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
 COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is taken to be empty
 
@@ -97,7 +98,7 @@ def fitted_by_newton(
     main = factors.steps[: parameters["iterations"]]
     search = Search(loss, view, theta, parameters["alpha"] / rows.n, (reach / REACH) ** 2, len(main))
     steps = partial(_steps, asked=asked, noise_scale=noise_scale)
-    thetas = list(steps(rows, search, main, clip, diagonal=parameters.get("diagonal", False)))
+    thetas = list(steps(rows, search, main, clip, diagonal=parameters["diagonal"]))
     if calibrating := factors.steps[len(main) :]:
         direction, line = search.calibration(len(calibrating))
         scores = rows.each(partial(_as_scores, direction, view.longest(bound), intercept), 1)
@@ -221,10 +222,10 @@ def _mapped(A: Array, unit: float, shift: Array, bounds: tuple[float, float], in
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass
-    lost, weight = ~(squares <= HALF**2), rows.weight
+    lost, weight = ~((squares <= HALF**2) & (behind < FARTHEST)), rows.weight
     if lost.any():
         Z[:, lost], squares[lost], weight = 0.0, 0.0, np.where(lost, 0.0, weight)
-    norms = np.sqrt(squares * grid**2 + intercept + LEAST_SQUARE)
+    norms = np.sqrt(squares * np.square(grid) + intercept + LEAST_SQUARE)
     return replace(rows, X=Z.T, weight=weight, norms=norms, raw=None, ours=True)
 
 
