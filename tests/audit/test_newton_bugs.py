@@ -1,5 +1,6 @@
 """The replay audit refutes bugs in Newton steps, each in one answer of many, and not the steps themselves."""
 
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -8,9 +9,11 @@ from effort import rounds
 from planted_bugs import X, Y, planned
 
 from ppdp.audit import audit
+from ppdp.bounds.newton import answers
 from ppdp.data.statistics import row_norms
 from ppdp.mechanisms import LinearSVC, LogisticRegression, PoissonRegressor, Ridge
-from ppdp.mechanisms.learn import linear, newton
+from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.learn import linear, newton, solvers, whitened
 from ppdp.transformers import NormClipper
 
 NEWTON = {"solver": "newton", "max_iter": 2}
@@ -99,3 +102,77 @@ def test_a_histogram_that_is_counted_twice_is_refuted(replayed, monkeypatch):
     monkeypatch.setattr(newton, "_histogram", lambda *given: 2 * exact(*given))
     violations = replayed(MODELS["two classes"], 2).violations
     assert {finding.quantity for finding in violations} == {"exact answers"}
+
+
+FORMS = {"diagonals": {"diagonal": True}, "calibrated": {"calibration": 0.1}, "ends early": {"curvature": 0.4}}
+
+
+@pytest.fixture
+def in_form(monkeypatch):
+    """Steps of another form than the rule has for so few rows; with much curvature they end behind the first.
+
+    Most rows are short, so that a long one has a score far from theirs.
+    """
+    usual = solvers._newton
+
+    def use(name):
+        def asked(*given):
+            question = usual(*given)
+            parameters = {**question.parameters, "iterations": 4, **FORMS[name]}
+            return Question.asked(question.formula, question.kind, given[0], parameters, steps=answers(**parameters))
+
+        monkeypatch.setattr(solvers, "_newton", asked)
+        if name == "ends early":
+            monkeypatch.setattr(whitened.Search, "settled", lambda self, noise: len(self._moves) > 1)
+
+    return use
+
+
+def diagonals_not_clipped(monkeypatch):
+    exact = newton._step_sums
+
+    def step(loss, intercept, theta, clip, bent, *given):
+        part = given[-1]
+        _, scores, _, _ = newton._of_rows(loss, theta, part)
+        bends = loss.curvatures(scores, part.y) * (part.weight / bent)[:, None]
+        gradients = exact(loss, intercept, theta, clip, bent, *given)[: theta.size]
+        return np.concatenate([gradients, newton._with_constant(bends, part.X.T**2, intercept)])
+
+    monkeypatch.setattr(newton, "_step_sums", step)
+
+
+def scores_that_pass_for_shorter(monkeypatch):
+    exact = newton._as_scores
+
+    def scores(*given):
+        found = exact(*given)
+        return replace(found, norms=found.norms / 4)
+
+    monkeypatch.setattr(newton, "_as_scores", scores)
+
+
+def norms_without_the_constant(monkeypatch):
+    exact = newton._mapped
+    monkeypatch.setattr(newton, "_mapped", lambda *given: exact(*given[:4], False, *given[5:]))
+
+
+def the_last_factor_as_a_sum(monkeypatch):
+    monkeypatch.setattr(newton, "both", lambda gradient, curvature: gradient + curvature)
+
+
+@pytest.mark.parametrize(
+    ("form", "bug"),
+    [
+        ("diagonals", diagonals_not_clipped),
+        ("calibrated", scores_that_pass_for_shorter),
+        ("calibrated", norms_without_the_constant),
+        ("ends early", the_last_factor_as_a_sum),
+    ],
+)
+def test_bugs_of_every_form_are_refuted_and_the_form_is_not(form, bug, in_form, replayed, monkeypatch):
+    in_form(form)
+    model, rows = LogisticRegression((0, 1), solver="newton"), X / 10
+    assert not replayed(model, 10, rows).violated
+    bug(monkeypatch)
+    violations = replayed(model, 10, rows).violations
+    assert "exact answers" in {finding.quantity for finding in violations}

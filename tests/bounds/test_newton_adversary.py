@@ -338,6 +338,19 @@ def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypat
     assert 0.99 < longest <= LONGEST
 
 
+@pytest.mark.parametrize("size", [1.0, 1e149, 1e151, 1.3e154])
+def test_rows_that_are_seen_too_far_away_are_absent(size):
+    """Their squares would be no numbers, nor would sums over all rows."""
+    loss = LogisticRegression((0, 1))._loss(question_of(LogisticRegression((0, 1), **NEWTON)))
+    view = whitened.View(-np.ones(1), np.array([[size]]), np.ones(1), True, *np.zeros((2, 1, 1)), 0.0, *np.ones((2, 1)))
+    with np.errstate(all="ignore"):
+        seen_ = newton._as_seen(view, 1.0, Rows(np.ones((1, 1)), np.ones(1), np.ones(1)))
+        for rows in (seen_, newton._as_scores(np.ones(1), view.longest(1.0), True, seen_)):
+            sums = newton._step_sums(loss, True, np.zeros((1, 2)), 3.0, 1.0, True, True, rows)
+            assert np.linalg.norm(sums[:2]) <= LONGEST
+            assert np.linalg.norm(sums[2:]) <= LONGEST
+
+
 @pytest.mark.repeated("model", "labels", keep=4)
 @each_model
 def test_a_row_that_overflows_tells_no_more_than_another(model, labels):
