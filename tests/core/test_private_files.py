@@ -77,7 +77,7 @@ def test_nor_is_one_that_takes_no_file(named, begin, monkeypatch, tmp_path):
 
 
 STOPS = """
-import os, sys
+import os, sys, time
 import pyarrow as pa, pyarrow.dataset as ds, numpy as np
 from ppdp import make_pipeline
 from ppdp.core.private_files import private_folder
@@ -88,6 +88,7 @@ from ppdp.transformers import MinMaxScaler
 def stop(*given, **named):
     print(len(os.listdir(os.environ["TMPDIR"])), flush=True)
     os.kill(os.getpid(), number)
+    time.sleep(30)  # the signal may take a moment
 
 kept._Kept.over = stop
 table = pa.table({"a": np.arange(3000.0), "y": np.arange(3000) % 2})

@@ -203,7 +203,7 @@ class TestCertificate:
 class TestRelease:
     def test_holds_what_left_the_rows_and_nothing_else(self, patients, drawn):
         pipe = classifier().fit(*patients)
-        assert list(pipe.release_) == ["impute.means", "scale.squares", "model.theta", "model.path"]
+        assert list(pipe.release_) == ["impute.means", "scale.squares", "model.theta", "model.errors", "model.path"]
         np.testing.assert_array_equal(pipe.release_["impute.means"], drawn[0].answer)
         np.testing.assert_array_equal(pipe.release_["scale.squares"], drawn[1].answer)
         assert pipe.release_.sha256 == pipe.certificate_["released"]["sha256"]
