@@ -295,7 +295,8 @@ class TestCertificate:
         assert whole.verify()
         assert len(whole["search"]["fits"]) == 4
         assert RECORDED in whole["not_covered"]
-        assert "the whole search: the fits of 4 candidates, the choice among them" in " ".join(whole.to_text(full=True).split())
+        words = " ".join(whole.to_text(full=True).split())
+        assert "the whole search: the fits of 4 candidates, the choice among them" in words
 
     @pytest.mark.parametrize(
         ("path", "value"),
