@@ -13,14 +13,14 @@ from ppdp.certificate.pages.markup import element, h2
 
 WORDS = "Words on this page"
 GLOSSARY: Mapping[str, str] = {
-    "attacker": "Whoever tries to learn something about one person from what was released, with any method and any"
+    "attacker": "Anyone who tries to learn something about one person from what was released, with any method and any"
     " other knowledge.",
     "certificate": "The document (certificate.json) that says what is guaranteed and how it follows from public"
     " numbers, so that anybody can compute it again without the data; its page, of several sheets, says it in words.",
     "clip": "To replace a value outside a public range by the end of the range, or to shorten a row to a public"
     " length.",
     "CONDITIONAL": "The guarantee holds only if something is true of the rows that nothing has tested.",
-    "declared": "Said by whoever ran the fit, and not proved by anything.",
+    "declared": "Stated by the person who ran the fit, and not proved by anything.",
     "δ": "Delta: a small probability that the bound ε does not cover.",
     "detection": "An alarm of the attacker's test that is right.",
     "differential privacy": "Whatever one person's rows hold, what is released comes out with nearly the same"
@@ -32,7 +32,7 @@ GLOSSARY: Mapping[str, str] = {
     "false alarm": "An alarm of the attacker's test that is wrong.",
     "fit": "One run of the program on the private rows; what it gives out costs privacy.",
     "gate": "One noisy test of what bounds need of the rows; if it does not pass, that refusal is all that leaves.",
-    "issuer": "Whoever ran the fit and hands out the certificate; the page knows only what the issuer said.",
+    "issuer": "The person who ran the fit and hands out the certificate; the page knows only what the issuer said.",
     "key": "A pair of long numbers: with the secret one its owner signs, with the public one, which a page shows as a"
     " digest, anybody checks that.",
     "label": "What is to be predicted of a row, such as alive or dead.",
