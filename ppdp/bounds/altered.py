@@ -12,6 +12,23 @@ from ppdp.core.rounding import inflate
 SHARES, PURE_SHARES = "release.altered-shares", "release.altered-shares-laplace"
 MOST_COUNTS = 10_000  # that are released together
 
+LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET, TINY_WEIGHT = (
+    "labels repaired",
+    "targets clipped or repaired",
+    "weights clipped or repaired",
+    "labels of the class",
+    "cells repaired",
+    "values clipped",
+    "rows clipped to a norm",
+    "values of no declared category",
+    "rows kept",
+    "values tiny beside their range",
+    "targets tiny beside their range",
+    "weights tiny beside the largest",
+)
+"""What may have been altered in a row."""
+KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET, TINY_WEIGHT)
+
 
 @formula(SHARES, kind="release", page="altered-shares")
 def altered_counts(domain: Domain, distance: Distance, *, counts: int) -> float:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ppdp.certificate.record import Diagnostics, Record, Share
-from ppdp.data.altered import (
+from ppdp.bounds.altered import (
     CELL,
     CLASS,
     CLIPPED,
@@ -20,6 +19,7 @@ from ppdp.data.altered import (
     UNLISTED,
     WEIGHT,
 )
+from ppdp.certificate.record import Diagnostics, Record, Share
 
 TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
@@ -27,7 +27,6 @@ NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well
 _LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, CLASS: math.inf}
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
-KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET, TINY_WEIGHT)
 
 _CHECK = {
     LABEL: "are the declared classes spelled as the labels are?",

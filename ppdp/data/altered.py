@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ppdp.bounds.altered import CELL, CLASS, KEPT, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
 from ppdp.data.parallel import pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
@@ -23,20 +24,6 @@ from ppdp.data.summary import Counts, fold
 
 Marks = NDArray[np.bool_]
 
-LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET, TINY_WEIGHT = (
-    "labels repaired",
-    "targets clipped or repaired",
-    "weights clipped or repaired",
-    "labels of the class",
-    "cells repaired",
-    "values clipped",
-    "rows clipped to a norm",
-    "values of no declared category",
-    "rows kept",
-    "values tiny beside their range",
-    "targets tiny beside their range",
-    "weights tiny beside the largest",
-)
 BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, TINY_WEIGHT, CLASS)
 """What is found of labels and weights, not of cells."""
 _PART = 0.02  # of the width of a range

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.queries import counting_step
+from ppdp.bounds.statistics import CATEGORY_NUMBERS, LONGEST_CATEGORY, PACKED
 from ppdp.core.formula import sane
-from ppdp.data.cells import LONGEST, category_texts, text_of
+from ppdp.data.cells import category_texts, text_of
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.privacy.noise.sampler import Noise
 
-_PACKED = 6  # bytes in a number that leaves
-NUMBERS = 1 + LONGEST // _PACKED  # for each category: its noisy weight and its text
 OTHER, MISSING = -1.0, -2.0  # codes of what is no category
 
 
@@ -107,7 +106,7 @@ class Tally:
         for texts, weights, count in zip(self.texts, np.split(noisy, np.cumsum([*map(len, self.weights)])), most):
             heaviest = np.argsort(-weights, kind="stable")[:count]
             kept = np.sort(heaviest[weights[heaviest] > threshold])
-            table = np.zeros((count, NUMBERS))
+            table = np.zeros((count, CATEGORY_NUMBERS))
             for line, i in zip(table, kept):
                 line[0], line[1:] = weights[i], _packed(texts[i])
             parts.append(table.ravel())
@@ -137,19 +136,21 @@ def _added(one: list[dict[str, float]], other: list[dict[str, float]]) -> list[d
 
 def released_categories(answer: Array, columns: Sequence[int], most: Sequence[int], threshold: float) -> Texts:
     """The texts of every column, from the numbers that left; refuses numbers that no release gives."""
-    tables = np.split(answer, NUMBERS * np.cumsum(most)[:-1])
-    return {i: _texts(table.reshape(-1, NUMBERS), threshold) for i, table in zip(columns, tables)}
+    tables = np.split(answer, CATEGORY_NUMBERS * np.cumsum(most)[:-1])
+    return {i: _texts(table.reshape(-1, CATEGORY_NUMBERS), threshold) for i, table in zip(columns, tables)}
 
 
 def released_weights(answer: Array, most: Sequence[int]) -> list[Array]:
     """The noisy weights of the texts of every column."""
-    tables = (table.reshape(-1, NUMBERS) for table in np.split(answer, NUMBERS * np.cumsum(most)[:-1]))
+    tables = (
+        table.reshape(-1, CATEGORY_NUMBERS) for table in np.split(answer, CATEGORY_NUMBERS * np.cumsum(most)[:-1])
+    )
     return [table[table[:, 0] != 0, 0] for table in tables]
 
 
 def _packed(text: str) -> list[int]:
-    data = text.encode().ljust(LONGEST, b"\0")
-    return [int.from_bytes(data[i : i + _PACKED], "big") for i in range(0, LONGEST, _PACKED)]
+    data = text.encode().ljust(LONGEST_CATEGORY, b"\0")
+    return [int.from_bytes(data[i : i + PACKED], "big") for i in range(0, LONGEST_CATEGORY, PACKED)]
 
 
 def _texts(table: Array, threshold: float) -> tuple[str, ...]:
@@ -162,8 +163,8 @@ def _texts(table: Array, threshold: float) -> tuple[str, ...]:
 
 
 def _unpacked(numbers: Array) -> str:
-    sane(bool(((numbers >= 0) & (numbers < 2.0 ** (8 * _PACKED)) & (numbers == np.floor(numbers))).all()))
-    data = b"".join(int(number).to_bytes(_PACKED, "big") for number in numbers).rstrip(b"\0")
+    sane(bool(((numbers >= 0) & (numbers < 2.0 ** (8 * PACKED)) & (numbers == np.floor(numbers))).all()))
+    data = b"".join(int(number).to_bytes(PACKED, "big") for number in numbers).rstrip(b"\0")
     text = text_of(data)
     sane(bool(text) and text is not None and text.encode() == data)
     return text or ""

@@ -24,6 +24,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.statistics import LONGEST_CATEGORY
 from ppdp.data.column_types import kind_of
 from ppdp.data.instants import microseconds, seconds_of_instants
 
@@ -38,7 +39,6 @@ _QUIET = threading.RLock()  # two threads that silence warnings by turns would l
 _NOTHING = "\0"  # no reader reads it
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
 
-LONGEST = 60  # bytes of UTF-8: a longer text is no category
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
 _DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
@@ -341,7 +341,7 @@ def _text(cell: Any) -> str | None:
         text = _number_as_text(float(cell))
     else:
         raise _Improper
-    if not text or not text.isprintable() or len(text.encode()) > LONGEST:
+    if not text or not text.isprintable() or len(text.encode()) > LONGEST_CATEGORY:
         raise _Improper
     return text
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ppdp.bounds.columns import entries_of
 from ppdp.bounds.exponential import GAUSSIAN_SHARE
 from ppdp.bounds.label_means import label_parts
-from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
+from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.categories import NUMBERS, Tally, released_categories
+from ppdp.data.categories import Tally, released_categories
 from ppdp.data.counting import cell_scores, quantile_edges
 from ppdp.data.label_means import weights_by_label
 from ppdp.data.quantiles import column_quantiles, trimmed_means
@@ -38,10 +39,7 @@ USUAL_THRESHOLD = 6.0  # in standard deviations of the noise; what it is exactly
 class Statistic:
     """A statistic that can be released: how it is measured, read back, and how precise it is."""
 
-    formula: str  # id of its L2 sensitivity
-    # How many numbers it has, in each of its parts; the parameters are those of the formula.
-    sizes: Callable[[Domain, Parameters], tuple[int, ...]]
-    bound: Callable[[Domain], float]  # a public bound on each
+    form: StatisticForm  # its formula, how many numbers it has, and a public bound on each
     measure: Callable[[Rows, Domain, Parameters], Any]  # the exact vector, or its first part
     # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the
     # release it looks at parameters and noise scale.
@@ -59,15 +57,24 @@ class Statistic:
     chosen: bool = False
     listed: bool = False  # whether texts are released: a :class:`Tally` stands in place of the exact vector
 
+    @property
+    def formula(self) -> str:
+        """Id of its L2 sensitivity."""
+        return self.form.formula
+
     def size(self, domain: Domain, parameters: Parameters) -> int:
         """How many numbers it has."""
-        return sum(self.sizes(domain, parameters))
+        return self.form.size(domain, parameters)
+
+    def bound(self, domain: Domain) -> float:
+        """A public bound on each number."""
+        return self.form.bound(domain)
 
     def asked(self, domain: Domain, parameters: Parameters) -> list[tuple[str, int]]:
         """By which law noise is drawn, and how many numbers that takes, one answer after the other."""
         if self.chosen:
             return [("choice", len(_cells(domain)) - 1)] * self.size(domain, parameters)
-        return [("gaussian", size) for size in self.sizes(domain, parameters)]
+        return [("gaussian", size) for size in self.form.sizes(domain, parameters)]
 
     def apart(self, one: Any, other: Any) -> float:
         """How far apart exact vectors are, in units of the sensitivity."""
@@ -103,12 +110,6 @@ def of_columns(rows: Rows, columns: Sequence[int] | None) -> Rows:
     return rows if columns is None else rows.with_X(np.ascontiguousarray(rows.X[:, list(columns)]))
 
 
-def width(domain: Domain, parameters: Parameters) -> int:
-    """How many columns a statistic is of, where its parameters may name some."""
-    columns = parameters.get("columns")
-    return domain.d if columns is None else len(columns)
-
-
 def _among(values: Array, d: int, columns: Sequence[int] | None) -> Array:
     """Values of some columns in their places among all, the others not a number."""
     if columns is None:
@@ -116,10 +117,6 @@ def _among(values: Array, d: int, columns: Sequence[int] | None) -> Array:
     found = np.full(d, np.nan)
     found[list(columns)] = values
     return found
-
-
-def _norm(domain: Domain) -> float:
-    return float(domain.require("row_norm"))
 
 
 def observed_counts(rows: Rows) -> Array:
@@ -164,29 +161,28 @@ def _squares_with(weight: Callable[[Domain, Parameters], float]) -> dict[str, An
         return np.concatenate([means, weight(domain, parameters) * squares]) / rows.n
 
     def read(answer: Array, domain: Domain, release: Any) -> Moments:
-        columns, size = release.parameters.get("columns"), width(domain, release.parameters)
+        columns, size = release.parameters.get("columns"), n_columns(domain, release.parameters)
         squares = answer[size:] * largest_entry(domain) / weight(domain, release.parameters)
         return Moments(_among(answer[:size], domain.d, columns), _among(squares, domain.d, columns))
 
-    sizes = {"sizes": lambda domain, parameters: (2 * width(domain, parameters),)}
-    return {**sizes, "measure": measure, "read": read, "moments": True}
+    return {"measure": measure, "read": read, "moments": True}
 
 
 def _diagonal_weight(domain: Domain, parameters: Parameters) -> float:
     """Of squares over the largest entry, with which they are the diagonal of what "matrix" releases."""
-    return largest_entry(domain) / (math.sqrt(2) * _norm(entries_of(domain, parameters.get("columns"))))
+    return largest_entry(domain) / (math.sqrt(2) * row_norm(entries_of(domain, parameters.get("columns"))))
 
 
 def _measure_moment(rows: Rows, domain: Domain, _: Parameters) -> Array:
     moment = second_moment(rows, largest_entry(domain)) / rows.n
     upper, doubled = _triangle(domain.d)
-    return np.asarray(moment[upper] * doubled / (math.sqrt(2) * _norm(domain)))
+    return np.asarray(moment[upper] * doubled / (math.sqrt(2) * row_norm(domain)))
 
 
 def _read_moment(answer: Array, domain: Domain, _: Any = None) -> Array:
     upper, doubled = _triangle(domain.d)
     matrix = np.zeros((domain.d, domain.d))
-    matrix[upper] = answer * math.sqrt(2) * _norm(domain) / doubled
+    matrix[upper] = answer * math.sqrt(2) * row_norm(domain) / doubled
     return matrix + np.triu(matrix, 1).T
 
 
@@ -205,90 +201,72 @@ def _read_matrix(answer: Array, domain: Domain, _: Any = None) -> Moments:
     return Moments.of_matrix(answer[: domain.d], _read_moment(answer[domain.d :], domain))
 
 
-def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
-    """``count`` entries for every column; read as an array of shape (count, d)."""
+def _sorted(name: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
+    """``count`` entries for every column, or for those that the parameters name; read as an array with a line each."""
     return Statistic(
-        formula=formula,
-        sizes=lambda domain, _: (count * domain.d,),
-        bound=largest_entry,
-        measure=lambda rows, domain, parameters: measure(rows, domain, parameters).ravel(),
-        read=lambda answer, domain, _: answer.reshape(count, domain.d),
-        error=lambda sigma, domain, _: sigma / (2 * largest_entry(domain)),
-    )
-
-
-def _sorted(formula: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
-    """The same of columns that are sorted: all, or those that the parameters name."""
-    return replace(
-        _columnwise(formula, count, lambda rows, d, p: measure(of_columns(rows, p.get("columns")), d, p)),
-        sizes=lambda domain, parameters: (count * width(domain, parameters),),
+        form=STATISTIC_FORMS[name],
+        measure=lambda rows, domain, p: measure(of_columns(rows, p.get("columns")), domain, p).ravel(),
         read=lambda answer, _, __: answer.reshape(count, -1),
+        error=_share_of_range,
         sorts=True,
     )
 
 
+def _share_of_range(sigma: float, domain: Domain, _: Parameters) -> float:
+    return sigma / (2 * largest_entry(domain))
+
+
 _MOMENT = Statistic(
-    formula="release.complete-moment",
-    sizes=lambda domain, _: (domain.d * (domain.d + 1) // 2,),
-    bound=_norm,
+    form=STATISTIC_FORMS["moment"],
     measure=_measure_moment,
     read=lambda answer, domain, _: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
-    error=lambda sigma, domain, _: math.sqrt(2) * sigma / _norm(domain),
+    error=lambda sigma, domain, _: math.sqrt(2) * sigma / row_norm(domain),
     said="the mean products for {of} err by {share} of the largest",
     moments=True,
 )
 
 STATISTICS = {
-    "means": replace(
-        _columnwise(
-            "release.column-means",
-            1,
-            lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
-        ),
+    "means": Statistic(
+        form=STATISTIC_FORMS["means"],
+        measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
+        error=_share_of_range,
         read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
         said="the means for {of} err by {share} of a column's range",
     ),
     "squares": Statistic(
-        formula="release.mean-and-squares",
-        bound=lambda domain: BOX_WEIGHT * largest_entry(domain),
+        form=STATISTIC_FORMS["squares"],
         error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
         said="the mean squares for {of} err by {share} of the largest square",
         **_squares_with(lambda domain, _: BOX_WEIGHT),
     ),
     "diagonal": Statistic(
-        formula="release.mean-and-diagonal",
-        bound=_norm,
+        form=STATISTIC_FORMS["diagonal"],
         error=lambda sigma, domain, parameters: (
-            math.sqrt(2) * sigma / _norm(entries_of(domain, parameters.get("columns")))
+            math.sqrt(2) * sigma / row_norm(entries_of(domain, parameters.get("columns")))
         ),
         said="the mean squares for {of} err by {share} of the largest square",
         **_squares_with(_diagonal_weight),
     ),
     "matrix": replace(
         _MOMENT,
-        formula="release.mean-and-moment",
-        sizes=lambda domain, _: (domain.d + domain.d * (domain.d + 1) // 2,),
+        form=STATISTIC_FORMS["matrix"],
         measure=_measure_matrix,
         read=_read_matrix,
     ),
     "moment": _MOMENT,
     "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
     "trimmed-means": _sorted(
-        "release.trimmed-means",
+        "trimmed-means",
         1,
         lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
     ),
-    "medians": _sorted("release.medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
-    "quantile-pairs": _sorted(
-        "release.quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))
-    ),
+    "medians": _sorted("medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
+    "quantile-pairs": _sorted("quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))),
     "quantile-triples": _sorted(
-        "release.quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
+        "quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
     ),
     "quantile-choices": Statistic(
-        formula="release.quantile-choices",
-        sizes=lambda domain, parameters: (len(parameters["quantiles"]) * width(domain, parameters),),
-        bound=lambda domain: float(domain.n),
+        form=STATISTIC_FORMS["quantile-choices"],
         measure=lambda rows, domain, parameters: cell_scores(
             of_columns(rows, parameters.get("columns")), parameters["quantiles"], _cells(domain)
         ),
@@ -298,9 +276,7 @@ STATISTICS = {
         chosen=True,
     ),
     "ranges": Statistic(
-        formula="release.ranges",
-        sizes=lambda _, parameters: tuple(len(parameters["columns"]) * cells for cells in (RANGE_CELLS, FINER)),
-        bound=lambda domain: float(domain.n),
+        form=STATISTIC_FORMS["ranges"],
         measure=lambda rows, _, parameters: coarse(rows, parameters["columns"]),
         further=lambda rows, answer, release: fine(
             rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
@@ -312,9 +288,7 @@ STATISTICS = {
         said="the ranges for {of} may leave out {share} of the rows at either end",
     ),
     "categories": Statistic(
-        formula="release.categories",
-        sizes=lambda _, parameters: (NUMBERS * sum(parameters["max_categories"]),),
-        bound=lambda domain: float(domain.n),
+        form=STATISTIC_FORMS["categories"],
         measure=lambda rows, _, parameters: Tally.of(rows, parameters["columns"]),
         read=lambda answer, _, release: released_categories(
             answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
@@ -324,9 +298,7 @@ STATISTICS = {
         listed=True,
     ),
     "label-means": Statistic(
-        formula="release.label-means",
-        sizes=lambda domain, parameters: (len(parameters["columns"]) * parameters["cells"] * label_parts(domain),),
-        bound=lambda domain: float(domain.n),
+        form=STATISTIC_FORMS["label-means"],
         measure=lambda rows, domain, parameters: weights_by_label(
             rows, domain, parameters["columns"], parameters["cells"]
         ),

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ppdp.bounds.altered import LABEL, TARGET
 from ppdp.certificate.altered import alerts
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
@@ -27,7 +28,6 @@ from ppdp.core.keywords import answering
 from ppdp.core.ladder import Ladder
 from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
-from ppdp.data.altered import LABEL, TARGET
 from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, merged, of_neighbours

@@ -7,8 +7,9 @@ import pytest
 
 from ppdp import Adjacency, Domain
 from ppdp.bounds import lookup
+from ppdp.bounds.altered import CELL, CLIPPED, LABEL
 from ppdp.bounds.laplace import whole_loss
-from ppdp.data.altered import CELL, CLIPPED, LABEL, Marker, Property, altered_counts
+from ppdp.data.altered import Marker, Property, altered_counts
 from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
 from ppdp.privacy.noise.sampler import Noise

@@ -45,7 +45,7 @@ def test_verification_knows_nothing_of_what_made_the_certificate():
         if module not in seen:
             seen.add(module)
             waiting += needs(module, everywhere=True)
-    assert {room_of(name) for name in seen} == {"exceptions", "core", "privacy", "bounds", "data", "certificate"}
+    assert {room_of(name) for name in seen} == {"exceptions", "core", "privacy", "bounds", "certificate"}
 
 
 OF_OTHERS = {

@@ -12,15 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.bounds.altered import PURE_SHARES, SHARES
+from ppdp.bounds.altered import KINDS, PURE_SHARES, SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
-from ppdp.certificate.altered import KINDS
+from ppdp.bounds.statistics import STATISTIC_FORMS
 from ppdp.certificate.record import Condition, Mechanism, Record, Release, Search, Step
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import Answer, Formula
-from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ExportError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
@@ -177,7 +176,7 @@ def _facts(c: Record) -> Iterator[str]:
 
 def _release(c: Record, release: Release, domain: Domain, names: list[str], where: str) -> Iterator[str]:
     """A release is taken where its first stage stands, and can be carried to the others."""
-    steps, statistic = c.steps, STATISTICS.get(release.statistic)
+    steps, statistic = c.steps, STATISTIC_FORMS.get(release.statistic)
     if statistic is None or statistic.formula != release.formula:
         yield f"{where}: no such statistic."
         return

@@ -13,25 +13,23 @@ from typing import Any
 import numpy as np
 
 from ppdp.bounds import lookup
-from ppdp.bounds.altered import SHARES
-from ppdp.bounds.laplace import whole_loss
-from ppdp.core.domain import Domain
-from ppdp.data.altered import (
+from ppdp.bounds.altered import (
     CELL,
     CLASS,
     CLIPPED,
     KEPT,
     LABEL,
+    SHARES,
     SHORTENED,
     TARGET,
     TINY,
     TINY_TARGET,
     TINY_WEIGHT,
     WEIGHT,
-    Marker,
-    Property,
-    beside_zero,
 )
+from ppdp.bounds.laplace import whole_loss
+from ppdp.core.domain import Domain
+from ppdp.data.altered import Marker, Property, beside_zero
 from ppdp.data.rows import Array, Rows
 from ppdp.pipeline.planning.route import Route
 from ppdp.privacy.loss import PrivacyLoss

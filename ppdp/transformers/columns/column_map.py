@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+from ppdp.bounds.altered import CLIPPED, TINY, UNLISTED
 from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
@@ -19,7 +20,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
-from ppdp.data.altered import CLIPPED, MOST_TINY, TINY, UNLISTED, Property, beside_zero, tiny
+from ppdp.data.altered import MOST_TINY, Property, beside_zero, tiny
 from ppdp.data.categories import Texts, among
 from ppdp.data.cells import objects
 from ppdp.data.frames import named, opened

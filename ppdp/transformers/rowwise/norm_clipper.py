@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.bounds.altered import SHORTENED
 from ppdp.core.checks import length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.altered import SHORTENED, Property, shortened
+from ppdp.data.altered import Property, shortened
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.units import Columns

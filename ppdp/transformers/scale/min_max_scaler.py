@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn.base import clone
 
+from ppdp.bounds.altered import CLIPPED, TINY
 from ppdp.bounds.columns import entries_of
 from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.altered import CLIPPED, MOST_TINY, TINY, Property, beside_zero, outside, tiny
+from ppdp.data.altered import MOST_TINY, Property, beside_zero, outside, tiny
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
