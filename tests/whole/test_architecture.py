@@ -36,8 +36,8 @@ def test_verification_imports_no_planning_and_no_rows():
     imports = {
         found for text in _sources("certificate/replay").values() for found in re.findall(r"from (ppdp[\w.]*)", text)
     }
-    assert not any(name.startswith(("ppdp.pipeline", "ppdp.transformers", "ppdp.mechanisms")) for name in imports)
-    assert {name for name in imports if name.startswith("ppdp.data")} == {"ppdp.data.releases"}
+    above = "ppdp.data", "ppdp.pipeline", "ppdp.transformers", "ppdp.mechanisms"
+    assert not [name for name in imports if name.startswith(above)]
 
 
 def test_the_kind_of_an_adjacency_is_read_in_its_own_file_alone():
