@@ -19,7 +19,7 @@ from ppdp.audit import attack_membership, learners, membership
 from ppdp.audit.membership import _rates
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LinearSVC, LogisticRegression
-from ppdp.mechanisms.learn import linear
+from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.transformers import PCA, NormClipper
 
 FEW = Domain(n_rows=12, n_features=1, max_missing=0)
@@ -91,9 +91,9 @@ class TestPlantedBugs:
             return attack_membership(pipe, 8 * X, (y == "yes").astype(int), models=200, private=False, random_state=0)
 
         assert not report().violated
-        honest = linear.ClippedGradient.of
+        honest = ClippedGradient.of
         monkeypatch.setattr(
-            linear.ClippedGradient, "of", lambda rows, residuals, clip, *rest: honest(rows, residuals, 1e6, *rest)
+            ClippedGradient, "of", lambda rows, residuals, clip, *rest: honest(rows, residuals, 1e6, *rest)
         )
         assert report().violated
 

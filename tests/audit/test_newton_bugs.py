@@ -13,7 +13,7 @@ from ppdp.bounds.newton import answers
 from ppdp.data.statistics import row_norms
 from ppdp.mechanisms import LinearSVC, LogisticRegression, PoissonRegressor, Ridge
 from ppdp.mechanisms.base import Question
-from ppdp.mechanisms.learn import linear, newton, solvers, whitened
+from ppdp.mechanisms.learn import newton, solvers, whitened
 from ppdp.transformers import NormClipper
 
 NEWTON = {"solver": "newton", "max_iter": 2}
@@ -92,7 +92,7 @@ def test_an_answer_that_is_used_without_its_noise_is_refuted(which, replayed, mo
 
         return fit(rows, loss, told, *given)
 
-    monkeypatch.setattr(linear, "fitted_by_newton", hasty)
+    monkeypatch.setattr(solvers, "fitted_by_newton", hasty)
     assert any(replayed(MODELS["two classes"], 1, with_long_rows(number)).violated for number in range(26))
 
 
@@ -113,15 +113,17 @@ def in_form(monkeypatch):
 
     Most rows are short, so that a long one has a score far from theirs.
     """
-    usual = solvers._newton
+    usual = solvers.Newton.question
 
     def use(name):
         def asked(*given):
             question = usual(*given)
             parameters = {**question.parameters, "iterations": 4, **FORMS[name]}
-            return Question.asked(question.formula, question.kind, given[0], parameters, steps=answers(**parameters))
+            return Question.asked(
+                question.formula, question.kind, given[1], parameters, answers(**parameters), learned=question.learned
+            )
 
-        monkeypatch.setattr(solvers, "_newton", asked)
+        monkeypatch.setattr(solvers.Newton, "question", asked)
         if name == "ends early":
             monkeypatch.setattr(whitened.Search, "settled", lambda self, noise: len(self._moves) > 1)
 

@@ -16,7 +16,7 @@ from ppdp.audit import ReplayReport, audit
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 from ppdp.interop.diffprivlib.step import Diffprivlib
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.mechanisms.learn import linear
+from ppdp.mechanisms.learn.gradient_solvers import PoissonBatches
 from ppdp.pipeline import execute
 from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.testing import REGISTRY
@@ -171,8 +171,8 @@ def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called, stars):
 
 def test_one_batch_for_all_steps_is_refuted(monkeypatch, stars):
     """OpenDP 2933: what is amplified by sampling is composed on the same sample."""
-    batches = linear.batches
-    monkeypatch.setattr(linear, "batches", lambda *given: [next(iter(batches(*given)))] * given[-1])
+    draw = PoissonBatches.draw
+    monkeypatch.setattr(PoissonBatches, "draw", lambda *given: [next(iter(draw(*given)))] * given[-1])
     model = LogisticRegression((0, 1), solver="poisson", batch_size=10, max_iter=4)
     stars(2)
     report = audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y))

@@ -18,7 +18,7 @@ from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError, UnsupportedOrder
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression
-from ppdp.mechanisms.learn import linear
+from ppdp.mechanisms.learn import gradient_solvers
 from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.privacy.gaussian import gaussian_delta
 
@@ -239,7 +239,7 @@ class TestHidden:
     def law(self, chosen, X, monkeypatch):
         """Means and variances of the iterate at every time: the means by the mechanism itself, without noise."""
         n, step = len(X), chosen.step_size
-        monkeypatch.setattr(linear, "secret_one", lambda noise, items, count: np.array(list(items)))
+        monkeypatch.setattr(gradient_solvers, "secret_one", lambda noise, items, count: np.array(list(items)))
         domain = Domain(n_rows=n, n_features=1, row_norm=1.0)
 
         class Quiet(Recorder):

@@ -9,8 +9,8 @@ import ppdp
 from ppdp import Adjacency, Distance, Domain, Pipeline
 from ppdp.exceptions import InvalidParameter, PpdpError, UnsupportedOrder
 from ppdp.mechanisms import LogisticRegression, Ridge
-from ppdp.mechanisms.learn import low_rank
-from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis
+from ppdp.mechanisms.learn import gradient_solvers
+from ppdp.mechanisms.learn.gradient_solvers import fresh_answer, public_basis
 from ppdp.privacy.losses import NoisyProjectionLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import NormClipper
@@ -47,7 +47,7 @@ def bases(monkeypatch):
         made.append(found[0])
         return found
 
-    monkeypatch.setattr(low_rank.np.linalg, "qr", recorded)
+    monkeypatch.setattr(gradient_solvers.np.linalg, "qr", recorded)
     return made
 
 

@@ -11,7 +11,7 @@ from ppdp import Adjacency, Domain, PrivacyLoss
 from ppdp.core.formula import FORMULAS, PrivacyMap
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn import linear
+from ppdp.mechanisms.learn.gradient_solvers import PoissonBatches
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import REGISTRY, check_mechanism
 from ppdp.testing.mechanisms import WIDTHS
@@ -263,8 +263,8 @@ def test_no_stage_is_a_mechanism():
 
 
 def test_one_batch_for_two_steps_is_found(monkeypatch):
-    batches = linear.batches
-    monkeypatch.setattr(linear, "batches", lambda *given: [next(iter(batches(*given)))] * given[-1])
+    draw = PoissonBatches.draw
+    monkeypatch.setattr(PoissonBatches, "draw", lambda *given: [next(iter(draw(*given)))] * given[-1])
     with pytest.raises(AssertionError, match="answers twice on one secret batch"):
         check_mechanism(LogisticRegression((0, 1), solver="poisson", batch_size=4, max_iter=2), Domain(n_features=1))
 

@@ -23,7 +23,7 @@ from ppdp.exceptions import InvalidParameter, StageFailed
 from ppdp.interop.diffprivlib.draws import Draws
 from ppdp.interop.diffprivlib.models import REFUSED, SUPPORTED, Adapter, full_name
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.supervised import Supervised
+from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
 INSTALL = 'pip install "ppdp[diffprivlib]"'

@@ -19,10 +19,8 @@ from ppdp.data.rows import Array
 from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.batch_model import BatchModel, has_path
-from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
+from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
 from ppdp.mechanisms.learn.whitened import Loss
-from ppdp.privacy.losses import NoisyProjectionLoss
 
 
 @dataclass(eq=False, repr=False)
@@ -64,7 +62,7 @@ class LinearClassifier(BatchModel, ClassifierMixin):
         classes = domain.require("classes", type(self).__name__) if self.classes is None else self.classes
         if not self.balances:
             return class_factors(self.class_weight, classes, type(self).__name__)
-        if self.solver == "output":
+        if not solver_of(self).balances:
             raise InvalidParameter(
                 "class_weight='balanced' follows from released numbers, and the bound of solver='output' must not.",
                 stage=type(self).__name__,
@@ -159,16 +157,16 @@ class LogisticRegression(LinearClassifier, Mechanism):
     alpha: float | str = "auto"
     rank: int | str = "auto"
 
-    _solvers = (*SOLVERS, *LOW_RANK, "auto")
+    _solvers = (*DESCENT, "output", "m2", "lora-fa", "auto")
     _curvature = 0.25
     _newton_alpha = 1.0
 
     @property
     def _several(self) -> bool:  # type: ignore[override]
-        return self.solver != "output"
+        return solver_of(self).multiclass
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
-        return (("fresh projections", NoisyProjectionLoss.idealised),) if self.solver == "m2" else ()
+        return solver_of(self).assumptions()
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         count = self._n_classes(domain)

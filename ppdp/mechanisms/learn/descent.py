@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import LbfgsInvHessProduct
 
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.progress import progress
@@ -22,11 +23,13 @@ from ppdp.data.parallel import PIECE, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.data.stream import Stream
-from ppdp.mechanisms.learn.secants import Secants
 
 ROOM = 2**20  # entries that are read again before they have left a processor's cache
 WINDOW, SETTLED = 7, 0.03  # iterates that are averaged, and of their length the part that is no move any more
 THREADS = 2  # that go through rows at once: a gradient is many short steps, in which more would wait for each other
+MOST = 20  # secants that are remembered
+STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
+SMALL = 30.0  # how many times shorter than the longest gradient noise must be for its changes to say something
 _WORD = 32  # bits of the lower of two words
 
 
@@ -193,27 +196,27 @@ def descend_faster(
     step_size: float,
     radius: float,
     penalty: Array | float = 0.0,
-    secants: Secants | None = None,
-    ends: bool = False,
+    curvature: CurvatureEstimate | None = None,
+    early_stopping: bool = False,
 ) -> Iterator[Array]:
     """Iterates that need far fewer steps, each with less noise: gradients are taken ahead of them (Nesterov, 1983).
 
-    They, too, are taken inside the ball. Secants make longer steps where the loss is flat, learnt on the way. If it
-    ``ends``, no gradient is asked for any more once the iterates have settled, and the average of their last half
-    stands for the rest of the steps.
+    They, too, are taken inside the ball. With a ``curvature`` steps are longer where the loss is flat, learnt on the
+    way. With ``early_stopping`` no gradient is asked for any more once the iterates have settled, and the average of
+    their last half stands for the rest of the steps.
     """
     ahead, made = theta, list[Array]()
     for t in progress(range(1, steps + 1), "noisy gradient descent"):
         noisy = answer(gradient(ahead))
-        if secants is None:
+        if curvature is None:
             there = (ahead - step_size * noisy) / (1 + step_size * penalty)
         else:
-            secants.see(ahead, noisy)
-            there = secants.step(ahead, noisy, penalty)
+            curvature.update(ahead, noisy)
+            there = curvature.step(ahead, noisy, penalty)
         last, theta = theta, projected(there, radius)
         ahead = projected(theta + t / (t + 3) * (theta - last), radius)
         yield theta
-        if ends:
+        if early_stopping:
             made.append(theta)
             if settled(made):
                 break
@@ -239,16 +242,16 @@ def descend_on_few_first(
     share: float,
     *,
     steps: int,
-    secants: Secants,
+    curvature: CurvatureEstimate,
     **how: Any,
 ) -> Iterator[Array]:
     """The same, half of the steps on a sample of this share of the rows, whose sum ``few`` divides by all of them."""
-    own, last = secants.noise_scale, theta
-    secants.go_on(own / share)
-    half = {**how, "steps": steps // 2, "secants": secants}
+    scale, last = curvature.noise_scale, theta
+    curvature.change_noise(scale / share)
+    half = {**how, "steps": steps // 2, "curvature": curvature}
     for last in descend_faster(few, lambda total: answer(total) / share, theta, **half):
         yield last
-    secants.go_on(own)
+    curvature.change_noise(scale)
     yield from descend_faster(gradient, answer, last, **{**half, "steps": steps - steps // 2})
 
 
@@ -281,3 +284,67 @@ def minimise(
     for _ in progress(range(iterations), "gradient descent"):
         theta = projected(theta - step * (gradient(theta) + strength * theta), radius)
     return theta
+
+
+def noise_is_small(noise_scale: float, clip: float, size: int) -> bool:
+    """Whether noise of this scale on every entry leaves enough of a gradient of norm `clip`: a rule of public facts."""
+    return noise_scale * math.sqrt(size) * SMALL <= clip
+
+
+class CurvatureEstimate:
+    """Estimate of a loss's curvature from noisy gradients (limited-memory BFGS), wary of the noise on every entry.
+
+    Where nothing is known a step has the length `step_size`.
+    """
+
+    def __init__(self, step_size: float, noise_scale: float) -> None:
+        self.step_size = step_size
+        self.noise_scale = noise_scale
+        self._length = step_size
+        self._last: tuple[Array, Array] | None = None
+        self._moves: list[Array] = []
+        self._changes: list[Array] = []
+
+    def change_noise(self, noise_scale: float) -> None:
+        """Keep what was learnt; gradients to come have other noise, or are of other rows."""
+        self.noise_scale, self._last = noise_scale, None
+
+    def update(self, at: Array, gradient: Array) -> None:
+        """Learn from how the gradient changed since the last point; what may be noise only asks for longer steps."""
+        last, self._last = self._last, (at.ravel(), gradient.ravel())
+        if last is None:
+            return
+        move, change = (new - old for new, old in zip(self._last, last))
+        along = float(move @ change)
+        if along <= math.sqrt(2) * self.noise_scale * float(np.linalg.norm(move)):
+            self._length *= 1.5
+            return
+        self._moves = [*self._moves, move][-MOST:]
+        self._changes = [*self._changes, change][-MOST:]
+        self._length = max(self.step_size, min(along / float(change @ change), 3 * self._length))
+
+    def step(self, at: Array, gradient: Array, penalty: Array | float) -> Array:
+        """Where to go from a point: a Newton step on the loss as far as it is known, plus a squared penalty.
+
+        The loss is taken to be curved enough everywhere that noise does not carry the coefficients away, but no more
+        than a step of the usual length takes for granted.
+        """
+        length = float(np.linalg.norm(at))
+        noise = STEADY * self.noise_scale * math.sqrt(at.size)
+        least = min(noise / length if length > 0 else math.inf, 1 / self.step_size)
+        ridge = np.broadcast_to(np.asarray(penalty, dtype=np.float64), at.shape).ravel()
+        unit = 1 / np.sqrt(max(1 / self._length, least) + ridge)  # in these units the first guess is 1
+        slope = (gradient + penalty * at).ravel()
+        downhill = unit * slope
+        if self._moves:
+            moves, changes = np.array(self._moves), np.array(self._changes)
+            curvature = np.einsum("ij,ij->i", moves, changes) / np.einsum("ij,ij->i", moves, moves)
+            changes = changes + (np.maximum(0.0, least - curvature)[:, None] + ridge) * moves
+            with np.errstate(all="ignore"):
+                downhill = LbfgsInvHessProduct(moves / unit, changes * unit).matvec(downhill)
+        move = unit * downhill
+        longest = float(np.linalg.norm(slope)) / least
+        asked = float(np.linalg.norm(move)) if (np.abs(move) < 1e150).all() else math.inf
+        if not asked <= longest:  # secants that are mostly noise may ask for more, or for what no number can say
+            move = move * (longest / asked) if math.isfinite(asked) else unit**2 * slope
+        return np.asarray(at - move.reshape(at.shape))

@@ -1,14 +1,16 @@
-"""Standard errors of coefficients, from what was released and nothing else: ``docs/theory/intervals.md``."""
+"""Coefficients in raw units with their standard errors, from released numbers only: ``docs/theory/intervals.md``."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ppdp.data.rows import Array
+from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.learn.whitened import Search
 
 CLIPPED = 4 * (math.sqrt(2) - 1) ** 2  # variance that clips may add to a gradient, over that of noise
@@ -16,6 +18,8 @@ CLEAR = 1.25  # norms of its noise by which a curvature must lie above 0 to be s
 UNKNOWN = -1.0  # a variance
 FEW = 1.0  # variance from directions that are not seen, over that from others, up to which errors of noise are told
 FEWER = 0.05  # ... and up to which errors of drawing are, of which nothing at all is known there
+TRAINED = "what the noise of training does to it depends on the rows: no standard error"
+UNSEEN = "noise hides how the loss bends: no standard error"
 
 
 def errors_of_coefficients(
@@ -88,3 +92,35 @@ class Errors:
             beside = squares[:, unknown] @ (self.noise + self.hidden)[unknown]
             drawing = np.sqrt(squares[:, ~unknown] @ self.drawing[~unknown])
             return error, np.where(beside <= FEWER * (seen + hidden), drawing, np.nan)
+
+
+def coefficient_answers(model: Any, columns: Columns, errors: Errors | None) -> list[Answers]:
+    """Coefficients and intercept of every score, with the standard error of each; NaN where none follows."""
+    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    d = coef.shape[1]
+    slope, why = 1 / columns.slope, TRAINED if errors is None else UNSEEN
+    shift, in_raw_units = columns.offset * slope, bool(np.isfinite(slope).all())
+    numbers = np.vstack([np.eye(d + 1), [*(-shift if in_raw_units else np.zeros(d)), 1.0]])[
+        :, : d + bool(model.fit_intercept)
+    ]
+    error, drawing = (np.full(d + 2, np.nan),) * 2 if errors is None else errors(numbers)
+    notes = [why * bool(np.isnan(value)) for value in error]
+    answers = []
+    for score, (row, constant) in enumerate(zip(coef, intercept)):
+        of = f" of {model.classes_[score]}" if len(coef) > 1 else ""
+        each = Answers.linear(f"coefficient{of}", columns.noted(*notes[:d]), row, error[:d], slope)
+        answers.append(replace(each, sampling=drawing[:d]))
+        raw = np.array([constant - row @ shift])
+        last = Answers(
+            f"intercept{of}",
+            ("",),
+            np.array([constant]),
+            error[d : d + 1],
+            raw,
+            error[d + 1 :] + 0 * raw,
+            (notes[d] or notes[d + 1] if in_raw_units else "some column has no way back to raw units",),
+            sampling=drawing[d : d + 1],
+            raw_sampling=drawing[d + 1 :] + 0 * raw,
+        )
+        answers.append(last)
+    return answers

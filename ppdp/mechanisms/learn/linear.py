@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from itertools import repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.learning import kept_steps
-from ppdp.bounds.newton import DIRECTED, newton_width
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -22,40 +21,57 @@ from ppdp.core.rounding import BLOCK
 from ppdp.data.intake import validated
 from ppdp.data.intervals import no_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
-from ppdp.data.statistics import multiplied
-from ppdp.data.stream import Stream
 from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.base import Question, SharedDocstring
-from ppdp.mechanisms.learn.batches import batches, poisson_sample, secret_one
-from ppdp.mechanisms.learn.descent import (
-    ClippedGradient,
-    StreamedGradient,
-    descend,
-    descend_faster,
-    descend_on_few_first,
-    minimise,
-    path,
-    projected,
-)
-from ppdp.mechanisms.learn.errors import Errors
-from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
-from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
-from ppdp.mechanisms.learn.newton import fitted_by_newton
-from ppdp.mechanisms.learn.secants import Secants, clear
-from ppdp.mechanisms.learn.solvers import (
-    FEW,
-    SOLVERS,
-    Training,
+from ppdp.mechanisms.learn.errors import coefficient_answers
+from ppdp.mechanisms.learn.gradient_solvers import (
+    FixedSizeBatches,
+    FreshProjections,
+    GradientDescent,
+    HiddenState,
+    OutputPerturbation,
+    PoissonBatches,
+    PublicProjection,
+    ShuffledBatches,
     in_few_steps,
-    newton_pays,
-    question,
-    too_long,
-    why_clipped,
+    refuse_seed,
 )
-from ppdp.mechanisms.learn.supervised import Supervised
-from ppdp.mechanisms.learn.told import told
+from ppdp.mechanisms.learn.moments import SecondMoments, SketchedMoments
+from ppdp.mechanisms.learn.solvers import Newton, Solver, TrainingConfig, TrainingRun
 from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
+
+DESCENT = ("newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden")
+SOLVERS: dict[str, Solver] = {
+    kind.name: kind()
+    for kind in (
+        Newton,
+        GradientDescent,
+        PoissonBatches,
+        FixedSizeBatches,
+        ShuffledBatches,
+        HiddenState,
+        OutputPerturbation,
+        SecondMoments,
+        SketchedMoments,
+        FreshProjections,
+        PublicProjection,
+    )
+}
+"""By the value of ``solver``; "auto" is one of the first two."""
+
+
+def solver_of(model: Any, question: Question | None = None) -> Solver:
+    """The solver of a model; where it is left to the public rule, as the question has it."""
+    newton = question is not None and question.formula == "learning.newton"
+    usual = SOLVERS["newton" if newton else "dpgd"]
+    return SOLVERS.get(model.solver, usual) if isinstance(model.solver, str) else usual
+
+
+def has_path(model: Any) -> bool:
+    """Whether the iterates are released, so that there are learning curves; for ``available_if``."""
+    return solver_of(model).releases_path
 
 
 def is_auto(value: Any) -> bool:
@@ -105,7 +121,7 @@ class LinearModel(SharedDocstring, Supervised):
 
     @property
     def in_memory(self) -> bool:
-        return bool(self.solver == "sketch")
+        return solver_of(self).in_memory
 
     @property
     def weighs(self) -> bool:
@@ -114,10 +130,10 @@ class LinearModel(SharedDocstring, Supervised):
     @property
     def picks(self) -> bool:
         """Whether gradients are taken of some of the rows."""
-        return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2")
+        return solver_of(self).samples_rows
 
     _staged = False
-    _solvers = (*(name for name in SOLVERS if name != "output"), "auto")
+    _solvers: ClassVar[tuple[str, ...]] = (*DESCENT, "auto")
     _curvature = 1.0
     _usual_alpha = 0.0
     _usual_norm = 5.0
@@ -144,30 +160,31 @@ class LinearModel(SharedDocstring, Supervised):
         raise NotImplementedError
 
     def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
-        solver = choice("solver", self.solver, list(self._solvers), self)
-        refuse_seed(solver == "m2" and self.random_state is not None)
-        return self._asked(solver, domain, mu)
+        choice("solver", self.solver, list(self._solvers), self)
+        solver = solver_of(self)
+        refuse_seed(not solver.seedable and self.random_state is not None)
+        return self._question_of(solver, domain, self._config(domain), mu)
 
-    def _asked(self: Any, solver: str, domain: Domain, mu: float | None, **changes: Any) -> Question:
-        asked = question(solver, domain, replace(self._training(domain), **changes), mu)
-        if asked.formula != "learning.newton":
-            return asked
-        return replace(asked, learned=asked.parameters.get("n_classes", 1) * newton_width(domain, self.fit_intercept))
+    @staticmethod
+    def _question_of(solver: Solver, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+        question = solver.question(domain, config, mu)
+        step_size = question.parameters.get("step_size", config.step_size)
+        return replace(question, step_size=step_size, factors=config.factors, largest_weight=config.largest_weight)
 
-    def _training(self: Any, domain: Domain) -> Training:
+    def _config(self: Any, domain: Domain) -> TrainingConfig:
         domain.require("row_norm", type(self).__name__)
-        formulas, own = self._formulas(domain)
-        scores = own.get("n_classes", 1)
+        formulas, of_loss = self._formulas(domain)
+        scores = of_loss.get("n_classes", 1)
         factors, largest = self._factors(domain)
         largest *= domain.max_weight or 1.0
         gradient = {
             "clip": 1.0 if is_auto(self.clip) else positive("clip", self.clip, self),
             "coef_norm": self._radius(domain) * math.sqrt(scores),
             "fit_intercept": flag("fit_intercept", self.fit_intercept, self),
-            **own,
+            **of_loss,
             **({"block": BLOCK} if domain.n > BLOCK else {}),
         }
-        return Training(
+        return TrainingConfig(
             type(self).__name__,
             formulas,
             gradient,
@@ -177,29 +194,26 @@ class LinearModel(SharedDocstring, Supervised):
             step_size=self._step(domain, scores),
             usual_step=is_auto(self.step_size),
             rank=None if is_auto(self.rank) else integer("rank", self.rank, self),
-            penalty=self._newton_alpha / largest,
+            newton_alpha=self._newton_alpha / largest,
             factors=factors,
             largest_weight=largest,
         )
 
     def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
-        asked: Question = self.question(domain, mu)
-        free, training = self.solver == "auto" and all(map(is_auto, self._of_descent)), self._training(domain)
-        if free and newton_pays(domain, distance, training, mu) and not too_long(domain, training):
-            usual = self._asked("newton", domain, mu, max_iter=None)
-            more = is_auto(self.max_iter) or self.max_iter >= usual.parameters["iterations"]
-            return usual if more else self._asked("newton", domain, mu)
-        if free:
-            asked = replace(asked, warnings=(*asked.warnings, *why_clipped(domain, distance, training, mu)))
-        return in_few_steps(asked, domain, distance, mu) if mu and is_auto(self.max_iter) else asked
-
-    @property
-    def _of_descent(self: Any) -> tuple[Any, ...]:
-        """Parameters that Newton steps have no use for."""
-        return self.clip, self.coef_norm, self.step_size, self.batch_size
+        question: Question = self.question(domain, mu)
+        config, of_descent = self._config(domain), (self.clip, self.coef_norm, self.step_size, self.batch_size)
+        if self.solver == "auto" and all(map(is_auto, of_descent)):
+            if Newton.pays(domain, distance, config, mu) and not Newton.takes_long(domain, config):
+                newton = SOLVERS["newton"]
+                usual = self._question_of(newton, domain, replace(config, max_iter=None), mu)
+                more = is_auto(self.max_iter) or self.max_iter >= usual.parameters["iterations"]
+                return usual if more else self._question_of(newton, domain, config, mu)
+            warnings = (*question.warnings, *Newton.why_not(domain, distance, config, mu))
+            question = replace(question, warnings=warnings)
+        return in_few_steps(question, domain, distance, mu) if mu and is_auto(self.max_iter) else question
 
     def _loss(self, question: Question) -> Loss:
-        """The loss as Newton steps see it."""
+        """The loss of a row."""
         raise NotImplementedError
 
     def _radius(self: Any, domain: Domain) -> float:
@@ -215,16 +229,9 @@ class LinearModel(SharedDocstring, Supervised):
             return 1.2 / (self._curvature * max(1.0, spread)) * max(1.0, scores / 3)
         return positive("step_size", self.step_size, self, most=1e6)
 
-    def _solver_of(self: Any, question: Question) -> str:
-        """The solver, also where it was left to the public rule."""
-        rule = "newton" if question.formula == "learning.newton" else "dpgd"
-        return rule if self.solver == "auto" else str(self.solver)
-
     def settle(self: Any, question: Question) -> None:
-        self.solver = self._solver_of(question)
-        parameters = question.parameters
-        usual = parameters.get("iterations", parameters.get("epochs", question.steps))
-        self.max_iter = 1 if self.solver == "hidden" else usual
+        solver, parameters = solver_of(self, question), question.parameters
+        self.solver, self.max_iter = solver.name, solver.max_iter(question)
         for name in ("batch_size", "rank"):
             if name in parameters:
                 setattr(self, name, parameters[name])
@@ -235,102 +242,49 @@ class LinearModel(SharedDocstring, Supervised):
             self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
     def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        parameters, steps, solver = question.parameters, question.steps, self._solver_of(question)
-
-        def plain(value: Array) -> Array:
-            return noise.release(value.ravel(), noise_scale, question.bound).reshape(value.shape)
-
-        if solver == "newton":
-            models, errors = fitted_by_newton(rows, self._loss(question), plain, noise_scale, question.size, parameters)
-            last = {"theta": models[-1].ravel()} | ({"errors": errors} if parameters["loss"] in DIRECTED else {})
-            on_the_way = np.array([models[step - 1].ravel() for step in kept_steps(len(models))])
-            return {**last, "path": on_the_way} if self._staged else last
-        radius = parameters["coef_norm"]
-        if solver == "sketch":
-            penalty = self._penalty(rows.n, question)
-            return {"theta": fitted_by_sketch(rows, noise, noise_scale, question.bound, penalty, parameters)}
-        if solver == "lora-fa":
-            rows = rows.each(partial(_seen, public_basis(rows.d, parameters["rank"])), parameters["rank"])
-        clip = parameters.get("gradient_clip", parameters.get("clip"))
-        held: Any = StreamedGradient if isinstance(rows, Stream) else ClippedGradient.of
-        gradient = held(rows, self._residuals, clip, parameters["fit_intercept"])
-        width = gradient.width
-        start = np.zeros((parameters.get("n_classes", 1), width))
-
-        fresh = solver == "m2"
-        answer = fresh_answer(noise, noise_scale, question.bound, parameters["rank"]) if fresh else plain
-        if solver == "output":
-            theta = minimise(
-                gradient,
-                start,
-                iterations=parameters["iterations"],
-                smoothness=parameters["smoothness"],
-                strength=parameters["alpha"] / rows.n,
-                radius=radius,
-            )
-            return {"theta": projected(answer(theta), radius).ravel()}
-        if solver == "moments":
-            penalty = self._penalty(rows.n, question)
-            return {"theta": fitted_by_moments(rows, gradient, answer, noise_scale, penalty, parameters)}
-        d = rows.d
-        penalty = np.zeros(width)  # the intercept is free
-        penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / question.largest_weight / rows.n
-        how = {"steps": steps, "step_size": question.step_size, "radius": radius, "penalty": penalty}
-        if solver in ("dpgd", "lora-fa"):
-            faster = clear(noise_scale, parameters["clip"], question.size)
-            secants = Secants(question.step_size, noise_scale) if faster else None
-            how |= {"secants": secants, "ends": faster and is_auto(self.max_iter) and question.formula in FEW}
-            if question.share < 1 and faster:
-                few = gradient.on(poisson_sample(noise, rows.n, question.share), rows.n)
-                iterates = descend_on_few_first(few, gradient, answer, start, question.share, **how)
-            else:
-                iterates = descend_faster(gradient, answer, start, **how)
-        else:
-            size = parameters["batch_size"]
-            drawn = batches("poisson" if fresh else solver, noise, rows.n, size, steps)
-            every = repeat(gradient) if fresh and size == rows.n else None
-            gradients = every or (gradient.on(batch, size) for batch in drawn)
-            iterates = descend(gradients, answer, start, **how)
-        if solver == "hidden":
-            return {"theta": secret_one(noise, iterates, steps).ravel()}
-        kept = path(iterates, steps).reshape(-1, start.size)
-        last = {"theta": kept[-1].copy()}
-        return {**last, "path": kept} if self._staged else last
-
-    def _penalty(self: Any, n: int, question: Question) -> float:
-        """What "moments" and "sketch" add to eigenvalues."""
-        return 0.0 if is_auto(self.alpha) else self.alpha / question.largest_weight / n
+        run = TrainingRun(
+            rows,
+            question,
+            self._loss(question),
+            noise,
+            noise_scale,
+            alpha=None if is_auto(self.alpha) else self.alpha / question.largest_weight,
+            usual_alpha=self._usual_alpha / question.largest_weight,
+            early_stopping=is_auto(self.max_iter),
+            keeps_path=self._staged,
+        )
+        return solver_of(self, question).release(run)
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.n_iter_ = question.parameters.get("iterations", question.steps)
         for name in ("coef_path_", "intercept_path_", "path_steps_"):  # of an earlier fit by another solver
             vars(self).pop(name, None)
-        self.coef_, self.intercept_ = self._in_units(*self._parts(released["theta"], domain.d, question), question)
+        self.coef_, self.intercept_ = self._in_units(*self._split(released["theta"], domain.d, question), question)
         self._errors = released.get("errors")
         radius = question.parameters.get("coef_norm", math.inf)
         self._inside = bool(np.linalg.norm(released["theta"]) < (1 - 1e-9) * radius)
         if "path" in released:
             self.path_steps_ = np.array(kept_steps(self.n_iter_))
-            models = self._parts(released["path"], domain.d, question)
+            models = self._split(released["path"], domain.d, question)
             self.coef_path_, self.intercept_path_ = self._in_units(*models, question)
 
-    def _parts(self: Any, thetas: Array, d: int, question: Question) -> tuple[Array, Array]:
+    def _split(self: Any, thetas: Array, d: int, question: Question) -> tuple[Array, Array]:
+        """Coefficients and intercepts of released models."""
         models = thetas.reshape(*thetas.shape[:-1], question.parameters.get("n_classes", 1), -1)
         coef, intercept = models, np.zeros(models.shape[:-1])
         if self.fit_intercept:
             coef, intercept = models[..., :-1], models[..., -1].copy()
-        if self.solver == "lora-fa":
-            return coef @ public_basis(d, coef.shape[-1]).T, intercept
-        return coef.copy(), intercept
+        return solver_of(self, question).coefficients(coef, d), intercept
 
     def answers(self: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
-        own, _ = self._in_units(np.ones((1, 1)), np.zeros(1), question)
-        if self.solver == "output":  # noise on the model itself, and none before
-            width = domain.d + bool(self.fit_intercept)
-            found = told(self, columns, Errors.alike(width, self.own_noise_scale() * own.item()))
-            return found if self._inside else [replace(one, ends=partial(no_ends, one.value)) for one in found]
+        unit, _ = self._in_units(np.ones((1, 1)), np.zeros(1), question)
+        solver, width = solver_of(self, question), domain.d + bool(self.fit_intercept)
         sampled = rows_are_a_sample(domain) and getattr(self, "class_weight", None) is None
-        return told(self, columns, Errors.of(self._errors, own.item(), sampled=sampled))
+        errors = solver.errors(self._errors, width, unit.item(), self.noise_scale, sampled)
+        coefficients = coefficient_answers(self, columns, errors)
+        if solver.perturbs_model and not self._inside:
+            return [replace(one, ends=partial(no_ends, one.value)) for one in coefficients]
+        return coefficients
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
@@ -351,11 +305,94 @@ class LinearModel(SharedDocstring, Supervised):
         return scores_of(validated(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
 
 
-def _seen(basis: Array, rows: Rows) -> Rows:
-    return replace(rows, X=multiplied(rows.X, basis))
-
-
 def scores_of(X: Array, coef: Array, intercept: Array) -> Array:
     """Scores that one model, or each of several, gives every row; without an axis for a single score."""
     scores = X @ coef.T + intercept
     return np.asarray(scores[:, 0] if coef.ndim == 2 and len(coef) == 1 else scores)
+
+
+@dataclass(eq=False, repr=False)
+class BatchModel(LinearModel):
+    """Mixin for models whose gradients are taken of all rows or of batches, and whose iterates are released.
+
+    Parameters
+    ----------
+    solver : {"auto", "newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="auto"
+        Noisy Newton steps on whitened rows, or noisy projected gradient descent on all rows ("dpgd") or on batches, as
+        the notes have it; "output" is offered by :class:`LogisticRegression` and :class:`Ridge`. "auto" is "newton"
+        where no stage in front moves all rows, ``n μ >= 25 k (d + 1)`` (100 for least squares) and
+        ``k (d + 1) (d + 2) / 2 <= 50,000``, for k scores of a row. It is "dpgd" elsewhere, and where one of ``clip``,
+        ``coef_norm``, ``step_size`` and ``batch_size`` is given or searched over: they have no effect under "newton".
+    max_iter : int or "auto", default="auto"
+        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto": under "newton" 3,
+        one more for each doubling of ``n μ / (k (d + 1))`` from 150 on, up to 7, which where the solver is "auto" a
+        number can only make fewer; under "dpgd"
+        ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 30 or 40 of many rows, of which the logistic loss makes
+        fewer where the iterates settle before (``docs/theory/noisy-gradient-descent.md``, *How many steps*), for n
+        rows, d columns and the share μ of the budget, k (d + 1) in place of d + 1 for k > 2 classes; where batches are
+        sampled ``4 √(n μ / √(d + 1))``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1
+        to 10 passes; under "output" as many as leave an error that is small beside what one row does (the sensitivity
+        is that of the last iterate, however far it is).
+    batch_size : int or "auto", default="auto"
+        Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
+        larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √(d + 1)) / 2`` batches hold
+        all rows, 4 to 100; under "hidden" 100 do.
+    coef_norm : float or "auto", default="auto"
+        Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
+        "auto": ``5 max(1, √d / R)`` for classes and ``2 max(1, √d / R)`` for targets, R the norm of the rows.
+    step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat. "auto": ``s / max(1, min(R², d) / √d)`` with s = 1.2 for least squares, 2.4 for the hinge loss and
+        4.8 for the logistic one, there k / 3 times that for k > 3 classes; under "hidden" at most 1 / smoothness; of
+        no effect under "output".
+    noise_scale : float, optional
+        Standard deviation of the noise: on the mean gradient (of a batch, over B), per step; under "output" on the
+        coefficients. A pipeline sets it.
+
+    Attributes
+    ----------
+    coef_path_, intercept_path_ : ndarray
+        Those of up to 100 models on the way, along a first axis, where the solver releases its iterates.
+    path_steps_ : ndarray of shape (n_models,)
+        After how many steps these models stood.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+
+    Under "newton" (``docs/theory/newton.md``): ``μ = 2 √A / (n σ)`` for one row that is replaced or moved, with
+    A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
+
+    Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
+    without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once
+    (``docs/theory/subsampling.md``): exact distributions of the privacy loss, and ``μ = √E (C mass + √(M S)) / (B σ)``
+    for E passes. "hidden", experimental, is one such pass of which only one iterate, at a secret time, is released: the
+    Rényi curve of ``docs/theory/renyi.md``; convex losses and steps of at most 2 / smoothness are demanded when
+    planning.
+    """
+
+    _: KW_ONLY
+    batch_size: int | str = "auto"
+
+    _staged = True
+
+    @available_if(has_path)
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels or targets that the model would predict after the steps of ``path_steps_``; the last are its own.
+
+        Made from released iterates only, so a learning curve on other rows costs nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return map(self._predicted, self._staged_scores(X))
+
+    def _staged_scores(self: Any, X: Any) -> Iterator[Array]:
+        """Scores that the models on the way give each row."""
+        check_is_fitted(self, "coef_path_")
+        X = validated(self, X, dtype=np.float64, reset=False)
+        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+            yield scores_of(X, coef, intercept)

@@ -7,7 +7,7 @@ Everything but the two sums over rows is made from released numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,11 @@ from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import second_moment
-from ppdp.mechanisms.learn.descent import ClippedGradient, StreamedGradient, projected
-from ppdp.mechanisms.query.sketch import sketched
-from ppdp.privacy.noise.sampler import Noise
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.learn.descent import projected
+from ppdp.mechanisms.learn.solvers import USUAL_MU, Solver, TrainingConfig, TrainingRun
+from ppdp.mechanisms.query.sketch import sketched, usual_noise
 
 CLIPPED = 0.2  # square of the norm at which rows are clipped, over the largest: noise falls with it, bias grows slowly
 TARGET = 0.25  # square of the weight of targets, over that
@@ -29,32 +31,93 @@ REFINEMENTS = 4  # gradients, each as dear as the moments; none where all would 
 EXPLAINED = 0.125  # mean square of what coefficients predict, at most, in units of half the range
 LARGEST = 2**20  # entries of a sketch that nobody gave a rank
 _ROUNDS = 200  # of the fixed point
+OF_LOSS = ("coef_norm", "fit_intercept", "y_range")  # parameters of a gradient that the formulas take, too
 
 
-def usual_moments(domain: Domain, gradient: Mapping[str, Any], mu: float) -> dict[str, Any]:
-    """Public parameters of the formula: a constant as large as a typical entry, norms relative to the longest row."""
-    longest = float(domain.require("row_norm"))
-    constant = longest / math.sqrt(domain.d)
-    longest = math.hypot(longest, constant) if gradient["fit_intercept"] else longest
-    norm = math.sqrt(CLIPPED) * longest
-    own = {name: gradient[name] for name in ("coef_norm", "fit_intercept", "y_range", "block") if name in gradient}
+class SecondMoments(Solver):
+    """Second moments once, then a few gradients."""
+
+    name = "moments"
+    releases_path = False
+
+    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+        gradient = config.gradient
+        usual = 1 + REFINEMENTS if domain.n * (mu or USUAL_MU) >= domain.d else 1
+        steps = config.max_iter or usual
+        parameters = {
+            **_usual_norms(domain, gradient),
+            "gradient_clip": GRADIENT * _longest(domain, gradient),
+            "refinements": steps - 1,
+            **{name: gradient[name] for name in (*OF_LOSS, "block") if name in gradient},
+        }
+        return Question.asked(config.formulas["moments"], "mechanism", domain, parameters, steps)
+
+    def release(self, run: TrainingRun) -> dict[str, Array]:
+        """The first guess solves the noisy normal equations, every direction damped by what is noise in it; then every
+        noisy gradient moves the coefficients by as much as it is more certain than what is known.
+        """
+        parameters, scale, penalty, gradient = run.parameters, run.noise_scale, run.mean_penalty(0.0), run.gradient()
+        released, radius = run.add_noise(mean_moments(run.rows, parameters)), parameters["coef_norm"]
+        coef, values, vectors, units, unsure = _solved(released, gradient.width, scale, penalty, parameters)
+        weight = gradient_weight(parameters["norm"], parameters["gradient_clip"])
+        for _ in range(parameters["refinements"]):
+            padded = np.pad(weight * gradient(coef[None])[0], (0, released.size - coef.size))  # answers have one size
+            downhill = -run.add_noise(padded)[: coef.size] / weight - penalty * coef / units**2
+            noise = (scale / weight) ** 2
+            step = values * unsure / (values**2 * unsure + noise)
+            coef = projected(coef + units * (vectors @ (step * (vectors.T @ (units * downhill)))), radius)
+            unsure = 1 / (1 / unsure + values**2 / noise)
+        return {"theta": coef}
+
+
+class SketchedMoments(Solver):
+    """Second moments of one sketch of rows and targets, by default of so many rows that its noise is larger than what
+    sampling loses.
+    """
+
+    name = "sketch"
+    in_memory = True
+    releases_path = False
+
+    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+        width = moments_width(domain, config.gradient["fit_intercept"])
+        if config.rank is not None and config.rank < width:
+            raise InvalidParameter(
+                f"rank = {config.rank} rows of a sketch do not determine {width - 1} coefficients.",
+                stage=config.stage,
+                fix=f"rank={10 * width}, or rank='auto'.",
+            )
+        parameters = _usual_norms(domain, config.gradient) | {name: config.gradient[name] for name in OF_LOSS}
+        most, n_mu = max(LARGEST // width, 4 * width), domain.n * (mu or USUAL_MU)
+        parameters["rank"] = config.rank or math.ceil(min(max((2 * n_mu / width) ** 2, 64 * width), most))
+        start = usual_noise(parameters["norm"], parameters["rank"], mu)
+        return Question.asked(config.formulas["sketch"], "privacy", domain, parameters, start=start)
+
+    def release(self, run: TrainingRun) -> dict[str, Array]:
+        """The first guess of :class:`SecondMoments` alone."""
+        rank, scale, n = run.parameters["rank"], run.noise_scale, run.rows.n
+        assert isinstance(run.rows, Rows)
+        value = sketched(_clipped(run.rows, run.parameters), run.rows.weight, rank, run.noise)
+        Y = run.noise.release(value, scale, run.question.bound)
+        moment = (Y.T @ Y / rank - scale**2 * np.eye(Y.shape[1])) / n
+        error = math.sqrt(2 / rank) * scale**2 / n
+        return {"theta": _solved(_triangle(moment), Y.shape[1] - 1, error, run.mean_penalty(0.0), run.parameters)[0]}
+
+
+def _usual_norms(domain: Domain, gradient: Mapping[str, Any]) -> dict[str, Any]:
+    """A constant as large as a typical entry, and norms relative to the longest row."""
+    norm = math.sqrt(CLIPPED) * _longest(domain, gradient)
     return {
         "norm": norm,
-        "constant": constant,
+        "constant": float(domain.require("row_norm")) / math.sqrt(domain.d),
         "target_weight": math.sqrt(TARGET) * norm,
-        "gradient_clip": GRADIENT * longest,
-        "refinements": REFINEMENTS if domain.n * mu >= domain.d else 0,
-        **own,
     }
 
 
-def usual_sketch(domain: Domain, gradient: Mapping[str, Any], mu: float, rank: int | None) -> dict[str, Any]:
-    """The same for a sketch; by default so many rows that its noise is larger than what sampling loses."""
-    usual = usual_moments(domain, gradient, mu)
-    width = moments_width(domain, gradient["fit_intercept"])
-    most = max(LARGEST // width, 4 * width)
-    usual["rank"] = rank or math.ceil(min(max((2 * domain.n * mu / width) ** 2, 64 * width), most))
-    return {name: value for name, value in usual.items() if name not in ("gradient_clip", "refinements", "block")}
+def _longest(domain: Domain, gradient: Mapping[str, Any]) -> float:
+    """Largest norm of a row with its constant."""
+    longest = float(domain.require("row_norm"))
+    return math.hypot(longest, longest / math.sqrt(domain.d)) if gradient["fit_intercept"] else longest
 
 
 def _clipped(rows: Rows, parameters: Mapping[str, Any]) -> Array:
@@ -83,44 +146,6 @@ def _triangle(moment: Array) -> Array:
     """The upper triangle of a matrix, isometric to it."""
     upper = np.triu_indices(len(moment))
     return np.asarray(moment[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
-
-
-def fitted_by_moments(
-    rows: Rows | Stream,
-    gradient: ClippedGradient | StreamedGradient,
-    answer: Callable[[Array], Array],
-    noise_scale: float,
-    penalty: float,
-    parameters: Mapping[str, Any],
-) -> Array:
-    """Coefficients, intercept last, inside their ball.
-
-    The first guess solves the noisy normal equations, every direction damped by what is noise in it; then every noisy
-    gradient moves the coefficients by as much as it is more certain than what is known.
-    """
-    released, radius = answer(mean_moments(rows, parameters)), parameters["coef_norm"]
-    coef, values, vectors, units, unsure = _solved(released, gradient.width, noise_scale, penalty, parameters)
-    weight = gradient_weight(parameters["norm"], parameters["gradient_clip"])
-    for _ in range(parameters["refinements"]):
-        padded = np.pad(weight * gradient(coef[None])[0], (0, released.size - coef.size))  # answers have one size
-        downhill = -answer(padded)[: coef.size] / weight - penalty * coef / units**2
-        noise = (noise_scale / weight) ** 2
-        step = values * unsure / (values**2 * unsure + noise)
-        coef = projected(coef + units * (vectors @ (step * (vectors.T @ (units * downhill)))), radius)
-        unsure = 1 / (1 / unsure + values**2 / noise)
-    return coef
-
-
-def fitted_by_sketch(
-    rows: Rows, noise: Noise, noise_scale: float, bound: float, penalty: float, parameters: Mapping[str, Any]
-) -> Array:
-    """The first guess alone, from the second moments of a sketch of the rows."""
-    rank = parameters["rank"]
-    value = sketched(_clipped(rows, parameters), rows.weight, rank, noise)
-    Y = noise.release(value, noise_scale, bound)
-    moment = (Y.T @ Y / rank - noise_scale**2 * np.eye(Y.shape[1])) / rows.n
-    error = math.sqrt(2 / rank) * noise_scale**2 / rows.n
-    return _solved(_triangle(moment), Y.shape[1] - 1, error, penalty, parameters)[0]
 
 
 def _solved(

@@ -12,9 +12,7 @@ from sklearn.base import RegressorMixin
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.batch_model import BatchModel
-from ppdp.mechanisms.learn.linear import LinearModel
-from ppdp.mechanisms.learn.solvers import SOLVERS
+from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel
 from ppdp.mechanisms.learn.whitened import Loss
 
 
@@ -135,5 +133,5 @@ class Ridge(LinearRegression):
     alpha: float | str = "auto"
     rank: int | str = "auto"
 
-    _solvers = (*SOLVERS, "moments", "sketch", "auto")
+    _solvers = (*DESCENT, "output", "moments", "sketch", "auto")
     _usual_alpha = _newton_alpha = 1.0

@@ -17,7 +17,7 @@ from ppdp.certificate.document import Certificate
 from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice, integer, positive
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError
-from ppdp.mechanisms.learn.batches import poisson_sample
+from ppdp.mechanisms.learn.sampling import poisson_sample
 from ppdp.mechanisms.lora.adapter import (
     adapter_of,
     adapter_rank,

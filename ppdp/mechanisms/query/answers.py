@@ -26,7 +26,7 @@ from ppdp.mechanisms.query.told import told
 from ppdp.privacy.noise.sampler import Noise
 
 
-class FitsAlone:
+class StandaloneQueryMixin:
     """``fit`` of a mechanism without labels, outside a pipeline."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -50,7 +50,7 @@ class FitsAlone:
 
 
 @dataclass(eq=False, repr=False)
-class Query(SharedDocstring, FitsAlone):
+class Query(SharedDocstring, StandaloneQueryMixin):
     """Mixin for mechanisms that release a statistic of the rows, every number of it with noise.
 
     Parameters

@@ -20,14 +20,14 @@ from ppdp.data.summary import column_sums
 from ppdp.data.units import Answers, Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.answers import FitsAlone
 from ppdp.mechanisms.query.grids import grid_in_units, public_grid
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
 
 @dataclass(eq=False, repr=False)
-class ExponentialMechanism(FitsAlone, Mechanism):
+class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
     """Choose among public candidates, each with probability ``~ exp(utility / noise_scale)``.
 
     Parameters

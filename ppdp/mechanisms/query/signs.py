@@ -19,7 +19,7 @@ from ppdp.data.product import product
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.answers import FitsAlone
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
 FLIPS = ("staircase", "randomized-response", "smooth", "laplace", "gaussian")
@@ -38,7 +38,7 @@ _LATTICE = 37  # bits behind the point of a normal number
 
 
 @dataclass(eq=False, repr=False)
-class SignMechanism(FitsAlone, Mechanism):
+class SignMechanism(StandaloneQueryMixin, Mechanism):
     """Release the sign of every entry of every row, flipped at random: one bit for each, rows in their places.
 
     Behind :class:`~ppdp.transformers.RandomProjection` the share of bits in which two rows agree tells the angle

@@ -14,7 +14,7 @@ from ppdp.core.checks import integer, number
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.answers import FitsAlone
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
 ADVICE = (
@@ -24,7 +24,7 @@ ADVICE = (
 
 
 @dataclass(eq=False, repr=False)
-class GaussianSketch(FitsAlone, Mechanism):
+class GaussianSketch(StandaloneQueryMixin, Mechanism):
     """Release ``rank`` random mixtures of the rows, with noise: an array that any solver takes.
 
     ``(S X + noise_scale N) / √rank``, S and N secret matrices of independent N(0, 1) entries, drawn for this release

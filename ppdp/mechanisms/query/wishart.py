@@ -18,7 +18,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, MissingBudget, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.answers import FitsAlone
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.losses import WishartLoss
 from ppdp.privacy.noise.sampler import Noise
 
@@ -31,7 +31,7 @@ _REFUSED = {
 
 
 @dataclass(eq=False, repr=False)
-class WishartMechanism(FitsAlone, Mechanism):
+class WishartMechanism(StandaloneQueryMixin, Mechanism):
     """Release the direction of the mean of the rows, multiplied by ``Z Zᵀ`` with a secret random matrix Z.
 
     Z has ``rank`` columns of independent N(0, 1) entries, is drawn for this release and kept by nobody. In a pipeline a

@@ -1,4 +1,4 @@
-"""Labels and targets of a model: its public classes or range, and what both become when it is fitted alone."""
+"""Fits outside a pipeline, of which nothing is certified: queries, and models with labels or targets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,29 @@ from ppdp.data.rows import Rows, encode_alone
 from ppdp.data.summary import Extent
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.privacy.noise.sampler import Noise
+
+
+class StandaloneQueryMixin:
+    """``fit`` of a mechanism without labels, outside a pipeline."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Release the noisy answer; the domain is read off ``X``, so nothing is certified.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+        """
+        mechanism: Any = self
+        scale = mechanism.own_noise_scale()
+        X = validated(mechanism, X, dtype=np.float64)
+        domain = Extent.of(X).domain.but(min_present=X.shape[0])
+        question = mechanism.question(domain)
+        released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
+        mechanism.read(released, domain, question)
+        return self
 
 
 class Supervised:

@@ -9,8 +9,9 @@ import pytest
 from effort import rounds
 from scipy.stats import chisquare
 
-from ppdp.mechanisms.learn import batches as module
-from ppdp.mechanisms.learn.batches import batches, fixed_size_sample, poisson_sample, secret_one, shuffled, uniform
+from ppdp.mechanisms.learn import sampling
+from ppdp.mechanisms.learn.linear import SOLVERS
+from ppdp.mechanisms.learn.sampling import fixed_size_sample, poisson_sample, secret_one, shuffled, uniform
 from ppdp.privacy.noise.sampler import Noise
 
 LEAST_P = 1e-4  # seeds are fixed: a right sampler stays above for good
@@ -51,7 +52,7 @@ class TestUniform:
 
 class TestPoissonSample:
     def test_coins_of_more_rows_than_are_held_at_once_are_as_good(self, monkeypatch):
-        monkeypatch.setattr(module, "_ROWS", 1000)
+        monkeypatch.setattr(sampling, "_ROWS", 1000)
         found = poisson_sample(Noise(0), 40_500, 0.3)
         assert (np.diff(found) > 0).all()
         assert found[-1] < 40_500
@@ -113,7 +114,7 @@ class TestOrder:
 
     @pytest.mark.parametrize("solver", ["epochs", "hidden"])
     def test_a_pass_takes_every_row_once_and_the_next_one_the_same_batches(self, solver):
-        drawn = list(batches(solver, Noise(), 23, 5, 10))
+        drawn = list(SOLVERS[solver].draw(Noise(), 23, 5, 10))
         assert [len(batch) for batch in drawn] == [5, 5, 5, 5, 3] * 2
         assert sorted(np.concatenate(drawn[:5])) == list(range(23))
         for early, late in zip(drawn[:5], drawn[5:]):
@@ -160,5 +161,5 @@ class TestEntropy:
         np.testing.assert_array_equal(*(DRAWS[what](Noise(7)) for _ in range(2)))
 
     def test_no_other_source_is_imported(self):
-        assert not {"random", "secrets"} & set(vars(module))
-        assert "default_rng" not in vars(module)
+        assert not {"random", "secrets"} & set(vars(sampling))
+        assert "default_rng" not in vars(sampling)

@@ -6,13 +6,12 @@ tests. Nothing here looks at a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.sampled_learning import batches_per_pass
 from ppdp.privacy.noise.sampler import Noise
 
 T = TypeVar("T")
@@ -66,18 +65,8 @@ def shuffled(noise: Noise, n_rows: int) -> Indices:
     return np.argsort(noise.words(n_rows), kind="stable")
 
 
-def batches(solver: str, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
-    """The rows of every step's batch, ascending: samples, or under "epochs" and "hidden" disjoint parts, drawn once."""
-    if solver == "poisson":
-        return (poisson_sample(noise, n_rows, batch_size / n_rows) for _ in range(steps))
-    if solver == "fixed-size":
-        return (fixed_size_sample(noise, n_rows, batch_size) for _ in range(steps))
-    order, count = shuffled(noise, n_rows), batches_per_pass(n_rows, batch_size)
-    return (np.sort(order[(t % count) * batch_size : (t % count + 1) * batch_size]) for t in range(steps))
-
-
 def secret_one(noise: Noise, items: Iterable[T], count: int) -> T:
     """One of ``count`` items, uniformly; all are made whichever it is."""
     chosen = int(uniform(noise, count, 1)[0])
-    (found,) = [item for position, item in enumerate(items) if position == chosen]
-    return found
+    (iterate,) = [item for position, item in enumerate(items) if position == chosen]
+    return iterate

@@ -5,8 +5,14 @@ import pytest
 
 from ppdp import make_pipeline
 from ppdp.mechanisms import LogisticRegression
-from ppdp.mechanisms.learn.descent import WINDOW, ClippedGradient, descend_faster, settled
-from ppdp.mechanisms.learn.secants import Secants, clear
+from ppdp.mechanisms.learn.descent import (
+    WINDOW,
+    ClippedGradient,
+    CurvatureEstimate,
+    descend_faster,
+    noise_is_small,
+    settled,
+)
 from ppdp.transformers import NormClipper
 
 CURVATURE = np.concatenate([[1.0], np.linspace(0.005, 0.02, 30)])  # one steep direction, as that of an intercept
@@ -29,7 +35,7 @@ def distance_after(steps, noise_scale, secants, radius=1e9, penalty=0.0, seed=0)
         step_size=1.2,
         radius=radius,
         penalty=penalty,
-        secants=Secants(1.2, noise_scale) if secants else None,
+        curvature=CurvatureEstimate(1.2, noise_scale) if secants else None,
     )
     return float(np.linalg.norm(last - CURVATURE * GOAL / (CURVATURE + penalty)))
 
@@ -44,7 +50,7 @@ class TestSteps:
 
     def test_the_first_has_the_usual_length(self):
         gradient = np.array([[1.0, -2.0]])
-        step = Secants(0.5, 0.1).step(np.zeros((1, 2)), gradient, np.array([0.0, 4.0]))
+        step = CurvatureEstimate(0.5, 0.1).step(np.zeros((1, 2)), gradient, np.array([0.0, 4.0]))
         np.testing.assert_allclose(step, -gradient / (2 + np.array([0.0, 4.0])))
 
 
@@ -52,23 +58,23 @@ class TestNoise:
     def test_where_all_is_noise_it_moves_coefficients_by_a_hundredth_at_most(self):
         """A flat loss: whatever was learnt from noise, and however much longer steps were asked for."""
         rng, noise_scale = np.random.default_rng(0), 1e-3
-        secants, at = Secants(1.0, noise_scale), np.full((1, 50), 10.0)
+        secants, at = CurvatureEstimate(1.0, noise_scale), np.full((1, 50), 10.0)
         for _ in range(50):
             gradient = noise_scale * rng.standard_normal(at.shape)
-            secants.see(at + rng.standard_normal(at.shape), gradient)
+            secants.update(at + rng.standard_normal(at.shape), gradient)
             moved = np.linalg.norm(secants.step(at, gradient, 0.0) - at)
             expected = noise_scale * np.sqrt(at.size)
             assert moved <= 0.01 * np.linalg.norm(at) * np.linalg.norm(gradient) / expected * (1 + 1e-9)
 
     def test_secants_that_contradict_each_other_end_in_a_usual_step(self):
         """Nearly orthogonal pairs: what limited-memory BFGS makes of them is beyond float64."""
-        secants, rng = Secants(1.0, 1e-30), np.random.default_rng(0)
+        secants, rng = CurvatureEstimate(1.0, 1e-30), np.random.default_rng(0)
         at = gradient = np.zeros((1, 30))
         for _ in range(21):
             move, other = rng.standard_normal((2, 1, 30))
             other -= move * float((move * other).sum() / (move * move).sum())
             at, gradient = at + move, gradient + 1e-20 * move + 1e10 * other
-            secants.see(at, gradient)
+            secants.update(at, gradient)
         there = secants.step(at, gradient, 0.0)
         assert np.isfinite(there).all()
         assert np.linalg.norm(there - at) > 0
@@ -77,16 +83,16 @@ class TestNoise:
         ("noise_scale", "size", "enough"), [(0.01, 9, True), (0.0112, 9, False), (0.01, 16, False)]
     )
     def test_must_be_a_thirtieth_of_the_longest_gradient(self, noise_scale, size, enough):
-        assert clear(noise_scale, 1.0, size) is enough
+        assert noise_is_small(noise_scale, 1.0, size) is enough
 
 
 def test_every_gradient_is_taken_inside_the_ball(monkeypatch):
     visited, learnt = [], []
-    gradient, see = ClippedGradient.__call__, Secants.see
+    gradient, see = ClippedGradient.__call__, CurvatureEstimate.update
     monkeypatch.setattr(
         ClippedGradient, "__call__", lambda self, theta: visited.append(np.linalg.norm(theta)) or gradient(self, theta)
     )
-    monkeypatch.setattr(Secants, "see", lambda self, at, noisy: learnt.append(at) or see(self, at, noisy))
+    monkeypatch.setattr(CurvatureEstimate, "update", lambda self, at, noisy: learnt.append(at) or see(self, at, noisy))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 3))
     model = LogisticRegression((0, 1), coef_norm=2.0, max_iter=30, step_size=50.0)
@@ -136,8 +142,8 @@ class TestEnd:
             taken.append(theta)
             return CURVATURE[:3] * (theta - GOAL[:3])
 
-        how = {"steps": 60, "step_size": 1.2, "radius": 1e9, "secants": Secants(1.2, 1e-9)}
-        iterates = list(descend_faster(gradient, lambda exact: exact, np.zeros((1, 3)), ends=True, **how))
+        how = {"steps": 60, "step_size": 1.2, "radius": 1e9, "curvature": CurvatureEstimate(1.2, 1e-9)}
+        iterates = list(descend_faster(gradient, lambda exact: exact, np.zeros((1, 3)), early_stopping=True, **how))
         made = len(taken)
         assert len(iterates) == 60 > made + 10
         assert settled(iterates[:made])
@@ -153,7 +159,13 @@ class TestEnd:
 
         def run(private):
             left = iter(answers)
-            how = {"steps": 60, "step_size": 1.2, "radius": 1e9, "secants": Secants(1.2, 1e-9), "ends": True}
+            how = {
+                "steps": 60,
+                "step_size": 1.2,
+                "radius": 1e9,
+                "curvature": CurvatureEstimate(1.2, 1e-9),
+                "early_stopping": True,
+            }
             return list(descend_faster(private, lambda _: next(left), np.zeros((1, 3)), **how)), len(list(left))
 
         (one, unused), (other, as_many) = run(np.sin), run(np.cos)
@@ -162,7 +174,7 @@ class TestEnd:
 
 
 def test_no_secant_is_used_where_noise_is_large(monkeypatch):
-    monkeypatch.setattr(Secants, "see", lambda *_: pytest.fail("noise is too large for that"))
+    monkeypatch.setattr(CurvatureEstimate, "update", lambda *_: pytest.fail("noise is too large for that"))
     X = np.random.default_rng(0).standard_normal((300, 3))
     model = LogisticRegression((0, 1), solver="dpgd")
     make_pipeline(NormClipper(), model, epsilon=1, delta=1e-4, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
