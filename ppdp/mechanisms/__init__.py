@@ -2,14 +2,11 @@
 
 from ppdp.core.keywords import answering_all
 from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression
-from ppdp.mechanisms.learn.glm import GammaRegressor, PoissonRegressor, TweedieRegressor
-from ppdp.mechanisms.learn.regression import LinearRegression, Ridge
+from ppdp.mechanisms.learn.regression import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
+from ppdp.mechanisms.query.additive_noise import GaussianMechanism, LaplaceMechanism
 from ppdp.mechanisms.query.exponential import ExponentialMechanism
-from ppdp.mechanisms.query.gaussian import GaussianMechanism
-from ppdp.mechanisms.query.laplace import LaplaceMechanism
+from ppdp.mechanisms.query.random_matrices import GaussianSketch, WishartMechanism
 from ppdp.mechanisms.query.signs import SignMechanism
-from ppdp.mechanisms.query.sketch import GaussianSketch
-from ppdp.mechanisms.query.wishart import WishartMechanism
 
 __all__ = [
     "ExponentialMechanism",

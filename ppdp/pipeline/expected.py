@@ -19,7 +19,7 @@ from ppdp.data.facts import merged
 from ppdp.data.intervals import half_width
 from ppdp.data.releases import STATISTICS
 from ppdp.data.units import Answers, Columns
-from ppdp.mechanisms.query.told import MOVED
+from ppdp.mechanisms.query.raw_units import MOVED
 from ppdp.pipeline.planning.public_units import columns_behind
 from ppdp.pipeline.release.answers import statistics_of
 

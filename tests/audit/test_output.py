@@ -15,7 +15,7 @@ from ppdp.audit import FunctionTarget, PlanTarget, SelectionTarget, attack_outpu
 from ppdp.audit.output import judged
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.query import laplace
+from ppdp.mechanisms.query import additive_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
 
@@ -112,8 +112,10 @@ class TestBugsInCode:
         assert attacked(TARGETS["deduplication"]()).violated
 
     def test_in_one_mechanism(self, monkeypatch):
-        honest = laplace.laplace_release
-        monkeypatch.setattr(laplace, "laplace_release", lambda n, v, scale, b, **k: honest(n, v, scale / 2, b, **k))
+        honest = additive_noise.laplace_release
+        monkeypatch.setattr(
+            additive_noise, "laplace_release", lambda n, v, scale, b, **k: honest(n, v, scale / 2, b, **k)
+        )
         assert attacked(TARGETS["Laplace count"](), 600).violated
 
     def test_noise_that_comes_twice_is_found(self, monkeypatch):

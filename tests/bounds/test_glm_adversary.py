@@ -16,7 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.mechanisms.learn.glm import TweedieRegressor
+from ppdp.mechanisms.learn.regression import TweedieRegressor
 
 STEP = 1e-6
 POWERS = [1.0, 1.3, 1.5, 2.0]

@@ -16,7 +16,7 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import Ridge
 from ppdp.mechanisms.learn.moments import _clipped
-from ppdp.mechanisms.query.sketch import sketched
+from ppdp.mechanisms.query.random_matrices import sketched
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers.floor import EigenvalueFloor
 

@@ -32,7 +32,7 @@ from sklearn.base import clone
 from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
 from ppdp.exceptions import PpdpError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.mechanisms.query import laplace
+from ppdp.mechanisms.query import additive_noise
 from ppdp.pipeline.planning import diagnostics as planning
 from ppdp.privacy.ledger import fits
 from ppdp.privacy.noise.sampler import Noise
@@ -268,7 +268,7 @@ class TestAfterFit:
             return np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value))
 
         monkeypatch.setattr(Noise, "release", answer)
-        for module in (laplace, planning):
+        for module in (additive_noise, planning):
             monkeypatch.setattr(module, "laplace_release", answer)
         monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: ISSUED)
         pipe = pipeline(*OTHER_STAGES[name], last=last(), gate=None)

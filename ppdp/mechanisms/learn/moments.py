@@ -22,7 +22,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn.descent import projected
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Solver, TrainingConfig, TrainingRun
-from ppdp.mechanisms.query.sketch import sketched, usual_noise
+from ppdp.mechanisms.query.random_matrices import sketched, usual_noise
 
 CLIPPED = 0.2  # square of the norm at which rows are clipped, over the largest: noise falls with it, bias grows slowly
 TARGET = 0.25  # square of the weight of targets, over that

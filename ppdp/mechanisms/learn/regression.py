@@ -1,19 +1,26 @@
-"""Linear models of targets in a public range."""
+"""Linear models of targets in a public range, and generalised linear models of counts and amounts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 
+from ppdp.bounds.glm import LARGEST_SCORE, LARGEST_SHARE, target_shares, target_unit
+from ppdp.core.checks import number
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Array
+from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
+from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel
-from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel, is_auto
+from ppdp.mechanisms.learn.whitened import STEEP_EXPONENTS, Loss
+from ppdp.privacy.noise.sampler import Noise
 
 
 @dataclass(eq=False, repr=False)
@@ -135,3 +142,195 @@ class Ridge(LinearRegression):
 
     _solvers = (*DESCENT, "output", "moments", "sketch", "auto")
     _usual_alpha = _newton_alpha = 1.0
+
+
+_LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
+
+
+@dataclass(eq=False, repr=False)
+class _LogLink(LinearRegressor):
+    """Mixin for models that predict ``exp(score)`` of targets that are not negative.
+
+    Targets are taken as shares of a public unit, which a score of 0 predicts.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
+        The score 0 predicts the larger of its lower end and an eighth of its upper end.
+    solver : {"auto", "newton", "dpgd"}, default="auto"
+        Noisy Newton steps on whitened rows, or noisy projected gradient descent. "auto" is "newton" where no stage in
+        front moves all rows, ``n μ >= 200 (d + 1)`` and ``(d + 1) (d + 2) / 2 <= 50,000``. It is "dpgd" elsewhere,
+        and where one of ``clip``, ``coef_norm`` and ``step_size`` is given, which "newton" has no use for.
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": under "newton" 3, one more for each doubling of ``n μ / (d + 1)`` from 150 on, up to
+        7; under "dpgd" ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget; 40 of many rows.
+    coef_norm : float or "auto", default="auto"
+        4 by default: radius D of the ball of coefficients, intercept included.
+    step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the logarithm of the mean.
+    intercept_ : float
+        Intercept, in units of the targets.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row;
+    under "newton" (``docs/theory/newton.md``) ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
+    with A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
+    """
+
+    _: KW_ONLY
+    coef_norm: float | str = "auto"
+
+    power = 1.0
+    _solvers = ("newton", "dpgd", "auto")
+    _curvature = 2 / 3
+
+    def _power(self) -> float:
+        """Power of the mean that the variance is proportional to."""
+        return number("power", self.power, self, least=1, most=2)
+
+    def _range(self, domain: Domain) -> tuple[float, float]:
+        low, high = super()._range(domain)
+        if not 1e-100 <= high <= 1e100:
+            raise InvalidParameter(
+                "the upper end of the range of the targets must lie between 1e-100 and 1e100.",
+                stage=type(self).__name__,
+                fix="give the targets in another unit.",
+            )
+        if low < 0:
+            raise InvalidParameter(
+                "the range of the targets must not begin below 0.",
+                stage=type(self).__name__,
+                fix="pass y_range=(low, high) with low >= 0.",
+            )
+        return low, high
+
+    def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
+        own = {"y_range": self._range(domain), "power": self._power()}
+        return {"dpgd": "learning.glm-gradient"}, own
+
+    def _residuals(self, scores: Array, y: Array) -> Array:
+        v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()
+        return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
+
+    def _loss(self, question: Question) -> Loss:
+        power = self._power()
+
+        def usual_curvatures(scores: Array) -> Array:
+            return np.asarray(np.exp((2 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)))
+
+        def curvatures(scores: Array, y: Array) -> Array:
+            falling = np.exp((1 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE))
+            return np.asarray((2 - power) * usual_curvatures(scores) + (power - 1) * y[:, None] * falling)
+
+        def link(scores: Array) -> Array:
+            return np.asarray(np.exp(scores) / LARGEST_SHARE)
+
+        def targets(y: Array) -> Array:
+            return y[:, None] / LARGEST_SHARE
+
+        dispersion = 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan
+        return Loss(self._residuals, curvatures, usual_curvatures, targets, link, dispersion, STEEP_EXPONENTS)
+
+    def _radius(self, domain: Domain) -> float:
+        return 4.0 if is_auto(self.coef_norm) else super()._radius(domain)
+
+    def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
+        y = targets_alone(y, type(self).__name__)
+        if self.y_range is None:
+            low, high = float(y.min()), float(y.max())
+            if low < 0:
+                raise InvalidValue(
+                    "some target is negative.", stage=type(self).__name__, fix="Ridge, which takes any target."
+                )
+            domain = domain.but(y_range=(low, high) if low < high else (low, low + 1.0))
+        return domain, encode_targets(y, self._range(domain))
+
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        shares = partial(_as_shares, *target_shares(question.parameters["y_range"]))
+        return super().release(rows.each(shares, rows.d), question, noise, noise_scale)
+
+    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+        return coef[..., 0, :], math.log(target_unit(question.parameters["y_range"])) + intercept[..., 0]
+
+    def _predicted(self, scores: Array) -> Array:
+        return np.clip(np.exp(np.clip(scores, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)), *self.y_range_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the deviance that is explained, as scikit-learn's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        """
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _as_shares(low: float, high: float, rows: Rows) -> Rows:
+    assert rows.y is not None
+    return replace(rows, y=np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * rows.y, low, high))
+
+
+@dataclass(eq=False, repr=False)
+class TweedieRegressor(_LogLink, Mechanism):
+    """Generalised linear model of a compound distribution, by noisy Newton steps or noisy gradient descent.
+
+    The mean is ``exp(score)`` and the variance proportional to its ``power``: 1 for counts, 2 for amounts, between
+    them for sums of amounts that are often 0. Targets are clipped to a public range.
+
+    ``solver="newton"``: rows are centred and whitened by released second moments, and every step releases the mean of
+    the rows' clipped gradients, and of their clipped curvatures, with Gaussian noise. As rows grow in number, the last
+    model goes to that of scikit-learn with ``alpha=0``.
+
+    ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
+    noise is added, and the coefficients are projected on a ball. The released model is the average of the last half of
+    the iterates.
+
+    Parameters
+    ----------
+    power : float, default=1.5
+        Power of the mean that the variance is proportional to, 1 to 2.
+    """
+
+    _: KW_ONLY
+    power: float = 1.5
+
+
+class PoissonRegressor(_LogLink, Mechanism):
+    """Poisson regression of counts, by noisy Newton steps or noisy gradient descent.
+
+    :class:`TweedieRegressor` of power 1: every row's gradient is ``(exp(score) - y) x``, the count as a share of the
+    public unit.
+    """
+
+
+class GammaRegressor(_LogLink, Mechanism):
+    """Gamma regression of positive amounts, by noisy Newton steps or noisy gradient descent.
+
+    :class:`TweedieRegressor` of power 2: every row's gradient is ``(1 - y exp(-score)) x``, the amount as a share of
+    the public unit.
+    """
+
+    power = 2.0

@@ -1,4 +1,4 @@
-"""What can be asked of rows: exact answers, and what is read from noisy ones. Nothing here adds noise."""
+"""Statistics of rows with Gaussian or Laplace noise: exact answers, and what is read from noisy ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.data.units import Answers, Columns
-from ppdp.mechanisms.base import Question, SharedDocstring
-from ppdp.mechanisms.query.grids import grid_in_units, public_grid
-from ppdp.mechanisms.query.told import told
+from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
+from ppdp.mechanisms.query.raw_units import grid_in_units, public_grid, told
+from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -228,3 +228,114 @@ def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
     """Positions of the upper triangle, and the factors that give it the Frobenius norm of the matrix."""
     upper = np.triu_indices(d)
     return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+
+
+@dataclass(eq=False, repr=False)
+class GaussianMechanism(Query, Mechanism):
+    """Release a statistic of the rows with Gaussian noise.
+
+    Parameters
+    ----------
+    query : {"mean", "sum", "count", "covariance", "histogram", "rows"}, default="mean"
+        What is released. "count": weight of the rows that are present. "covariance": mean and covariance, together at
+        the cost of the mean. "histogram": rows in the cells of a public grid, column by column. "rows": every row in
+        its place; each carries the noise of a whole row, so only averages over many mean something.
+    noise_scale : float, optional
+        Standard deviation on each released number; a pipeline sets it.
+
+    Attributes
+    ----------
+    covariance_ : ndarray of shape (n_features, n_features)
+        Noisy covariance, positive semi-definite.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/releases.md``, ``docs/theory/queries.md``): ``mu = sensitivity / noise_scale`` exactly.
+    For one replaced row the sensitivity is 2R/n (mean, covariance), 2R (sum, rows), 1 (count), √(2c) (histograms
+    of c columns), with n the public number of rows and R the public bound on the norm of a row. What is read from an
+    answer is moved to the nearest that rows could have, but for "rows".
+    """
+
+    _kind = "mechanism"
+    _formulas: ClassVar = {
+        "mean": "release.mean-and-count",
+        "sum": "query.sum",
+        "count": "query.count",
+        "covariance": "query.covariance",
+        "histogram": "query.histogram",
+        "rows": "query.rows",
+    }
+    _share = math.sqrt(3)
+
+    @property
+    def deviation(self) -> float:
+        return self.own_noise_scale()
+
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        return {"answer": noise.release(self.answer(rows, question), noise_scale, question.bound)}
+
+    def answer(self, rows: Rows, question: Question) -> Array:
+        if self.query == "covariance":
+            weighted = question.parameters["weighted"]
+            norm = question.bound / MOMENT_COUNT_WEIGHT if weighted else question.bound
+            return mean_and_moment(rows, norm, weighted=weighted)
+        return super().answer(rows, question)
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        answer = released["answer"]
+        if self.query == "covariance":
+            self._noisy = answer
+            self.mean_, self.covariance_, self.present_ = read_moments(answer, domain, **question.parameters)
+        else:
+            super().read(released, domain, question)
+
+
+@dataclass(eq=False, repr=False)
+class LaplaceMechanism(Query, Mechanism):
+    """Release a statistic of the rows with Laplace noise: private without any delta.
+
+    Counts get noise of whole numbers and nothing is rounded. Alone it suits few numbers and small epsilon; many numbers
+    at some delta are better released by :class:`GaussianMechanism`.
+
+    Parameters
+    ----------
+    query : {"mean", "sum", "count", "histogram", "rows"}, default="mean"
+        What is released, as by :class:`GaussianMechanism`. Counts are whole numbers.
+    noise_scale : float, optional
+        Scale b of the noise on each released number, whose density is ``~ exp(-|z| / b)``; a pipeline sets it.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/laplace.md``): ``epsilon = shift / noise_scale``, delta 0. For one replaced row the L1
+    shift is 2B/n (mean), 2B (sum; B = √d R, or d b for entries up to b if that is less), 1 (count), 2c (histograms of
+    c columns), 2B (rows); for one changed row what its entries change together. n is the public number of rows, d that
+    of columns, R the public bound on the norm of a row.
+    """
+
+    _kind = "privacy"
+    _formulas: ClassVar = {name: f"laplace.{name}" for name in ("mean", "sum", "count", "histogram", "rows")}
+    _share = 1.0
+
+    @property
+    def _whole(self) -> bool:
+        return self.query in ("count", "histogram")
+
+    @property
+    def deviation(self) -> float:
+        scale = self.own_noise_scale()
+        if not self._whole:
+            return math.sqrt(2) * scale
+        return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
+
+    @property
+    def law(self) -> Law:
+        return "whole" if self._whole else "laplace"
+
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        answer = self.answer(rows, question)
+        return {"answer": laplace_release(noise, answer, noise_scale, question.bound, whole=self._whole)}
+
+    def answer(self, rows: Rows, question: Question) -> Array:
+        """What is asked, exactly; counts of weight are rounded to whole numbers."""
+        exact = super().answer(rows, question)
+        return np.floor(exact + 0.5) if self._whole else exact
