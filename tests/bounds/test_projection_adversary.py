@@ -16,6 +16,7 @@ from ppdp.bounds.random_matrix import BINS, FAMILIES, at_once, draw, row_bits, w
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.product import product, project
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import RandomProjection
 
@@ -341,9 +342,11 @@ def test_a_pipeline_meets_a_crowded_matrix_on_the_grid_of_its_bounds():
     assert far.moves.columns == np.count_nonzero(A, axis=0).max() < 40
     X = np.random.default_rng(0).uniform(-1, 1, (5, 9))
     assert RandomProjection(64, "sparse", s=3.0).fit(X).entry_ == 0.0
-    fitted = RandomProjection(64, "sparse", s=3.0).fit(X, domain=box)
-    assert fitted.entry_ == 1.0
-    assert fitted.transform(csr_array(X)).tobytes() == project(X, draw("sparse", 64, 9, 0, 3.0), 1.0).tobytes()
+    (way,) = stage.ways(box, change.between(9))
+    statistics = stage.prepare(Rows.of(X), way, box)
+    assert statistics["entry"] == 1.0
+    images = stage.map_rows(csr_array(X), statistics)
+    assert images.tobytes() == project(X, draw("sparse", 64, 9, 0, 3.0), 1.0).tobytes()
 
 
 @each_variant

@@ -292,14 +292,12 @@ def test_one_ledger_has_one_adjacency(tmp_path):
             pipeline(domain=FACTS.but(adjacency=other), ledger=ledger).fit(TABLE)
 
 
-def test_searches_comparisons_and_fits_alone_are_for_replaced_rows():
+def test_searches_and_comparisons_are_for_replaced_rows():
     pipe = pipeline(last=LogisticRegression(classes=(0, 1)))
     with pytest.raises(InvalidParameter, match="replaced rows"):
         PrivateSearchCV(pipe, {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0).fit(TABLE[:50], LABELS[:50])
     with pytest.raises(InvalidParameter, match="replaced rows"):
         pipe.compare(FACTS)
-    with pytest.raises(InvalidParameter, match="fitted alone"):
-        StandardScaler().fit(TABLE, domain=FACTS.but(row_norm=2.0))
     with pytest.raises(InvalidInput):
         pipe.fit(TABLE, LABELS[:-1])
 

@@ -343,11 +343,9 @@ def test_ids_that_only_split_are_not_enough():
     assert len(scores) == 5
 
 
-def test_searches_blocks_and_stages_alone_refuse_persons():
+def test_searches_and_blocks_refuse_persons():
     with pytest.raises(InvalidParameter, match="replaced rows"):
         PrivateSearchCV(model(), {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0).fit(TABLE, LABELS)
-    with pytest.raises(InvalidParameter, match="fitted alone"):
-        StandardScaler().fit(TABLE, domain=FACTS.but(row_norm=2.0))
     ledger, one = Ledger(epsilon=99.0, delta=1e-2), FACTS.but(adjacency=Adjacency.person(1))
     with pytest.raises(LedgerError, match="several blocks"):
         pipeline(domain=one, ledger=ledger.block("day 1"), dataset="d", epsilon=1.0, delta=1e-4).fit(TABLE, groups=IDS)

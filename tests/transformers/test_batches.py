@@ -118,7 +118,7 @@ def test_the_first_batch_fixes_the_columns():
 def test_nothing_is_claimed_and_nothing_noisy_is_fitted():
     facts = Domain(n_rows=300, n_features=3, row_norm=1.0)
     stage = StandardScaler().partial_fit(rows(PCA()))
-    with pytest.raises(MissingBound, match=r"fit\(X, domain="):
+    with pytest.raises(MissingBound):
         stage.stability_map(facts, facts.neighbours)
     with pytest.raises(MissingBudget):
         StandardScaler(statistics="noisy").partial_fit(rows(PCA()))

@@ -15,7 +15,6 @@ from ppdp.certificate.canonical import digest
 from ppdp.exceptions import (
     DomainMismatch,
     InvalidParameter,
-    InvalidValue,
     MissingBound,
     UnsupportedOrder,
 )
@@ -192,22 +191,6 @@ def test_sparse_rows_that_are_not_finite_are_refused(kind, bad):
     twice = csr_array((np.array([1.5e308, 1.5e308]), np.array([0, 0]), np.array([0, 2])), shape=(1, 500))
     with pytest.raises(ValueError, match="infinity"):
         stage.transform(twice)
-
-
-def test_what_is_declared_of_sparse_rows_is_looked_at():
-    X = counts()
-    norm, entry = float(np.sqrt((X * X).sum(axis=1)).max()), float(abs(X).max())
-    domain = Domain(n_rows=60, n_features=500, row_norm=norm, entry_bound=entry)
-    stage = RandomProjection(3, "oporp").fit(X, domain=domain)
-    assert stage.stability_map(domain, Distance(replaced=1))[0].row_norm < 14 * norm
-    for change in ({"row_norm": 0.99 * norm}, {"entry_bound": 0.99 * entry}):
-        with pytest.raises(InvalidValue, match="outside"):
-            RandomProjection(3, "oporp").fit(X, domain=domain.but(**change))
-    with pytest.raises(DomainMismatch):
-        RandomProjection(3, "oporp").fit(X, domain=domain.but(n_features=499))
-    change = domain.but(adjacency=Adjacency.change(coordinate={0: 0.5}))
-    one, other = (RandomProjection(3, "oporp").fit(rows, domain=change) for rows in (X, X.toarray()))
-    assert one.stability_map(change, change.neighbours) == other.stability_map(change, change.neighbours)
 
 
 # ---------------------------------------------------------------- the way back

@@ -68,7 +68,7 @@ def test_examples_are_ordinary_estimators(kind):
 
 NOT_FOR_USERS = (
     "base",
-    "batches",
+    "stage",
     "column_map",
     "encoder",
     "floor",

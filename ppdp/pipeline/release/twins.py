@@ -20,7 +20,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.transformers.twin import hold
+from ppdp.transformers.base import hold
 from ppdp.transformers.way import Way
 
 

@@ -27,14 +27,13 @@ from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.maps import ColumnFacts, Filled, Mapped
 from ppdp.transformers.columns.readings import AsText, Reading
 from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
-from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Ask, Way
 
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}

@@ -20,11 +20,10 @@ from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
-from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Way
 
 

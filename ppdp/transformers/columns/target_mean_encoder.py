@@ -21,7 +21,6 @@ from ppdp.data.label_means import cells_of, smoothed_shares, weights_by_label
 from ppdp.data.rows import Array, Rows, encode_alone
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidInput, InvalidParameter, MissingBound
-from ppdp.transformers.alone import check_rows, declared_facts
 from ppdp.transformers.base import Statistics, Transformer
 from ppdp.transformers.way import Ask, Way
 
@@ -189,7 +188,7 @@ class TargetMeanEncoder(Transformer):
         ]
         return np.asarray([name for part in parts for name in part], dtype=object)
 
-    def fit(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> TargetMeanEncoder:
+    def fit(self, X: Any, y: Any = None) -> TargetMeanEncoder:
         """Fit without noise.
 
         Parameters
@@ -198,41 +197,21 @@ class TargetMeanEncoder(Transformer):
             Rows.
         y : array-like of shape (n_samples,)
             Labels or targets.
-        domain : Domain, optional
-            Public facts, as in a pipeline, and the classes or the range of the labels. Default: read off X and y.
-
-        Raises
-        ------
-        InvalidValue
-            If rows or labels are outside the domain.
         """
         if y is None:
             raise InvalidInput("This TargetMeanEncoder estimator requires y to be passed, but the target y is None.")
         X, y = validated(self, readable(X), y, dtype=np.float64, ensure_all_finite="allow-nan")
-        facts = self._observed(self._extent(X))
-        if domain is not None:
-            facts = declared_facts(self, domain, X.shape, self._names_in)
-            check_rows(self, X, facts)
-        continuous = facts.y_range is not None or type_of_target(y).startswith("continuous")
-        facts, codes = encode_alone(facts, y, type(self).__name__, targets=facts.classes is None and continuous)
+        facts = self._observed_domain(self._extent(X))
+        facts, codes = encode_alone(facts, y, type(self).__name__, targets=type_of_target(y).startswith("continuous"))
         (way,) = self.ways(facts, facts.neighbours)
         table, noise = weights_by_label(Rows.of(X, codes), facts, **(way.ask.parameters if way.ask else {})), 0.0
         shape = len(way.parameters["columns"]), way.parameters["cells"], label_parts(facts)
-        self._settled(self.read((table.reshape(shape), noise), way, facts), way, facts, declared=domain is not None)
+        self._hold_standalone(self.read((table.reshape(shape), noise), way, facts), way)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
-        return self.fit(X, y, domain=domain).transform(X)
-
-    def _claimed(self, domain: Domain, distance: Distance) -> Way:
-        if self._alone is not None:
-            raise MissingBound(
-                "it was fitted alone, with means that have no noise; what is proved is of released ones.",
-                stage=type(self).__name__,
-                fix="use it in a ppdp.Pipeline; an unfitted copy (sklearn.base.clone) tells what is proved there.",
-            )
-        return super()._claimed(domain, distance)
+        return self.fit(X, y).transform(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

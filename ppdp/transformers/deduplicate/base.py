@@ -167,7 +167,7 @@ class Resampler(OneToOneFeatureMixin, Stage):
     def _resampled(self, X: Any, y: Any) -> Rows:
         values = self._values(X)
         domain, distance = self._facts(values)
-        way = self.way_alone(domain, distance)
+        way = self.standalone_way(domain, distance)
         if y is not None:
             check_consistent_length(values, y)
         rows = Rows.of(values, None if y is None else label_codes(y))

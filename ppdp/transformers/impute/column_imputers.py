@@ -19,14 +19,13 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
-from ppdp.transformers.batches import InBatches
 from ppdp.transformers.impute.base import ColumnImputer, MissingMargin, least_observed
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, refuse_weights
 from ppdp.transformers.way import Ask, Measure, Way
 
 
 @dataclass(eq=False, repr=False)
-class MeanImputer(InBatches, ColumnImputer):
+class MeanImputer(ColumnImputer):
     """Fill gaps with column means.
 
     The mean of column j is the sum of its observed entries divided by ``max(n_j, n0)``, n_j the number of
@@ -79,6 +78,7 @@ class MeanImputer(InBatches, ColumnImputer):
     columns: Sequence[str | int] | None = None
     statistics: str = "auto"
 
+    adds_up = True
     statistic_names = ("mean", "norm")
 
     @property

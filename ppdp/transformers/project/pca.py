@@ -17,15 +17,14 @@ from ppdp.core.domain import Domain
 from ppdp.data.product import steadily
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied
-from ppdp.transformers.base import Statistics, chosen
-from ppdp.transformers.batches import InBatches
+from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
 from ppdp.transformers.way import Ask, Measure, Way
 
 
 @dataclass(eq=False, repr=False)
-class PCA(InBatches):
+class PCA(Transformer):
     """Project rows on the top eigenvectors of their second moment or covariance.
 
     Between neighbouring datasets eigenvectors may flip or rotate within the leading block; the projector P on the
@@ -114,6 +113,7 @@ class PCA(InBatches):
     min_alignment: float | None = None
     statistics: str = "auto"
 
+    adds_up = True
     multiplies_columns = True
     statistic_names = ("components", "mean", "projection")
 
@@ -182,12 +182,6 @@ class PCA(InBatches):
             return self.without_release(way)
         k, coarse = self._rank(domain.d), way.formula.startswith("pca.coarse")
         return self._fitted(Spectrum.of_rows(rows, domain, k, center=_centers(way), coarse=coarse), domain.d)
-
-    def prepare_alone(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        if way.name == "public":
-            return self.prepare(rows, way, domain)
-        mean = rows.X.mean(axis=0) if _centers(way) else np.zeros(domain.d)
-        return self.read(Moments.of_matrix(mean, gram(rows.X) / rows.n), way, domain)
 
     def _sums(self, rows: Rows, domain: Domain) -> Array:
         return np.vstack([rows.X.sum(axis=0), gram(rows.X)])

@@ -21,7 +21,6 @@ from ppdp.data.intake import validated
 from ppdp.data.product import product, project
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.way import Way
 
@@ -156,23 +155,11 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
         assert_all_finite(X, estimator_name="RandomProjection", input_name="X")
         return X
 
-    def _fit(self, X: Any, declared: Domain | None = None) -> Statistics:
-        found = super()._fit(X, declared) if not issparse(X) else self._fit_sparse(X, declared)
-        if declared is None:  # what was read off these rows is no bound on rows to come
-            self.hold({**found, "entry": 0.0})
-        return self.held()
-
-    def _fit_sparse(self, X: Any, declared: Domain | None) -> Statistics:
-        # The map is the same whatever the rows are; only what is declared of them is looked at.
-        facts = Domain(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, max_missing=0)
-        if declared is not None:
-            facts = declared_facts(self, declared, X.shape, None)
-            with np.errstate(over="ignore"):
-                check_rows(self, np.sqrt((X * X).sum(axis=1))[:, None], facts.but(entry_bound=None))
-            check_rows(self, X.data[:, None], facts.but(row_norm=None))
-        way = self.way_alone(facts, facts.neighbours)
-        self.hold(self.prepare(Rows.of(np.empty((0, X.shape[1]))), way, facts))
-        self._alone = Alone.of(facts, way, declared=declared is not None)
+    def _fit(self, X: Any) -> Statistics:
+        # The map is the same whatever the rows are, so nothing has to be read off sparse ones.
+        domain = Domain(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, max_missing=0)
+        self._fit_on(np.empty((0, X.shape[1])), None, domain if issparse(X) else self._observed_domain(self._extent(X)))
+        self.entry_ = 0.0  # what was read off these rows is no bound on rows to come
         return self.held()
 
     @property

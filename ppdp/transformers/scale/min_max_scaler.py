@@ -24,8 +24,7 @@ from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen
-from ppdp.transformers.batches import InBatches
+from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
@@ -38,14 +37,13 @@ from ppdp.transformers.scale.some_columns import (
     scaled_columns,
 )
 from ppdp.transformers.scale.standard_scaler import StandardScaler
-from ppdp.transformers.twin import hold
 from ppdp.transformers.way import Ask, Way
 
 RELEASED = "found in the rows, with noise"
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxScaler(InBatches, RowWiseTransformer):
+class MinMaxScaler(RowWiseTransformer):
     """Clip columns to ranges and map them onto an interval.
 
     With public ``ranges`` it bounds the rows and costs nothing. With ``quantiles`` the ranges are fitted, under a

@@ -22,8 +22,7 @@ from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
 from ppdp.data.units import Columns
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.transformers.base import Statistics, chosen
-from ppdp.transformers.batches import InBatches
+from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.scale.some_columns import (
     among_all,
     asked_for,
@@ -39,7 +38,7 @@ _ERRORS = 6.0
 
 
 @dataclass(eq=False, repr=False)
-class StandardScaler(InBatches):
+class StandardScaler(Transformer):
     """Centre columns and divide by their standard deviation, with a public floor.
 
     ``x -> clip((x - mean) / max(std, s))``, population standard deviation, statistics over the public
@@ -105,6 +104,7 @@ class StandardScaler(InBatches):
     per_column: bool = True
     columns: Any = None
 
+    adds_up = True
     elementwise = True
     relief = "floor=True"
     statistic_names = ("mean", "scale", "clip", "columns")
