@@ -20,6 +20,7 @@ _SHARED: dict[str, Any] = {
     "kind": "privacy",
     "page": "exponential",
     "law": CHOICE,
+    "tells": "chooses at random among public candidates, those that suit the prepared rows with more probability.",
     "used_by": ("ExponentialMechanism",),
 }
 

@@ -36,7 +36,8 @@ def signs_shape(domain: Domain, **_: Any) -> tuple[int, float]:
 _flipped = partial(
     formula, kind="privacy", page="signs", law=FLIPS, used_by=("SignMechanism",), by_position=True, rows=True
 )
-_signs = partial(_flipped, shape=signs_shape)
+_TELLS = "tells the sign of {} of the prepared rows, flipped at random; nothing else of them was used."
+_signs = partial(_flipped, shape=signs_shape, tells=_TELLS.format("every entry"))
 
 
 def _changes(domain: Domain, distance: Distance) -> Iterator[tuple[int, float, bool]]:
@@ -161,7 +162,7 @@ def angle_arrays(domain: Domain, steps: int, size: int, /, *, n_signs: int, **_:
     return {"answer": [size], "matrix": [n_signs, domain.d + 1]}
 
 
-@_flipped("signs.angle", shape=angle_shape, arrays=angle_arrays)
+@_flipped("signs.angle", shape=angle_shape, arrays=angle_arrays, tells=_TELLS.format("random combinations"))
 def angle(domain: Domain, distance: Distance, *, noise_scale: float, n_signs: int, norm_floor: float) -> PrivacyLoss:
     """Signs of the images of rows under a Gaussian matrix that is drawn for them and released, flipped with one
     probability, ``1 / (1 + exp(1 / noise_scale))`` (Theorem 5).

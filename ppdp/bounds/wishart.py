@@ -9,7 +9,7 @@ from typing import Any
 from ppdp.bounds.queries import sum_sensitivity
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import PROJECTION, formula, sane, whole
+from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, inflate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import WishartLoss
@@ -75,7 +75,8 @@ def _shape(domain: Domain, **_: Any) -> tuple[int, float]:
     formula,
     kind="privacy",
     page="wishart",
-    law=PROJECTION,
+    law="random projection",
+    tells="tells the direction of the mean of the prepared rows times a secret random matrix, and no more.",
     used_by=("WishartMechanism",),
     behind="wishart.floor",
     relies=WishartLoss.idealised,

@@ -18,7 +18,6 @@ from ppdp.exceptions import CertificateError
 F = TypeVar("F", bound=Callable[..., Any])
 
 GAUSSIAN, LAPLACE, CHOICE, FLIPS = "Gaussian", "Laplace", "random choice", "random flips"
-PROJECTION = "random projection"
 EXACT_LAWS = (LAPLACE, CHOICE, FLIPS)
 """Laws of noise, by the names that pages give them."""
 
@@ -134,6 +133,7 @@ class Answer(Formula):
     by_position: bool = False  # whether the order of the rows must not come from what they hold
     rows: bool = False  # whether the rows themselves are released, in their places
     unseeded: bool = False  # whether its randomness must be nobody's to know beforehand, so that a seed is refused
+    tells: str = ""  # what it does with the rows at its input, in words, where that is no plain answer to a question
     relies: str = ""  # what is taken on somebody else's word, so that a certificate is CONDITIONAL
     # The stability formula that must stand directly in front, with the same parameters, because it assumes of the rows
     # what is needed here; empty if nothing is.

@@ -19,15 +19,16 @@ from ppdp.pipeline.estimator import same_kind
 from ppdp.pipeline.expected import expected_errors
 from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
 from ppdp.transformers.base import Stage
-from ppdp.transformers.floor import EigenvalueFloor, MeanFloor
+from ppdp.transformers.floor import DataAssumption
 
 if TYPE_CHECKING:
     from ppdp.core.domain import Domain
     from ppdp.pipeline.planning.comparison import Comparison
 
 
-GUARDS: dict[str, Any] = {"EigenvalueFloor": EigenvalueFloor, "MeanFloor": MeanFloor}
-"""Stages that mechanisms bring themselves."""
+def assumption_stages() -> dict[str, Any]:
+    """Stages that mechanisms bring themselves, by class."""
+    return {kind.__name__: kind for kind in DataAssumption.__subclasses__()}
 
 
 class Composition:
@@ -371,7 +372,7 @@ def guard_of(mechanism: Mechanism) -> Any:
     if not mechanism.guard:
         return None
     kind, *shared = mechanism.guard
-    return GUARDS[kind](**{name: getattr(mechanism, name) for name in shared})
+    return assumption_stages()[kind](**{name: getattr(mechanism, name) for name in shared})
 
 
 def _guarding(stages: list[tuple[str, Any]], name: str, mechanism: Mechanism) -> list[tuple[str, Any]]:

@@ -18,8 +18,20 @@ from ppdp.transformers.impute.regression_imputer import EigenvalueMargin
 from ppdp.transformers.way import Way
 
 
+class DataAssumption(Stage):
+    """Leave the rows as they are, and assume something of them: a mechanism names it as its ``guard``."""
+
+    keeps_units = True
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        return rows
+
+    def units(self, columns: Columns) -> Columns:
+        return columns
+
+
 @dataclass(eq=False, repr=False)
-class MeanFloor(Stage):
+class MeanFloor(DataAssumption):
     """Leave the rows as they are, and assume that their mean is long.
 
     Directions of long means of neighbouring datasets are close. A :class:`~ppdp.mechanisms.WishartMechanism` brings its
@@ -33,7 +45,6 @@ class MeanFloor(Stage):
 
     min_cosine: float
 
-    keeps_units = True
     relief = "GaussianMechanism('mean'), which needs no floor, in place of the mechanism behind it, or a smaller cosine"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -43,12 +54,6 @@ class MeanFloor(Stage):
         least = least_norm(domain, distance.moving(None), cosine)
         measure = {"wishart.norm": _NormMargin(domain, least)}
         return (Way.by("wishart.floor", domain, distance, measures=measure, min_cosine=cosine, min_norm=least),)
-
-    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        return rows
-
-    def units(self, columns: Columns) -> Columns:
-        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class _NormMargin:
 
 
 @dataclass(eq=False, repr=False)
-class EigenvalueFloor(Stage):
+class EigenvalueFloor(DataAssumption):
     """Leave the rows as they are, and assume that their second moment has no small eigenvalue.
 
     A :class:`~ppdp.mechanisms.GaussianSketch` with ``min_eigenvalue`` brings its own, directly in front of it.
@@ -80,7 +85,6 @@ class EigenvalueFloor(Stage):
 
     min_eigenvalue: float
 
-    keeps_units = True
     relief = "GaussianSketch without min_eigenvalue"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -90,9 +94,3 @@ class EigenvalueFloor(Stage):
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
         measure = {"regression.eigenvalue": EigenvalueMargin(share * norm**2, norm)}
         return (Way.by("sketch.floor", domain, distance, measures=measure, share=share),)
-
-    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        return rows
-
-    def units(self, columns: Columns) -> Columns:
-        return columns

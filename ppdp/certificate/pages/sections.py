@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
+from ppdp.bounds import FORMULAS
 from ppdp.certificate.pages.checklist import checklist
 from ppdp.certificate.pages.curves import curve, tradeoff
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars, power_curve
@@ -32,9 +33,9 @@ from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slac
 from ppdp.certificate.pages.settings import settings
 from ppdp.certificate.pages.summary import OPTIONS, TITLE, TRUST, VERIFY, beyond, first_page
 from ppdp.certificate.pages.tradeoff import right_alarms
-from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
+from ppdp.certificate.pages.view import Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
+from ppdp.core.formula import CHOICE, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
 MEANT = {
@@ -305,11 +306,8 @@ def mechanism(c: Record) -> Sequence[Element | None]:
 
 def _asks(m: Mechanism) -> str:
     """What a mechanism did with the prepared rows."""
-    if law_of(m) == FLIPS:
-        what = "every entry" if "n_signs" not in m.parameters else "random combinations"
-        return f"tells the sign of {what} of the prepared rows, flipped at random; nothing else of them was used."
-    if law_of(m) in ASKED:
-        return ASKED[law_of(m)]
+    if tells := getattr(FORMULAS.get(m.formula), "tells", ""):
+        return str(tells)
     if m.steps == 1:
         return "asks the prepared rows for one answer; only the noisy answer was used."
     used = "one of the points they lead to was released" if only_the_last(m) else "all of them are counted in the cost"

@@ -15,14 +15,9 @@ from ppdp.certificate.record import Diagnostics, Entrance, Gate, Mechanism, Reco
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
-from ppdp.core.formula import CHOICE, GAUSSIAN, PROJECTION, Answer
+from ppdp.core.formula import GAUSSIAN, Answer
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
-
-ASKED = {
-    PROJECTION: "tells the direction of the mean of the prepared rows times a secret random matrix, and no more.",
-    CHOICE: "chooses at random among public candidates, those that suit the prepared rows with more probability.",
-}
 
 ALTERED = "numbers of altered rows"
 FEW = 20  # above this range a logarithmic scale is easier to read

@@ -23,7 +23,7 @@ from ppdp import mechanisms, transformers
 from ppdp.certificate.canonical import strict_json
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
-from ppdp.pipeline.composition import GUARDS
+from ppdp.pipeline.composition import assumption_stages
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot
@@ -47,7 +47,7 @@ from ppdp.transformers.rowwise.ranges import RISING
 Steps = list[tuple[str, Any]]
 
 OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
-OURS |= {"ColumnMap": ColumnMap, **GUARDS}
+OURS |= {"ColumnMap": ColumnMap, **assumption_stages()}
 PARTS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
