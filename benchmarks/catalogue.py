@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ppdp.audit.target import GateTarget, PlanTarget, SelectionTarget, Target
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
-from ppdp.core.ladder import Ladder
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -206,14 +205,6 @@ def _eigengap(name: str) -> Target:
     return GateTarget(name, plan, Rows.of(X), Rows.of(Z), fails=True)
 
 
-def _ladder(name: str) -> Target:
-    """One row with gaps is allowed on the first rung, and two are there on the right."""
-    imputer = MeanImputer(max_missing=3, statistics="exact")
-    ladder = Ladder("step 0__max_missing", (1, 3))
-    plan = _plan(imputer, GaussianMechanism(), domain=BOX.but(max_missing=N), delta=0.05, gate=ladder)
-    return GateTarget(name, plan, *_missing(1, 2), fails=True, rung=0)
-
-
 _KINDS = ("gaussian", "laplace", "discrete-laplace")
 _ALL: list[tuple[Any, ...]] = [
     ("deduplication", _deduplicated),
@@ -234,7 +225,6 @@ _ALL: list[tuple[Any, ...]] = [
     *((f"{kind} gate, closed", _gate, kind, True) for kind in _KINDS),
     *((f"{kind} gate, open", _gate, kind, False) for kind in _KINDS),
     ("eigengap gate, closed", _eigengap),
-    ("ladder, first rung closed", _ladder),
 ]
 
 TARGETS: Mapping[str, Callable[[], Target]] = {name: partial(make, name, *rest) for name, make, *rest in _ALL}

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ppdp.core.adjacency import Adjacency
     from ppdp.core.distance import Distance, Sensitivity
     from ppdp.core.domain import Domain
-    from ppdp.core.ladder import Ladder
     from ppdp.data.engine.opening import engine
     from ppdp.exceptions import PrivacyRefusal
     from ppdp.interop.sklearn.lint import lint
@@ -40,7 +39,6 @@ __all__ = [
     "Condition",
     "Distance",
     "Domain",
-    "Ladder",
     "Ledger",
     "Pipeline",
     "Plan",
@@ -66,7 +64,6 @@ _HOMES = {
     "Condition": "transformers.way",
     "Distance": "core.distance",
     "Domain": "core.domain",
-    "Ladder": "core.ladder",
     "Ledger": "privacy.ledger.ledger",
     "Pipeline": "pipeline.pipeline",
     "Plan": "pipeline.planning.plan",

@@ -15,8 +15,7 @@ from ppdp.pipeline.release.description import describe
 
 def digest_of_plan(name: str, plan: Plan, left: Rows, right: Rows) -> str:
     """Of public numbers and of both datasets."""
-    ladder = [plan.on(rung) for rung in range(len(plan.rungs))] or [plan]
-    return digest_of(name, *map(_described, ladder), digest_of_rows(left, right))
+    return digest_of(name, _described(plan), digest_of_rows(left, right))
 
 
 def digest_of_rows(left: Rows, right: Rows) -> str:

@@ -68,9 +68,8 @@ def learner_of_plan(plan: Plan) -> Learner:
         raise InvalidParameter(problem, fix='gate="auto".')
     certified = Certified(plan.loss, plan.epsilon, plan.delta, plan.allowance / (1 + math.exp(plan.epsilon)))
     labels = (-1.0, 1.0) if domain.classes is None else tuple(map(float, range(len(domain.classes))))
-    ladder = [plan.on(rung) for rung in range(len(plan.rungs))] or [plan]
-    papers = [issue(one, {}, inference="0" * 64, invalid="error", seeded=False, issued={}) for one in ladder]
-    fit = partial(_executed, plan, [read_as(Record, paper.to_dict()) for paper in papers])
+    certificate = issue(plan, {}, inference="0" * 64, invalid="error", seeded=False, issued={})
+    fit = partial(_executed, plan, read_as(Record, certificate.to_dict()))
     nobody = Rows.of(np.empty((0, domain.d)))
     steps = (*(step.name for step in plan.steps), last.name)
     return Learner(fit, certified, domain.adjacency, labels, steps, digest_of_plan("", plan, nobody, nobody))
@@ -93,16 +92,15 @@ def learner_of_function(train: Any, classes: NDArray[Any], claimed: Any, delta: 
     return Learner(partial(_called, train, classes), certified, Adjacency.replace(), tuple(labels), (name,), code)
 
 
-def _executed(plan: Plan, records: list[Record], rows: Rows, noise: Noise) -> Scorer | None:
+def _executed(plan: Plan, record: Record, rows: Rows, noise: Noise) -> Scorer | None:
     """The released twins, with which a fitted pipeline predicts."""
     try:
         with np.errstate(all="ignore"):
             found = execute(plan, rows, noise)
     except PrivacyRefusal:
         return None
-    shown = plan.on(found.rung)
-    steps = [(step.name, step.stage) for step in (*shown.steps, shown.mechanism) if step is not None]
-    return partial(_margins, released_twins(records[found.rung], steps, found.released), plan.domain)
+    steps = [(step.name, step.stage) for step in (*plan.steps, plan.mechanism) if step is not None]
+    return partial(_margins, released_twins(record, steps, found.released), plan.domain)
 
 
 def _margins(twins: list[tuple[str, Any]], domain: Domain, rows: Rows) -> Array:

@@ -69,7 +69,6 @@ class _Run:
     rows: list[tuple[Rows, Rows]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     released: Mapping[str, Any] = field(default_factory=dict)
-    rung: int = -1
     kept: tuple[Any, ...] = ()
 
 
@@ -129,7 +128,7 @@ class _Replay:
         base = self._run(self.rows, ())
         refused = base.ended is not None and base.ended[0] == PrivacyRefusal.__name__
         if refused and self.plan.gate is not None:  # past the gate, since claims hold behind it as well
-            passing = np.array(self.plan.gate.threshold + self.plan.gate.rungs[-1] + 1.0)
+            passing = np.array(self.plan.gate.threshold + 1.0)
             base = self._run(self.rows, [*(asked.answer for asked in base.asked[:-1]), passing])
         given = [asked.answer for asked in base.asked]
         self._against_plan(base)
@@ -176,13 +175,11 @@ class _Replay:
         def watched(steps: Sequence[PlannedStep]) -> tuple[PlannedStep, ...]:
             return tuple(replace(step, stage=_Watched(step.stage, run.rows)) for step in steps)
 
-        rungs = tuple(replace(rung, steps=watched(rung.steps)) for rung in self.plan.rungs)
-        plan = replace(self.plan, steps=watched(self.plan.steps), rungs=rungs)
+        plan = replace(self.plan, steps=watched(self.plan.steps))
         with warnings.catch_warnings(record=True) as heard, np.errstate(all="ignore"):
             warnings.simplefilter("always")
             try:
-                outcome = execute(plan, _copied(rows), noise)
-                run.released, run.rung = outcome.released, outcome.rung
+                run.released = execute(plan, _copied(rows), noise).released
             except PpdpError as error:
                 run.ended = type(error).__name__, str(error)
         run.warned = [(warning.category.__name__, str(warning.message)) for warning in heard]
@@ -320,7 +317,7 @@ class _Replay:
         asked = run.asked[: len(expected)] + run.asked[end:]
         forms = [(a.law, a.noise_scale, a.bound, a.value.size) for a in asked]
         self._differs(EXECUTION, "noisy answers as planned", forms != [one.form for one in [*expected, *shares]])
-        mechanism = self.plan.on(run.rung).mechanism
+        mechanism = self.plan.mechanism
         if mechanism is None:
             self._differs(EXECUTION, "noisy answers as planned", end != len(expected))
             return
@@ -338,10 +335,9 @@ class _Replay:
             return
         forms = [[(a.law, a.noise_scale, a.bound, a.value.shape, a.coins) for a in run.asked] for run in (one, other)]
         self._differs(EXECUTION, "number, order and shapes of noisy answers", forms[0] != forms[1])
-        self._differs(EXECUTION, "rung of the ladder", one.rung != other.rung)
-        plan = self.plan.on(one.rung)
+        plan = self.plan
         self._released(plan, one, other)
-        if forms[0] != forms[1] or one.rung != other.rung:
+        if forms[0] != forms[1]:
             return
         holding = self._steps(plan, one, other, slots)
         expected, shares = self._expected(), self._shares()

@@ -128,11 +128,11 @@ class PlanTarget(_PlanTarget):
         return digest_of_plan(self.name, self.plan, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
-        """All released numbers behind the rung that was passed, or a refusal."""
+        """All released numbers, or a refusal."""
         found = self._executed(self.plan, side, noise)
         if found is None:
             return self._refused
-        return np.concatenate([[2.0 + found.rung], *(np.ravel(array) for array in found.released.values())])
+        return np.concatenate([[1.0], *(np.ravel(array) for array in found.released.values())])
 
     def exact(self) -> tuple[Array, Array, int] | None:
         """What is released without noise; None if that is refused, or noise is neither Gaussian nor Laplace's."""
@@ -148,7 +148,7 @@ class PlanTarget(_PlanTarget):
 class GateTarget(_PlanTarget):
     """Whether the gate of a plan lets the data pass, with so much noise and delta that one row too many is seen.
 
-    The gate is replaced by one of the same kind and rungs with delta 0.05 and noise of one row; what a margin is, the
+    The gate is replaced by one of the same kind with delta 0.05 and noise of one row; what a margin is, the
     threshold, the noise and the comparison are the plan's own code.
 
     Attributes
@@ -156,12 +156,10 @@ class GateTarget(_PlanTarget):
     name, plan, left, right
         As of a :class:`PlanTarget`; the plan has a gate.
     fails : bool
-        Whether a condition (of the rung) is false on one of the two. That is said by whoever makes the datasets and
+        Whether a condition is false on one of the two. That is said by whoever makes the datasets and
         not read off the margins, which are under audit. If so, they pass with probability at most delta, and what
         stands behind the gate may then tell them apart: passing counts as telling the side. If not, passing or not
         is one noisy answer.
-    rung : int, default=-1
-        Of a ladder: the loosest rung that counts; -1 for any.
 
     Raises
     ------
@@ -170,7 +168,6 @@ class GateTarget(_PlanTarget):
     """
 
     fails: bool
-    rung: int = -1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,7 +179,7 @@ class GateTarget(_PlanTarget):
         """The plan with the gate that is tested."""
         gate = self.plan.gate
         assert gate is not None
-        found = Gate.of(gate.kind, _TEST_SCALE, _TEST_DELTA, adding=gate.adding, n_rows=gate.n_rows, rungs=gate.rungs)
+        found = Gate.of(gate.kind, _TEST_SCALE, _TEST_DELTA, adding=gate.adding, n_rows=gate.n_rows)
         return replace(self.plan, gate=found)
 
     @property
@@ -197,15 +194,14 @@ class GateTarget(_PlanTarget):
     @property
     def digest(self) -> str:
         """Of the plan with the gate that is tested, and the datasets."""
-        return digest_of_plan(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
+        return digest_of_plan(f"{self.name} {self.fails}", self.tested, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """Whether it passed, or which side it was."""
         found = self._executed(self.tested, side, noise)
         if found is None:
             return self._refused
-        passed = self.rung < 0 or found.rung <= self.rung
-        return np.array([float(passed * (1 + side * self.fails))])
+        return np.array([1.0 + side * self.fails])
 
 
 class _ClaimedTarget(Target):

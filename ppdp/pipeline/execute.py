@@ -32,10 +32,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What left the rows, all of it paid for, by name; ``rung`` is the one of a ladder that was passed."""
+    """What left the rows, all of it paid for, by name."""
 
     released: Mapping[str, Array]
-    rung: int = -1
     altered: Array | None = None  # noisy numbers of altered rows
 
 
@@ -57,8 +56,8 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             with at_step(step.name):
                 rows = fold.step(position, rows)
         released = fold.released
-        if fold.plan.mechanism is not None:
-            m = fold.plan.mechanism
+        if plan.mechanism is not None:
+            m = plan.mechanism
             question = m.question
             if m.stage.balances:
                 assert asked is not None  # no plan is made without
@@ -72,7 +71,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
         if asked is not None and altered is None:
             altered = asked.release(counts, noise)
-        return Outcome(released, fold.plan.rung, altered)
+        return Outcome(released, altered)
 
 
 class _Fold:
@@ -110,7 +109,6 @@ class _Fold:
             self.margin = min(self.margin, condition.margin(rows))
         if position == self.last:
             self._gate()
-            way = self.plan.steps[position].way  # of the rung that was passed
         if way.name == "noisy":
             fitted = stage.read(self._moments(), way, domain)
         else:
@@ -155,7 +153,7 @@ class _Fold:
         """One test for all conditions, then what waited for it."""
         plan = self.plan
         assert plan.gate is not None
-        self.plan = plan.on(plan.gate.test(self.margin, self.noise, _advice(plan)))
+        plan.gate.test(self.margin, self.noise, _advice(plan))
         for release, exact in self.waiting:
             self._release(release, exact)
 

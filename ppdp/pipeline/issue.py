@@ -21,11 +21,9 @@ from ppdp.certificate.record import (
     Fact,
     Gate,
     Issued,
-    Ladder,
     Mechanism,
     Record,
     Release,
-    Rung,
     Share,
     Step,
     read_as,
@@ -46,7 +44,7 @@ from ppdp.privacy.gate import Gate as PlannedGate
 def rehearse(pipe: Any, plan: Plan, *, seeded: bool) -> None:
     """Write all that will be written but for the released numbers: no public word may fail after the spend."""
     try:
-        certified(pipe, plan.on(-1), {}, {}, seeded=seeded)
+        certified(pipe, plan, {}, {}, seeded=seeded)
         return
     except PpdpError:
         raise
@@ -205,27 +203,9 @@ def _gate(plan: Plan, gate: PlannedGate) -> Gate:
         threshold=gate.threshold,
         rule="sum" if gate.adding else "max",
         mu=gate.mu or None,
-        ladder=_ladder(plan, gate) if plan.rungs else None,
+        ladder=None,
         page="gate",
     )
-
-
-def _ladder(plan: Plan, gate: PlannedGate) -> Ladder:
-    tightest = plan.rungs[0].steps
-    own = [
-        i
-        for i, step in enumerate(tightest)
-        if any(rung.steps[i].way.parameters != step.way.parameters for rung in plan.rungs)
-    ]
-    rungs = tuple(
-        Rung(
-            further=further,
-            parameters={tightest[i].name: rung.steps[i].way.parameters for i in own},
-            mechanism=_mechanism(rung.mechanism),
-        )
-        for rung, further in zip(plan.rungs, gate.rungs)
-    )
-    return Ladder(rung=plan.rung, rungs=rungs)
 
 
 def _mechanism(m: PlannedMechanism) -> Mechanism:

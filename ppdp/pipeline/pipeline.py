@@ -25,7 +25,6 @@ from ppdp.core.boundary import at_step, before_rows, discreet, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.keywords import answering
-from ppdp.core.ladder import Ladder
 from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
 from ppdp.data.beside import warn_of_names, warn_of_order
@@ -54,7 +53,6 @@ from ppdp.pipeline.inferring import Inferring
 from ppdp.pipeline.issue import certified, rehearse, steps_of
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
-from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
 from ppdp.pipeline.release.single_class import single_class
@@ -84,10 +82,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         Public facts; completed from the steps and from the shape and schema of X.
     adjacency : Adjacency, optional
         Which datasets are neighbours; the domain's, else one replaced row.
-    gate : {"auto", "gaussian", "laplace", "discrete-laplace", None} or Ladder, default="auto"
+    gate : {"auto", "gaussian", "laplace", "discrete-laplace", None}, default="auto"
         The noise of the test of all conditions of the chosen route; "auto" takes what leaves the mechanism the least
-        noise. None assumes the conditions, and the certificate says CONDITIONAL. A :class:`~ppdp.Ladder` tests several
-        public thresholds of one condition, in Python only: a pipeline file cannot hold one.
+        noise. None assumes the conditions, and the certificate says CONDITIONAL.
     invalid : {"error", "repair"}, default="error"
         What to do with undeclared NaN, infinity and unknown labels: stop (the certificate says that exceptions are not
         covered), or repair row by row (covered).
@@ -144,7 +141,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         delta: float = 1e-6,
         domain: Domain | None = None,
         adjacency: Adjacency | None = None,
-        gate: str | Ladder | None = "auto",
+        gate: str | None = "auto",
         invalid: str = "error",
         diagnostics: str | None = "auto",
         budget: Mapping[str, float] | None = None,
@@ -188,12 +185,10 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
         stages, mechanism = self.checked_steps()
         full, facts = self.facts_for(declared, **seen)
-        gate, adding, begun = self.gate, self._charges_a_ledger(), time.monotonic()
-        kind = "gaussian" if isinstance(gate, Ladder) else gate
-        altering = self._altering(mechanism)
-        solver = Solver(mechanism, full, facts, self.epsilon, self.delta, kind, self.budget, adding, altering)
+        adding, altering, begun = self._charges_a_ledger(), self._altering(mechanism), time.monotonic()
+        solver = Solver(mechanism, full, facts, self.epsilon, self.delta, self.gate, self.budget, adding, altering)
         try:
-            plan = ladder_plan(solver, stages, gate) if isinstance(gate, Ladder) else make_plan(solver, stages)
+            plan = make_plan(solver, stages)
         except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
             error.advice = self._advice(declared, full, False, begun, **seen)
             raise
@@ -237,8 +232,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
 
     def checked_steps(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
         """Stages and mechanism, after the pipeline's own parameters."""
-        if not isinstance(self.gate, Ladder):
-            choice("gate", self.gate, ["auto", *GATE_KINDS, None])
+        choice("gate", self.gate, ["auto", *GATE_KINDS, None])
         choice("invalid", self.invalid, ["error", "repair"])
         choice("diagnostics", self.diagnostics, ["auto", None])
         self._check_kinds(domain=Domain, adjacency=Adjacency)
@@ -318,7 +312,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             raise (error if charged.ledger is None else error.charged()) from None
         finally:
             charged.settle(status, counts=counts)
-        self._keep(plan.on(outcome.rung), outcome, charged.issued(plan.delta), seeded=noise.seeded)
+        self._keep(plan, outcome, charged.issued(plan.delta), seeded=noise.seeded)
         self.mark(charged=charged)
         for alert in alerts(self.certificate_.record):
             warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
@@ -394,7 +388,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             plan, rows = twin._rows(plan, table, labels, weights)
             persons = persons_of(table, everybody, self.invalid)
             outcome = execute(plan, files.enter_context(standing(rows, plan.domain, noise, persons)), noise)
-        twin._keep(plan.on(outcome.rung), outcome, {}, seeded=noise.seeded)
+        twin._keep(plan, outcome, {}, seeded=noise.seeded)
         return twin
 
     def _keep(self, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:

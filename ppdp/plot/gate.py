@@ -27,7 +27,7 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     plan_or_gate : Plan or Gate
-        One curve, or one for every rung of a ladder.
+        A plan that tests conditions, or its gate.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -43,25 +43,24 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     """
     found: Gate = _gate(plan_or_gate)
     ax = axes(ax, 5.6, 3.2)
-    needed = [found.needed_margin(USUAL, rung) for rung in range(len(found.rungs))]
-    top = 1.35 * max(needed)
+    margin = found.needed_margin(USUAL)
+    top = 1.35 * margin
     each = found.noise.whole and top < POINTS
     margins = (np.arange(math.ceil(top) + 1.0) if each else np.linspace(0, top, POINTS)).tolist()
-    for rung, margin in enumerate(needed):
-        color, dashes = LINES[rung % len(LINES)]
-        passing = [1 - found.refusal_probability(m, rung) for m in margins]
-        style = "steps-pre" if found.noise.whole else "default"
-        ax.plot(margins, passing, color=color, linestyle=dashes, linewidth=1.8, drawstyle=style)
-        ax.axvline(margin, color=color, linestyle=(0, (2, 2)), linewidth=0.9)
-        ax.annotate(
-            (f"rung {rung + 1}: " if len(needed) > 1 else "") + f"99 % from {math.ceil(margin)} rows",
-            (margin, 0.05),
-            xytext=(3, 0),
-            textcoords="offset points",
-            rotation=90,
-            fontsize="small",
-            color=LINE,
-        )
+    color, dashes = LINES[0]
+    passing = [1 - found.refusal_probability(m) for m in margins]
+    style = "steps-pre" if found.noise.whole else "default"
+    ax.plot(margins, passing, color=color, linestyle=dashes, linewidth=1.8, drawstyle=style)
+    ax.axvline(margin, color=color, linestyle=(0, (2, 2)), linewidth=0.9)
+    ax.annotate(
+        f"99 % from {math.ceil(margin)} rows",
+        (margin, 0.05),
+        xytext=(3, 0),
+        textcoords="offset points",
+        rotation=90,
+        fontsize="small",
+        color=LINE,
+    )
     ax.axhline(USUAL, color=FAINT, linewidth=0.6)
     ax.set_xlim(0, margins[-1])
     ax.set_ylim(0, 1.03)

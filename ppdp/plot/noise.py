@@ -30,8 +30,6 @@ class _Row(NamedTuple):
 def advice(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the noise of every route, the chosen one on top, with the reason where one is not offered.
 
-    Of a ladder every rung is drawn: the data decide which of them is used.
-
     Parameters
     ----------
     plan : Plan
@@ -61,7 +59,7 @@ def advice(plan: Any, ax: Axes | None = None) -> Axes:
     for route, noise in zip(shown, noises):
         told = f"not offered: {words(cut(route.reason, 72))}" if noise is None else figure(noise, 3)
         chosen = route.status == "chosen"
-        looks = {"color": OURS if chosen or plan.rungs else OTHER}
+        looks = {"color": OURS if chosen else OTHER}
         rows.append(_Row(fill(words(route.route), 48), noise, looks, told + (", chosen" if chosen else "")))
     ax = axes(ax, 8.6, 1.0 + 0.36 * len(rows))
     return _draw(ax, rows, plan.mechanism.name, (plan.epsilon, plan.delta), fontsize="small")

@@ -1,8 +1,7 @@
 """Propose-test-release: one test for all conditions of a pipeline, and the noise of it.
 
 The smallest margin plus noise is compared with one threshold. Data on which a condition fails pass with probability at
-most ``delta``; on all other data the test is one more noisy release. On a ladder the same noisy margin is compared with
-several public thresholds, and the tightest one that it passes decides which bound is used.
+most ``delta``; on all other data the test is one more noisy release.
 Theory: ``docs/theory/gate.md``.
 """
 
@@ -31,7 +30,8 @@ _FIX_SMALL = "ask for a larger epsilon, or unconditional stages."
 def certain_share(mu: float) -> float:
     """``2 Φ(-mu / 2)``: what two datasets have in common after everything that costs ``mu``.
 
-    On a ladder a failure of ``delta / certain_share(mu)`` covers that the delta *adds* to that of everything else.
+    On a ladder, which older certificates have, a failure of ``delta / certain_share(mu)`` covers that the delta *adds*
+    to that of everything else (``docs/theory/gate.md``, Theorem 5).
     """
     return 2 * float(ndtr(-mu / 2)) * (1 - 1e-12)
 
@@ -41,8 +41,7 @@ class Gate:
     """The test of a plan, all public.
 
     Deltas of gate and releases add (``adding``) where some condition looks at rows that an earlier release has shaped,
-    a ledger holds further fits, or there is a ladder: ``rungs`` are what each of its rungs adds to the threshold, in
-    rows, the tightest first, 0 for the last.
+    or a ledger holds further fits.
     """
 
     noise_scale: float  # on the margin, in rows: standard deviation, or b of exp(-|z| / b)
@@ -51,23 +50,20 @@ class Gate:
     adding: bool
     n_rows: int  # public bound on the margin
     kind: str = "gaussian"
-    rungs: tuple[int, ...] = (0,)
 
     @classmethod
-    def of(
-        cls, kind: str, noise_scale: float, delta: float, *, adding: bool, n_rows: int, rungs: tuple[int, ...] = (0,)
-    ) -> Gate:
+    def of(cls, kind: str, noise_scale: float, delta: float, *, adding: bool, n_rows: int) -> Gate:
         """The gate with this noise, and the threshold that follows."""
         threshold = gate_noise(kind, noise_scale, n_rows).threshold(delta)
-        return cls(noise_scale, delta, threshold, adding, n_rows, kind, rungs)
+        return cls(noise_scale, delta, threshold, adding, n_rows, kind)
 
     @classmethod
-    def of_budget(cls, mu: float, delta: float, *, adding: bool, n_rows: int, rungs: tuple[int, ...] = (0,)) -> Gate:
+    def of_budget(cls, mu: float, delta: float, *, adding: bool, n_rows: int) -> Gate:
         """The Gaussian gate that costs ``mu``, unless that is too small for the noise lattice."""
         if mu <= WORST_ALLOWANCE_PER_ENTRY:
             raise ImpossibleBudget(_TOO_SMALL, fix=_FIX_SMALL)
         scale = gaussian_scale(1.0, mu, float(n_rows), 1)
-        return cls.of("gaussian", scale, delta, adding=adding, n_rows=n_rows, rungs=rungs)
+        return cls.of("gaussian", scale, delta, adding=adding, n_rows=n_rows)
 
     @classmethod
     def of_margin(cls, kind: str, margin: float, delta: float, *, adding: bool, n_rows: int) -> Gate:
@@ -99,16 +95,16 @@ class Gate:
         """The Gaussian part of that cost; 0 where the noise is not Gaussian."""
         return self.loss.mu
 
-    def needed_margin(self, passing: float = USUAL, rung: int = -1) -> float:
-        """Margin, in rows, with which the gate passes with this probability: this rung or a tighter one."""
-        return (self.threshold + self.rungs[rung] + self.noise.reach(passing)) * self._excess
+    def needed_margin(self, passing: float = USUAL) -> float:
+        """Margin, in rows, with which the gate passes with this probability."""
+        return (self.threshold + self.noise.reach(passing)) * self._excess
 
-    def refusal_probability(self, margin: float, rung: int = -1) -> float:
-        """Probability that data with this margin, in rows, do not pass this rung or a tighter one.
+    def refusal_probability(self, margin: float) -> float:
+        """Probability that data with this margin, in rows, do not pass.
 
         The margin is a thought, not a measurement: rows that must be replaced before a condition fails.
         """
-        return self.noise.at_most(self.threshold + self.rungs[rung] - self._tested(margin))
+        return self.noise.at_most(self.threshold - self._tested(margin))
 
     @property
     def _excess(self) -> float:
@@ -120,15 +116,10 @@ class Gate:
         held = 0.0 if math.isnan(margin) else min(max(margin, 0.0) / self._excess, float(self.n_rows))
         return self.noise.counted(held)
 
-    def test(self, margin: float, noise: Noise, fix: str) -> int:
-        """Pass, and return the tightest rung that is passed, or refuse by :class:`PrivacyRefusal`.
-
-        The error is the same whatever condition failed and by how much.
-        """
-        released = self.noise.released(noise, self._tested(margin))
-        for rung, further in enumerate(self.rungs):
-            if released > self.threshold + further:
-                return rung
+    def test(self, margin: float, noise: Noise, fix: str) -> None:
+        """Pass, or refuse by :class:`PrivacyRefusal`: the same error whatever condition failed and by how much."""
+        if self.noise.released(noise, self._tested(margin)) > self.threshold:
+            return
         cost = f"mu = {self.mu:.3g}" if self.mu else f"epsilon = {self.loss.epsilon(0.0):.3g}"
         raise PrivacyRefusal(
             f"the gate did not pass; its cost ({cost}, delta = {self.delta:.3g}) was spent,"

@@ -37,9 +37,9 @@ def gates() -> list[Gate]:
     return [gate_of(kind, *budget) for kind in KINDS for budget in BUDGETS]
 
 
-def passing(gate: Gate, margin: float, rung: int = -1) -> mp.mpf:
+def passing(gate: Gate, margin: float) -> mp.mpf:
     """Exact probability with which a margin passes, the lattice included."""
-    threshold = gate.threshold + gate.rungs[rung]
+    threshold = gate.threshold
     if gate.kind == "gaussian":
         return _gaussian_passing(gate, margin, threshold)
     lattice = (whole_lattice if gate.kind == "discrete-laplace" else value_lattice)(

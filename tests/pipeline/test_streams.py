@@ -15,7 +15,7 @@ import pytest
 from effort import rounds
 from streamed import Split, front, left, stream_of, table_of
 
-from ppdp import Adjacency, Domain, Ladder, Ledger, make_column_map, make_pipeline
+from ppdp import Adjacency, Domain, Ledger, make_column_map, make_pipeline
 from ppdp.data.engine import arrow
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
@@ -200,7 +200,6 @@ def test_labels_that_no_step_needs_are_not_read():
 GATED = {
     "gaussian": ("gaussian", 5000),
     "laplace": ("laplace", 5000),
-    "ladder": (Ladder("meanimputer__max_missing", (3000, 5000, 20_000)), 5000),
     "refused": ("gaussian", 1500),
 }
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import ppdp.plot
-from ppdp import Domain, Ladder, Pipeline, PrivacyLoss, PrivateSearchCV, make_pipeline
+from ppdp import Domain, Pipeline, PrivacyLoss, PrivateSearchCV, make_pipeline
 from ppdp.audit import MembershipReport
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
@@ -233,15 +233,6 @@ class TestGate:
         of_plan, of_gate = (ppdp.plot.gate(it).lines[0].get_xydata() for it in (plan, plan.gate))
         assert np.array_equal(of_plan, of_gate)
 
-    def test_one_curve_for_every_rung(self):
-        plan = gated(Ladder("pca__min_gap", (0.4, 0.3, 0.2))).plan(DOMAIN)
-        ax = ppdp.plot.gate(plan)
-        assert len(ax.lines) == 2 * 3 + 1
-        for rung in range(3):
-            margins, passing = ax.lines[2 * rung].get_data()
-            assert list(passing) == [1 - plan.gate.refusal_probability(margin, rung) for margin in margins]
-        assert [text.split(":")[0] for text in texts(ax)] == ["rung 1", "rung 2", "rung 3"]
-
     def test_no_gate(self):
         for plan in (cleaned().plan(DOMAIN), gated(None).plan(DOMAIN)):
             with pytest.raises(InvalidParameter, match="this plan has no gate"):
@@ -298,12 +289,6 @@ class TestAdvice:
         told = [text for text in texts(ax) if text.startswith("not offered: ")]
         assert len(told) == len(missing)
         assert all(any(route.reason[:40] in text for text in told) for route in missing)
-
-    def test_all_rungs_of_a_ladder_may_be_used(self):
-        plan = gated(Ladder("pca__min_gap", (0.4, 0.2))).plan(DOMAIN)
-        ax = ppdp.plot.advice(plan)
-        assert list(widths(ax).values()) == [rung.mechanism.noise_scale for rung in plan.rungs]
-        assert set(colours(ax).values()) == {OURS}
 
     def test_a_plan_without_noise_at_the_end(self):
         with pytest.raises(InvalidParameter, match="no last step"):

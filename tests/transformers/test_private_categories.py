@@ -13,7 +13,7 @@ from forger import rederived
 from zoo import document, sealed
 
 import ppdp
-from ppdp import Adjacency, Domain, Ladder, Pipeline, make_column_map
+from ppdp import Adjacency, Domain, Pipeline, make_column_map
 from ppdp.certificate import verify
 from ppdp.data.categories import MISSING, OTHER, text_of, texts_of
 from ppdp.exceptions import InvalidParameter, MissingBound, MissingBudget, NonNumericData, UnsupportedOrder
@@ -251,11 +251,6 @@ REFUSED = {
         lambda: pipeline().fit(pd.DataFrame({"d": pd.date_range("2000-01-01", periods=N)}), X_Y[1]),
         NonNumericData,
         "DateEncoder",
-    ),
-    "a ladder": (
-        lambda: pipeline(encoder(), PCA(1, statistics="exact"), gate=Ladder("s1__min_gap", (0.5, 0.1))).fit(*X_Y),
-        UnsupportedOrder,
-        "nobody declared",
     ),
 }
 

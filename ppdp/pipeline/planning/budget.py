@@ -17,7 +17,7 @@ from ppdp.core.formula import lookup
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep, Route
-from ppdp.privacy.gate import GATE_KINDS, Gate, certain_share
+from ppdp.privacy.gate import GATE_KINDS, Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import gaussian_scale
@@ -182,7 +182,6 @@ def gated_split(
     mechanism: bool,
     gaussian: bool,
     budget: Mapping[str, float] | None,
-    rungs: tuple[int, ...] = (0,),
     diagnostics: float = 0.0,
 ) -> tuple[Split, Gate | None]:
     """The shares of a route and its gate; no gate where ``kind`` is None.
@@ -191,15 +190,14 @@ def gated_split(
     other kinds are made for the same margin, so that kinds differ in what they cost and not in what they refuse.
 
     ``mechanism`` and ``gaussian`` say whether there is a mechanism, and whether all that is released behind the gate is
-    Gaussian; several ``rungs`` are those of a ladder, which has Gaussian noise.
+    Gaussian.
     """
     mu = gaussian_mu(epsilon, deltas.rest * (1 - 1e-9)) if deltas.rest else 0.0
     asked: dict[str, Any] = {"mechanism": mechanism, "budget": budget, "diagnostics": diagnostics}
     shares = _split(route, mu, deltas.failure, gated=kind is not None, **asked)
     if kind is None:
         return shares, None
-    passing = deltas.gate * certain_share(mu) if len(rungs) > 1 else deltas.gate
-    gate = Gate.of_budget(shares.gate, passing, adding=deltas.adding, n_rows=n_rows, rungs=rungs)
+    gate = Gate.of_budget(shares.gate, deltas.gate, adding=deltas.adding, n_rows=n_rows)
     if kind == gate.kind:
         return shares, gate
     gate = Gate.of_margin(kind, gate.needed_margin(), deltas.gate, adding=deltas.adding, n_rows=n_rows)

@@ -17,7 +17,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms.base import Question, behind
 from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
-from ppdp.privacy.gate import Gate, certain_share
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.transformers.way import Condition
 
@@ -77,15 +77,6 @@ class PlannedMechanism:
         return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > share
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """What one rung of a ladder has of its own."""
-
-    steps: tuple[PlannedStep, ...]
-    mechanism: PlannedMechanism
-    end: tuple[Domain, Distance]
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """A route with every bound and every noise scale; needs no data.
@@ -115,10 +106,6 @@ class Plan:
         those on which all stages that can be are exact, or noisy.
     warnings : tuple of str
         What a user should know before spending.
-    rungs : tuple of Rung
-        Of a ladder, the tightest first; the plan itself shows the last one. () without.
-    rung : int
-        Which of them the plan shows.
     vague : bool
         Whether some stage is fitted from statistics with much noise, since no plan does better.
     diagnostics : PlannedDiagnostics or None
@@ -142,19 +129,10 @@ class Plan:
     allowance: float
     alternatives: tuple[Alternative, ...]
     warnings: tuple[str, ...]
-    rungs: tuple[Rung, ...] = ()
-    rung: int = -1
     vague: bool = False
     diagnostics: PlannedDiagnostics | None = None
     silent: str = ""
     advice: Any = field(default=None, compare=False)
-
-    def on(self, rung: int) -> Plan:
-        """The plan on a rung of its ladder, or itself without one."""
-        if not self.rungs:
-            return self
-        own = self.rungs[rung]
-        return replace(self, steps=own.steps, mechanism=own.mechanism, end=own.end, rung=rung)
 
     def with_declared(self) -> Plan:
         """The plan with a fact for every range and constant that a step takes from the user's word."""
@@ -220,11 +198,8 @@ class Plan:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Everything that is released, composed; on a ladder that of the dearest rung."""
+        """Everything that is released, composed."""
         before = loss_before(self.releases, self.gate, self.diagnostics)
-        if self.rungs:
-            mu = math.hypot(before.mu, max(rung.mechanism.loss.mu for rung in self.rungs))
-            return PrivacyLoss(mu, before.failure / certain_share(mu))
         if self.mechanism is None:
             return before
         return behind(before, self.mechanism.loss)
@@ -306,8 +281,6 @@ class Plan:
             )
         elif self.conditions:
             lines.append(f"no gate: {len(self.conditions)} condition(s) are assumed")
-        for rung, further in zip(self.rungs, self.gate.rungs if self.gate is not None else ()):
-            lines.append(f"  rung: {further} rows further, noise {rung.mechanism.noise_scale:.3g}")
         if self.mechanism is not None:
             q = self.mechanism.question
             lines.append(

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
-from ppdp.core.ladder import Ladder
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoRoute, UnsupportedOrder
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms.base import Question
 from ppdp.pipeline.planning.comparison import Comparison, Practice
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.public_units import asked
-from ppdp.pipeline.planning.route import Alternative, Paths, Route
+from ppdp.pipeline.planning.route import Paths, Route
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -37,7 +35,6 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
     if not plan.domain.adjacency.replaces:
         raise InvalidParameter("the usual practices are compared for replaced rows only.", fix="Adjacency.replace().")
     *stages, (_, mechanism) = pipe.own_steps()
-    table, why = _table(pipe, plan, domain)
     return Comparison(
         plan.epsilon,
         plan.delta,
@@ -47,21 +44,11 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
         (
             _naive(plan, stages, mechanism),
             _group(plan, stages, mechanism),
-            _route("exact", "no stage is fitted without noise", table, why, plan, stages),
-            _route("noisy", "no stage is fitted from released statistics", table, why, plan, stages),
+            _route("exact", "no stage is fitted without noise", plan, stages),
+            _route("noisy", "no stage is fitted from released statistics", plan, stages),
             _ours(plan),
         ),
     )
-
-
-def _table(pipe: Any, plan: Plan, domain: Domain | None) -> tuple[tuple[Alternative, ...], str]:
-    """Every route with one gate, also where the pipeline has a ladder; or why there is none."""
-    if not isinstance(pipe.gate, Ladder):
-        return plan.alternatives, ""
-    try:
-        return clone(pipe).set_params(gate="gaussian").plan(domain).alternatives, ""
-    except NoRoute as error:
-        return (), error.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +102,13 @@ def _group(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
     return _held("group privacy", plan, noise, f"any row may have changed{drowns}")
 
 
-def _route(way: str, none: str, table: Sequence[Alternative], why: str, plan: Plan, stages: Stages) -> Practice:
+def _route(way: str, none: str, plan: Plan, stages: Stages) -> Practice:
     """The route of the table on which as many stages as can be go this way, if any can."""
     name = f"all-{way} route"
     most = Paths(plan.domain, plan.distance).as_many(way, stages)
-    if not table or all(step.way.name != way for step in most.steps):
-        return _impossible(name, plan, why or none)
-    found = next(route for route in table if route.route == most.label)
+    if all(step.way.name != way for step in most.steps):
+        return _impossible(name, plan, none)
+    found = next(route for route in plan.alternatives if route.route == most.label)
     if found.noise_scale is None:
         return _impossible(name, plan, found.reason)
     return _held(name, plan, found.noise_scale, found.route)
@@ -130,10 +117,7 @@ def _route(way: str, none: str, table: Sequence[Alternative], why: str, plan: Pl
 def _ours(plan: Plan) -> Practice:
     assert plan.mechanism is not None
     told = next((route.route for route in plan.alternatives if route.status == "chosen"), "")
-    if plan.rungs:
-        tightest = plan.rungs[0].mechanism.noise_scale
-        told = f"the loosest of {len(plan.rungs)} rungs; noise {figure(tightest, 3)} on the tightest"
-    elif plan.ungated:
+    if plan.ungated:
         told += f"; assumes {len(plan.conditions)} condition(s)"
     return _held("ours", plan, plan.mechanism.noise_scale, told, "chosen")
 

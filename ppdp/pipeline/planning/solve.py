@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -156,15 +156,13 @@ class Solver:
         predicts = self.mechanism is None or self.mechanism[1].predicts
         self.paths = Paths(self.domain, self.domain.neighbours, predicts=predicts)
 
-    def frontier(
-        self, *, vague: bool, unusable: Callable[[Route], str] | None = None, adding: bool = False
-    ) -> Frontier:
-        """What keeps the routes that are worth solving; ``adding`` if deltas add whatever the route."""
-        rest = [Deltas.of(self.delta, adding=adds or adding or self.deltas_add).rest for adds in (False, True)]
+    def frontier(self, *, vague: bool) -> Frontier:
+        """What keeps the routes that are worth solving."""
+        rest = [Deltas.of(self.delta, adding=adds or self.deltas_add).rest for adds in (False, True)]
         single, adds = (self.mu_at(delta) for delta in rest)
         gate = 0.0 if self.gate is None else gate_share(self.budget)
         shares = () if self.mechanism is None else release_shares(self.budget)
-        return Frontier((single, adds), shares, gate, unusable or self.unusable, vague)
+        return Frontier((single, adds), shares, gate, self.unusable, vague)
 
     def beside(self, chosen: _Tried, stages: Sequence[tuple[str, Any]]) -> tuple[list[_Tried], list[Alternative]]:
         """The chosen route with those to compare it with, each once, and changes of it that are impossible."""
@@ -226,27 +224,27 @@ class Solver:
                 plan, shares = other, others
         return plan, shares
 
-    def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
-        """The plan of a route with this kind of gate; several rungs are those of a ladder.
+    def with_gate(self, route: Route, kind: str | None) -> tuple[Plan, Split]:
+        """The plan of a route with this kind of gate.
 
         Shares of altered rows are released beside it where the budget allows: with Gaussian noise, or with Laplace
         noise beside last steps that are purely private, if that leaves them clearly more.
         """
         if self.entrance is None or not self._alters(route):
-            return self._with_gate(route, kind, rungs, None)
+            return self._with_gate(route, kind, None)
         found: list[tuple[Plan, Split]] = []
         for counted in self._counted(route, self.entrance):
             last = found[0][0].mechanism if found else None
             if last is not None and not pure(last.loss):
                 break
             with suppress(ImpossibleBudget):
-                found.append(self._with_gate(route, kind, rungs, counted))
+                found.append(self._with_gate(route, kind, counted))
         if found:
             most = (1 + NEARLY) * min(_noise(plan) for plan, _ in found)
             return next(one for one in found if _noise(one[0]) <= most)
         if self.entrance.balances:
             raise ImpossibleBudget("the budget leaves nothing for the numbers of rows of each class.")
-        plan, split_ = self._with_gate(route, kind, rungs, None)
+        plan, split_ = self._with_gate(route, kind, None)
         return replace(plan, silent="the budget leaves nothing for them" if self.entrance.told else OFF), split_
 
     def _counted(self, route: Route, entrance: Entrance) -> list[Counted]:
@@ -266,9 +264,7 @@ class Solver:
         released = self.mechanism is not None or bool(route.releases)
         return released and self.entrance is not None and alters(route, self.entrance, self.domain)
 
-    def _with_gate(
-        self, route: Route, kind: str | None, rungs: tuple[int, ...], counted: Counted | None
-    ) -> tuple[Plan, Split]:
+    def _with_gate(self, route: Route, kind: str | None, counted: Counted | None) -> tuple[Plan, Split]:
         if self.mechanism is not None and route.domain.missing_rows:
             raise UnsupportedOrder(
                 "rows may have missing values here.",
@@ -283,7 +279,7 @@ class Solver:
             raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
         allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
         delta = self.delta - allowance
-        adding = kind is not None and (route.gate_after_release or self.deltas_add or len(rungs) > 1)
+        adding = kind is not None and (route.gate_after_release or self.deltas_add)
         shares, gate = gated_split(
             route,
             kind,
@@ -293,7 +289,6 @@ class Solver:
             mechanism=self.mechanism is not None,
             gaussian=self.mechanism is None or self.asked(route).question(route.domain).gaussian,
             budget=self.budget,
-            rungs=rungs,
             diagnostics=0.0 if counted is None else counted.share,
         )
         diagnostics = None if counted is None else counted.at(shares.diagnostics, epsilon, self.domain.n)

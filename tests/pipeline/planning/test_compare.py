@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from ppdp import Adjacency, Distance, Domain, Ladder, Ledger, Pipeline, make_pipeline
+from ppdp import Adjacency, Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.pipeline.planning.practices import exact_route, naive_claim
@@ -144,13 +144,6 @@ class TestOtherMechanisms:
     def test_a_pipeline_without_one_is_refused(self):
         with pytest.raises(InvalidParameter, match="ends in a transformer"):
             make_pipeline(NormClipper(), StandardScaler()).compare(DOMAIN)
-
-    def test_a_ladder(self):
-        pipe = projected(gate=Ladder("pca__min_gap", (0.4, 0.2)))
-        found, plan = pipe.compare(DOMAIN), pipe.plan(DOMAIN)
-        assert found["ours"].noise_scale == plan.mechanism.noise_scale
-        assert "the loosest of 2 rungs" in found["ours"].reason
-        assert found["all-exact route"].noise_scale == projected(gate="gaussian").plan(DOMAIN).mechanism.noise_scale
 
 
 class TestUnit:

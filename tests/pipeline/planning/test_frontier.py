@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plans import classifier, plan
 
-from ppdp import Domain, Ladder, Ledger, Pipeline
+from ppdp import Domain, Ledger, Pipeline
 from ppdp.exceptions import NoRoute, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.pipeline.planning.frontier import LISTED
@@ -164,20 +164,3 @@ def test_a_refusal_of_many_routes_gives_its_reasons_in_a_few_lines():
     with pytest.raises(NoRoute, match="use the whole budget") as caught:
         many(32, classifier())
     assert len(str(caught.value)) < 2000
-
-
-def test_a_ladder_climbs_the_route_of_exhaustive_search(monkeypatch):
-    """Behind and before its condition other stages choose."""
-    steps = [
-        ("clip", NormClipper()),
-        *((f"before{i}", StandardScaler(clip=1.0)) for i in range(3)),
-        ("pca", PCA(1, min_gap=0.2, statistics="exact")),
-        *((f"behind{i}", SoftPCA()) for i in range(3)),
-        ("mean", GaussianMechanism()),
-    ]
-    pipe = Pipeline(steps, epsilon=8.0, gate=Ladder("pca__min_gap", (0.4, 0.2)))
-    domain = Domain(n_rows=100_000, n_features=3)
-    every, _ = searched(monkeypatch, np.inf, lambda: pipe.plan(domain))
-    chosen, _ = searched(monkeypatch, 0, lambda: pipe.plan(domain))
-    assert [s.way.name for s in chosen.steps] == [s.way.name for s in every.steps]
-    assert [r.mechanism.noise_scale for r in chosen.rungs] == [r.mechanism.noise_scale for r in every.rungs]
