@@ -4,7 +4,7 @@ from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
-from ppdp.transformers.deduplicate.cluster_stages import ClusterDeduplicator, ClusterQuantizer
+from ppdp.transformers.deduplicate.clusters import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate.deduplicator import Deduplicator
 from ppdp.transformers.deduplicate.grid_stages import GridDeduplicator, GridQuantizer
 from ppdp.transformers.deduplicate.lsh_deduplicator import LSHDeduplicator

@@ -10,7 +10,7 @@ from ppdp.audit.output import judged
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gate import GATE_KINDS, Gate
-from ppdp.transformers.impute.base import MissingMargin
+from ppdp.transformers.impute.column_imputers import MissingMargin
 
 KINDS = tuple(GATE_KINDS)
 GATES = ("gaussian gate, open", "laplace gate, closed", "eigengap gate, closed")

@@ -22,7 +22,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import Deduplicator, GridDeduplicator, LSHDeduplicator, RowMap
-from ppdp.transformers.deduplicate.buckets import first_everywhere, largest_load, windowed
+from ppdp.transformers.deduplicate.lsh_deduplicator import first_everywhere, largest_load, windowed
 
 ONE = Adjacency.replace().distance
 

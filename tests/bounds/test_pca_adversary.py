@@ -19,7 +19,7 @@ from ppdp.core.rounding import COARSE, FINER
 from ppdp.data.rows import Rows
 from ppdp.data.summary import second_moment
 from ppdp.transformers import PCA
-from ppdp.transformers.project.pca_margins import Spectrum
+from ppdp.transformers.project.pca import Spectrum
 
 BALLS = [domain for domain in domains(12, 2, 3, max_missing=0) if domain.entry_bound is None]
 ONE = Adjacency.replace().distance

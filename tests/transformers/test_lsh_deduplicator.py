@@ -9,7 +9,14 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import LSHDeduplicator, MinMaxScaler, NormClipper, StandardScaler
-from ppdp.transformers.deduplicate.buckets import BLOCK, TokenSets, Vectors, first_everywhere, largest_load, windowed
+from ppdp.transformers.deduplicate.lsh_deduplicator import (
+    BLOCK,
+    TokenSets,
+    Vectors,
+    first_everywhere,
+    largest_load,
+    windowed,
+)
 from ppdp.transformers.deduplicate.records import grouped
 
 DOMAIN = Domain(n_rows=100, n_features=2, row_norm=1.0, min_present=100)

@@ -72,6 +72,8 @@ NOT_FOR_USERS = (
     "column_map",
     "encoder",
     "floor",
+    "Imputer",
+    "ColumnImputer",
 )  # what others inherit from; what only a conversion, or a mechanism, makes
 
 
@@ -81,7 +83,8 @@ def concrete_classes(package, base):
     for path in (path for path in INSTALLED if path.startswith(f"{package.__name__}.")):
         module, last = importlib.import_module(path), path.rpartition(".")[2]
         for name, kind in inspect.getmembers(module, inspect.isclass):
-            if issubclass(kind, base) and kind.__module__ == module.__name__ and last not in NOT_FOR_USERS:
+            internal = name.startswith("_") or {last, name} & set(NOT_FOR_USERS)
+            if issubclass(kind, base) and kind.__module__ == module.__name__ and not internal:
                 found.add(name)
     return found
 

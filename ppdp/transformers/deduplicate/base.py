@@ -1,4 +1,4 @@
-"""What stages that compare rows share: where they may stand, and how they shorten data outside a pipeline."""
+"""Stages that compare rows: where they may stand, and how they shorten data outside a pipeline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ppdp.bounds.deduplication import nobody_absent
@@ -28,7 +29,7 @@ from ppdp.transformers.deduplicate.records import Bits, compared
 MOST_MOVED = 0.1  # share of the rows
 
 
-class Resampler(OneToOneFeatureMixin, Stage):
+class RowSelector(OneToOneFeatureMixin, Stage):
     """A stage that compares rows, and deletes, weights or moves them.
 
     Which rows were kept is private and no attribute tells it. One that deletes rows by their keys alone has
@@ -149,8 +150,8 @@ class Resampler(OneToOneFeatureMixin, Stage):
         where = np.flatnonzero(rows.weight)
         values = compacted(rows.X, where) if self._rewrites else None
         del rows
-        short = taken(X, where) if values is None else rewritten(X, values, where)
-        return short, None if y is None else taken(y, where)
+        short = _safe_indexing(X, where) if values is None else rewritten(X, values, where)
+        return short, None if y is None else _safe_indexing(y, where)
 
     def weights(self, X: Any, y: Any = None) -> Array:
         """Weight of every row, 0 for a deleted one, outside any certificate: weights are private.
@@ -192,17 +193,6 @@ def label_codes(y: Any) -> Array:
         return np.unique(labels, return_inverse=True)[1].astype(np.float64)
     codes: dict[Any, int] = {}
     return np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()], dtype=np.float64)
-
-
-def taken(data: Any, where: NDArray[np.intp]) -> Any:
-    """Some rows of a frame, a table, a series, a list or an array, as the same kind."""
-    if hasattr(data, "iloc"):
-        return data.iloc[where]
-    if isinstance(data, (list, tuple)):
-        return type(data)(data[position] for position in where)
-    if _from(data, "pyarrow"):
-        return data.take(where)
-    return data[where] if _from(data, "polars") else np.asarray(data)[where]
 
 
 def compacted(X: Array, where: NDArray[np.intp]) -> Array:

@@ -1,4 +1,4 @@
-"""Clusters of near-duplicates, and how crowded rows are.
+"""Clusters of near-duplicates: kept once, or moved onto one another; and how crowded rows are.
 
 Whether two rows are near is decided by their difference alone, column after column, so that it does not depend on any
 other row; a k-d tree only proposes pairs. Theory: ``docs/theory/clusters.md``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import extremes
 from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import compared, grouped
 from ppdp.transformers.way import Way
 
@@ -213,29 +215,136 @@ class Crowding:
         return (self.most + 1 - crowding(comparable, self.radius * SLACK, self.most)) / unit
 
 
-def cluster_way(stage: Any, formula: str, domain: Domain, distance: Distance) -> Way:
-    """The one way of a stage that finds clusters, under the condition that rows are not crowded."""
-    raw = stage.takes_raw_keys(domain, distance)
-    eta = length("eta", stage.eta, stage)
-    if domain.row_norm is not None and eta >= 2 * domain.row_norm:
-        raise InvalidParameter(
-            f"all rows are within eta = {eta:g} of each other.",
-            stage=type(stage).__name__,
-            fix=f"eta far below {2 * domain.row_norm:.3g}, twice the norm of a row.",
-        )
-    if flag("low_dimension", stage.low_dimension, stage) and (raw or domain.d not in KISSING):
-        raise InvalidParameter(
-            "low_dimension is for rows of at most 3 columns, compared as they are.",
-            stage=type(stage).__name__,
-            fix="low_dimension=False.",
-        )
-    parameters: dict[str, Any] = {
-        "eta": eta,
-        "max_cluster": integer("max_cluster", stage.max_cluster, stage),
-        "low_dimension": stage.low_dimension,
-    }
-    measure = Crowding(reach(stage.low_dimension) * eta, parameters["max_cluster"], stage.keys)
-    if raw:
-        parameters["raw"] = True
-    measures = {"clusters.raw-crowding": measure, "clusters.crowding": measure}
-    return Way.by(formula, domain, distance, measures=measures, **parameters)
+class _ClusterStage(RowSelector):
+    """A stage that finds clusters, under the condition that rows are not crowded."""
+
+    eta: float
+    max_cluster: int
+    low_dimension: bool
+    _formula: ClassVar[str]
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        raw, eta, stage = self.takes_raw_keys(domain, distance), length("eta", self.eta, self), type(self).__name__
+        if domain.row_norm is not None and eta >= 2 * domain.row_norm:
+            raise InvalidParameter(
+                f"all rows are within eta = {eta:g} of each other.",
+                stage=stage,
+                fix=f"eta far below {2 * domain.row_norm:.3g}, twice the norm of a row.",
+            )
+        if flag("low_dimension", self.low_dimension, self) and (raw or domain.d not in KISSING):
+            raise InvalidParameter(
+                "low_dimension is for rows of at most 3 columns, compared as they are.",
+                stage=stage,
+                fix="low_dimension=False.",
+            )
+        most = integer("max_cluster", self.max_cluster, self)
+        parameters: dict[str, Any] = {"eta": eta, "max_cluster": most, "low_dimension": self.low_dimension}
+        measure = Crowding(reach(self.low_dimension) * eta, most, self.keys)
+        measures = {"clusters.raw-crowding": measure, "clusters.crowding": measure}
+        if raw:
+            parameters["raw"] = True
+        return (Way.by(self._formula, domain, distance, measures=measures, **parameters),)
+
+
+@dataclass(eq=False, repr=False)
+class ClusterDeduplicator(_ClusterStage):
+    """Keep one row of every cluster of near-duplicates that stands apart from all other rows.
+
+    A row is a good centre if no row lies between ``eta`` and ``3 eta`` from it; the rows within ``eta`` of a good
+    centre are its cluster. Of each cluster the good centre that comes first in lexicographic order is kept. Rows of
+    different labels are never near each other, and a row with gaps is near no other.
+
+    Parameters
+    ----------
+    eta : float, default=0.01
+        Rows this near are duplicates; in the units of the rows that are compared.
+    max_cluster : int, default=50
+        Assumed: no more rows than this crowd within ``8 eta`` (in every set of rows, some row has fewer than
+        ``max_cluster`` others of the set within ``8 eta``). The gate tests it; it needs a few dozen rows of room.
+    low_dimension : bool, default=False
+        Assume the same within ``2 eta`` only. At equal ``max_cluster`` it costs 2, 6 or 12 times as much in 1, 2 or 3
+        columns, but it can be true where rows are dense.
+    keys : {"current", "raw"}, default="current"
+        Which rows are compared: as they are, or as they came into the first stage that is fitted.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
+    non-private pre-processing", which is false): one replaced row switches at most ``2 (max_cluster - 1)`` others on or
+    off. Conditional: :class:`Deduplicator` and :class:`GridDeduplicator` cost less and assume nothing.
+    Rows are compared in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.50, 0.52], [0.50, 0.51], [3.0, 4.0]])
+    >>> ClusterDeduplicator(eta=0.1).fit_resample(X)[0]
+    array([[0.5 , 0.51],
+           [3.  , 4.  ]])
+    """
+
+    eta: float = 0.01
+    max_cluster: int = 50
+    low_dimension: bool = False
+    keys: str = "current"
+
+    _formula = "clusters.deduplicate"
+    relief = "a larger max_cluster or GridDeduplicator"
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        comparable = Comparable.of(compared(rows, self.keys), rows.y, rows.weight)
+        centre = centres(comparable, self.eta)
+        weight = rows.weight.copy()
+        weight[comparable.slots[centre != np.arange(len(centre), dtype=centre.dtype)]] = 0.0
+        return weight
+
+
+@dataclass(eq=False, repr=False)
+class ClusterQuantizer(_ClusterStage):
+    """Move the rows of every cluster of near-duplicates onto its centre.
+
+    The same clusters as those of :class:`ClusterDeduplicator`; every row of a cluster becomes a copy of the one that
+    the deduplicator keeps. Labels stay, and no row is deleted.
+
+    Parameters
+    ----------
+    eta : float, default=0.01
+        Rows this near are duplicates; in the units of the rows.
+    max_cluster : int, default=50
+        Assumed: no more rows than this crowd within ``8 eta``, see :class:`ClusterDeduplicator`.
+    low_dimension : bool, default=False
+        Assume the same within ``2 eta`` only, for at most 3 columns.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
+    non-private pre-processing", which is false): one replaced row moves at most ``2 (max_cluster - 1)`` others, each by
+    at most ``2 eta`` and ``eta`` on average. Conditional: :class:`GridQuantizer` costs nothing and assumes nothing.
+    Rows are compared in memory.
+
+    There is no ``transform``: copies of private rows are private, so a new row stays as it is. Outside a pipeline,
+    :meth:`fit_resample` returns the moved rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.50, 0.52], [0.50, 0.51], [3.0, 4.0]])
+    >>> ClusterQuantizer(eta=0.1).fit_resample(X)[0]
+    array([[0.5 , 0.51],
+           [0.5 , 0.51],
+           [3.  , 4.  ]])
+    """
+
+    eta: float = 0.01
+    max_cluster: int = 50
+    low_dimension: bool = False
+
+    _formula = "clusters.quantize"
+    _rewrites = True
+    relief = "a larger max_cluster or GridQuantizer"
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        comparable = Comparable.of(rows.X, rows.y, rows.weight)
+        X = rows.X.copy()
+        X[comparable.slots] = rows.X[comparable.slots[centres(comparable, self.eta)]]
+        return rows.with_X(X)

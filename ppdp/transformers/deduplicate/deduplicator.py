@@ -1,4 +1,4 @@
-"""Exact deduplication."""
+"""Exact deduplication, of numbers and, outside a pipeline, of words."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
-from ppdp.transformers.deduplicate.base import Resampler
+from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
-from ppdp.transformers.deduplicate.words import words_as_numbers
 from ppdp.transformers.way import Way
 
 FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
 
 
 @dataclass(eq=False, repr=False)
-class Deduplicator(Resampler):
+class Deduplicator(RowSelector):
     """Keep one copy of every record.
 
     In a pipeline, deleted rows keep their slot with weight 0: how many there were stays private. Gaps
@@ -116,3 +115,36 @@ def key_of(X: Array, y: Array | None, columns: list[int] | None, labels: str) ->
     """The tables in which duplicates agree."""
     key = X if columns is None else X[:, columns]
     return (key, y) if labels == "record" and y is not None else (key,)
+
+
+def words_as_numbers(X: Any) -> Any:
+    """A table with a number for each word, in their order; as it is if it holds none.
+
+    Examples
+    --------
+    >>> words_as_numbers(np.array([["b", 1.0], ["a", 2.0]], dtype=object))
+    array([[1., 1.],
+           [0., 2.]])
+    """
+    if hasattr(X, "select_dtypes"):
+        named = X.select_dtypes(exclude=["number", "bool"]).columns
+        return X.assign(**{name: _codes(X[name].to_numpy(object)) for name in named}) if len(named) else X
+    if getattr(getattr(X, "dtype", None), "kind", "") not in ("O", "U", "S") or np.ndim(X) != 2:
+        return X
+    return np.column_stack([_codes(column) for column in np.asarray(X, dtype=object).T])
+
+
+def _codes(column: Any) -> Array:
+    """Numbers as they are if there is nothing else; else places of words in order. Gaps stay gaps."""
+    import pandas as pd
+
+    gaps = np.asarray(pd.isna(column), dtype=bool)
+    try:
+        return np.where(gaps, np.nan, column).astype(np.float64)
+    except ValueError:
+        pass
+    codes, words = pd.factorize(column)
+    order = sorted(range(len(words)), key=lambda i: (type(words[i]).__name__, words[i]))
+    place = np.empty(len(words) + 1)
+    place[order], place[-1] = np.arange(len(words)), np.nan
+    return np.asarray(place[codes])

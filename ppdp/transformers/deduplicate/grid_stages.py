@@ -18,7 +18,7 @@ from ppdp.data.statistics import clip_norms
 from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.deduplicate.base import Resampler
+from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
 from ppdp.transformers.way import Way
 
@@ -27,7 +27,7 @@ FORMULAS = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weight
 
 
 @dataclass(eq=False, repr=False)
-class GridDeduplicator(Resampler):
+class GridDeduplicator(RowSelector):
     """Keep one row per occupied cell of a public grid, so that near-duplicates count once.
 
     The origin of the grid is drawn from the public ``seed``; two rows are in different cells with a probability of at

@@ -18,7 +18,7 @@ from ppdp.data.statistics import clip_norms
 from ppdp.data.summary import second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
-from ppdp.transformers.impute.base import Imputer, MissingMargin
+from ppdp.transformers.impute.column_imputers import Imputer, MissingMargin
 from ppdp.transformers.way import Ask, Measure, Way
 
 # Numbers held at once by the systems of equations of a block of rows.

@@ -1,7 +1,8 @@
-"""Projection on the leading eigenvectors."""
+"""Projection on the leading eigenvectors, and the margins of its conditions: ``docs/theory/pca.md``."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +12,18 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.coarse_pca import coarse_suffices
+from ppdp.bounds.pca import map_error, moment_error
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.core.rounding import inflate
+from ppdp.data.parallel import threads_for
 from ppdp.data.product import steadily
 from ppdp.data.rows import Array, Rows
-from ppdp.data.statistics import Moments, gram, multiplied
+from ppdp.data.statistics import Moments, gram, multiplied, top_eigenvectors
+from ppdp.data.summary import column_sums, second_moment
+from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
-from ppdp.transformers.project.public_columns import PublicColumns
 from ppdp.transformers.way import Ask, Measure, Way
 
 
@@ -256,3 +260,126 @@ def _ask(center: bool) -> Ask:
 def _centers(way: Way) -> bool:
     """Whether a mean is subtracted this way."""
     return bool(way.parameters.get("center", way.formula.endswith("centred-rank")))
+
+
+@dataclass(frozen=True, slots=True)
+class PublicColumns:
+    """G, for a block of k of d directions."""
+
+    matrix: Array  # of shape (d, number), with orthonormal columns
+    drawn: bool  # at random rather than given
+
+    @property
+    def number(self) -> int:
+        """How many they are."""
+        return int(self.matrix.shape[1])
+
+    @classmethod
+    def of(cls, basis: Any, n_columns: Any, d: int, *, usual: int, least: int, stage: object) -> PublicColumns:
+        """At least ``least`` columns: drawn from a seed (``usual`` ones unless asked otherwise), or as given."""
+        asked = None if n_columns is None else integer("n_columns", n_columns, stage, least=least, most=d)
+        if basis is None or isinstance(basis, (str, bytes)) or np.isscalar(basis):
+            seed = integer("basis", basis, stage, least=0)
+            wild = np.random.default_rng(seed).standard_normal((d, min(usual, d) if asked is None else asked))
+            return cls(_orthonormal(wild), drawn=True)
+        given = _columns(basis, d)
+        if given is None or given.shape[1] < least or asked not in (None, given.shape[1]):
+            raise InvalidParameter(
+                f"basis must be a seed, or an array of {d} rows with n_columns >= {least} independent finite columns.",
+                stage=type(stage).__name__,
+                fix="basis=0 draws one.",
+            )
+        return cls(_orthonormal(given), drawn=False)
+
+    def usual_alignment(self, k: int) -> float:
+        """Half of the smallest singular value of P G that is typical: the edge of the Jacobi ensemble."""
+        if not self.drawn:
+            return 0.5
+        d = self.matrix.shape[0]
+        a, b = self.number / d, k / d
+        edge = math.sqrt(a * (1 - b)) - math.sqrt(b * (1 - a))
+        return max(edge, 0.5 / math.sqrt(k * d)) / 2
+
+
+def _columns(basis: Any, d: int) -> Array | None:
+    """Independent finite columns, or None."""
+    try:
+        given = np.asarray(basis, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if given.ndim != 2 or given.shape[0] != d or not 1 <= given.shape[1] <= d or not np.isfinite(given).all():
+        return None
+    return given if np.linalg.matrix_rank(given) == given.shape[1] else None
+
+
+def _orthonormal(columns: Array) -> Array:
+    """Gram and Schmidt; columns that are orthonormal already stay."""
+    with threads_for(len(columns)):
+        unit, triangle = np.linalg.qr(columns)
+    return np.asarray(unit * np.where(np.diag(triangle) < 0, -1.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """Eigenvalues in descending order, the leading eigenvectors as rows, and the mean if it was subtracted."""
+
+    values: Array
+    components: Array
+    mean: Array | None
+
+    @property
+    def gap(self) -> float:
+        """Between the eigenvalue of the last of these eigenvectors and the next one; 0 if there is none."""
+        values = self.values[len(self.components) - 1 : len(self.components) + 1]
+        return float(values[0] - values[-1])
+
+    @classmethod
+    def of(cls, mean: Array, matrix: Array, k: int, *, center: bool) -> Spectrum:
+        """From the mean and second moment of the rows."""
+        values, components = top_eigenvectors(matrix - np.outer(mean, mean) if center else matrix, k)
+        return cls(values, components, mean if center else None)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, domain: Domain, k: int, *, center: bool, coarse: bool = False) -> Spectrum:
+        """From the rows, over their public number; ``coarse`` where the formula allows for it."""
+        norm = float(domain.require("row_norm"))
+        mean = column_sums(rows, norm) / rows.n if center else np.zeros(rows.d)
+        matrix = second_moment(rows, largest_entry(domain), coarse=coarse) / rows.n
+        return cls.of(mean, matrix, k, center=center)
+
+
+@dataclass(frozen=True, slots=True)
+class GapMargin:
+    """Margin of "the eigengap after the k-th eigenvalue is at least ``gap``"."""
+
+    domain: Domain
+    k: int
+    gap: float
+    center: bool
+    coarse: bool = False
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        """Measure."""
+        found = Spectrum.of_rows(rows, self.domain, self.k, center=self.center, coarse=self.coarse)
+        error = moment_error(self.domain, center=self.center)
+        room = found.gap - self.gap - 2 * error
+        return room / (unit + 4 * error) if room > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentMargin:
+    """Margin of "the singular values of ``P G`` are at least ``least``", where the condition on the gap holds."""
+
+    eigengap: GapMargin
+    least: float
+    basis: Array
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        """Measure."""
+        domain, k, gap, center = self.eigengap.domain, self.eigengap.k, self.eigengap.gap, self.eigengap.center
+        components = Spectrum.of_rows(rows, domain, k, center=center).components
+        cosine = float(np.linalg.svd(components @ self.basis, compute_uv=False)[k - 1])
+        error = moment_error(domain, center=center)
+        slack = gap * map_error(domain.d, 1.0)  # of the computed cosine
+        room = (gap - 2 * error) * (cosine - self.least) - slack
+        return room / (inflate(unit + 2 * error) + 2 * slack) if room > 0 else 0.0

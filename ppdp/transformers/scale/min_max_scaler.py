@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,29 +13,18 @@ from scipy.sparse import csr_array, hstack, issparse
 from sklearn.base import clone
 
 from ppdp.bounds.altered import CLIPPED, TINY
-from ppdp.bounds.columns import entries_of
 from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain, largest_entry
+from ppdp.core.domain import Domain
 from ppdp.data.altered import MOST_TINY, Property, beside_zero, outside, tiny
-from ppdp.data.quantiles import column_quantiles
-from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
+from ppdp.transformers.base import Statistics, chosen, hold
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
-from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
-from ppdp.transformers.scale.some_columns import (
-    among_all,
-    asked_for,
-    columns_of_way,
-    mapped_columns,
-    measured_on,
-    scaled_columns,
-)
+from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
 from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.way import Ask, Way
 
@@ -43,7 +32,7 @@ RELEASED = "found in the rows, with noise"
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxScaler(RowWiseTransformer):
+class MinMaxScaler(QuantileScaler):
     """Clip columns to ranges and map them onto an interval.
 
     With public ``ranges`` it bounds the rows and costs nothing. With ``quantiles`` the ranges are fitted, under a
@@ -104,11 +93,11 @@ class MinMaxScaler(RowWiseTransformer):
     statistics: str = "auto"
     columns: Any = None
 
-    elementwise = True
+    allows_gaps = True
     takes_sparse = "keeps"
     relief = "public ranges"
     statistic_names = ("low", "high", "columns")
-    columns_: ClassVar[list[int] | None] = None
+    _default_width = 0.5
 
     @classmethod
     def example(cls) -> Any:
@@ -159,33 +148,12 @@ class MinMaxScaler(RowWiseTransformer):
             raise InvalidParameter(
                 "ranges and quantiles exclude each other.", stage="MinMaxScaler", fix="leave one of them out."
             )
-        columns = scaled_columns(self.columns, domain, self)
-        if columns == []:
-            return (Way.by("scaling.none", domain, distance),)
-        part, some = entries_of(domain, columns), asked_for(columns)
-        gap = public_gap(self.gap, part, self)
         lower, upper = (
             number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="the ends of the data can never pass a test.")
             for q in pair("quantiles", self.quantiles, self)
         )
-        refuse_weights(distance, self)
-        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper, **some}
-        exact = Way.by(
-            "scaling.quantile",
-            domain,
-            distance,
-            measures=measured_on(gap_margin(part, distance, (lower, upper), gap), columns),
-            ask=Ask("quantile-pairs", asked),
-            **asked,
-            min_width=public_width(self.min_width, 0.5, part, self),
-            low=low,
-            high=high,
-        )
-        choices: dict[str, Any] = {"quantiles": [lower, upper], **some}
-        own = {"min_width": exact.parameters["min_width"], "low": low, "high": high}
-        ask = Ask("quantile-choices", choices)
-        noisy = Way.by("scaling.quantile-public", domain, distance, ask=ask, **choices, **own)
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+        formulas = {"exact": "scaling.quantile", "noisy": "scaling.quantile-public"}
+        return self._quantile_ways(domain, distance, (lower, upper), formulas, low=low, high=high)
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
         """With private ranges those, and of the others what clips further than the interval that all are mapped to."""
@@ -242,12 +210,10 @@ class MinMaxScaler(RowWiseTransformer):
             yield "StandardScaler", StandardScaler()
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        columns = columns_of_way(way)
         if way.name == "exact":
-            quantiles = way.parameters["lower"], way.parameters["upper"]
-            return self._ranges(column_quantiles(of_columns(rows, columns), quantiles), way, domain)
+            return self._of_quantiles(self._fitted_quantiles(rows, way), way, domain)
         if way.formula == "scaling.none":
-            return self._ranges(np.empty((2, 0)), way, domain)
+            return self._of_quantiles(np.empty((2, 0)), way, domain)
         table, _ = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1], "columns": None}
 
@@ -256,16 +222,17 @@ class MinMaxScaler(RowWiseTransformer):
             table, private = self._table(domain)
             table[private] = values
             return {"low": table[:, 0], "high": table[:, 1], "columns": None}
-        bound = largest_entry(domain)
-        return self._ranges(np.clip(values, -bound, bound), way, domain)
+        return super().read(values, way, domain)
 
-    def _ranges(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_quantiles(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
         """From the lower to the upper quantile, but at least as wide as the floor."""
-        columns = [] if way.formula == "scaling.none" else columns_of_way(way)
-        low, high = quantiles
+        (low, high), columns = quantiles, columns_of_way(way)
         end = low + np.maximum(high - low, way.parameters.get("min_width", 0.0))
-        known = {"low": among_all(low, domain.d, columns, 0.0), "high": among_all(end, domain.d, columns, 1.0)}
-        return {**known, "columns": columns}
+        return {
+            "low": among_all(low, domain.d, columns, 0.0),
+            "high": among_all(end, domain.d, columns, 1.0),
+            "columns": columns,
+        }
 
     def units(self, columns: Columns) -> Columns:
         low, high = pair("feature_range", self.feature_range, self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -12,27 +12,17 @@ from ppdp.bounds.columns import entries_of
 from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.quantiles import column_quantiles
-from ppdp.data.releases import of_columns
+from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
-from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights, usual_share
-from ppdp.transformers.scale.some_columns import (
-    among_all,
-    asked_for,
-    columns_of_way,
-    mapped_columns,
-    measured_on,
-    scaled_columns,
-)
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
 from ppdp.transformers.scale.standard_scaler import StandardScaler
-from ppdp.transformers.way import Ask, Way
+from ppdp.transformers.way import Way
 
 
 @dataclass(eq=False, repr=False)
-class RobustScaler(Transformer):
+class RobustScaler(QuantileScaler):
     """Subtract column medians, divide by quantile ranges with a public floor, and clip entries.
 
     ``x -> clip((x - median) / max(width, w), -B, B)``, width the distance of two quantiles. Gaps are left out of the
@@ -94,41 +84,25 @@ class RobustScaler(Transformer):
 
     allows_gaps = True
     in_memory = True
-    elementwise = True
     relief = "StandardScaler"
     statistic_names = ("center", "scale", "clip", "columns")
-    columns_: ClassVar[list[int] | None] = None
+    _default_width = 0.25
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """Exact (moves all rows), under a condition."""
-        columns = scaled_columns(self.columns, domain, self)
-        if columns == []:
-            return (Way.by("scaling.none", domain, distance),)
-        part, some = entries_of(domain, columns), asked_for(columns)
-        gap = public_gap(self.gap, part, self)
+        """Exact (moves all rows), under a condition, and noisy."""
         lower, upper = (
             number("quantile_range", q, self, least=0.1, most=99.9) / 100
             for q in pair("quantile_range", self.quantile_range, self)
         )
-        refuse_weights(distance, self)
-        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper, **some}
-        exact = Way.by(
-            "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust",
+        exact = "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust"
+        return self._quantile_ways(
             domain,
             distance,
-            measures=measured_on(gap_margin(part, distance, (lower, 0.5, upper), gap), columns),
-            ask=Ask("quantile-triples", asked),
-            **asked,
-            min_width=public_width(self.min_width, 0.25, part, self),
+            (lower, 0.5, upper),
+            {"exact": exact, "noisy": "scaling.robust-public"},
+            released_width=None if distance.moved else _released_width(domain, self._scaled_columns(domain)),
             clip=number("clip", self.clip, self, least=1e-3, most=1e6),
         )
-        choices: dict[str, Any] = {"quantiles": [lower, 0.5, upper], **some}
-        own = {name: exact.parameters[name] for name in ("min_width", "clip")}
-        if self.min_width is None and not distance.moved:
-            own["min_width"] = public_width(None, usual_share(part), part, self)
-        ask = Ask("quantile-choices", choices)
-        noisy = Way.by("scaling.robust-public", domain, distance, ask=ask, **choices, **own)
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def instead(self) -> Iterator[tuple[str, Any]]:
         yield "StandardScaler", StandardScaler()
@@ -137,18 +111,12 @@ class RobustScaler(Transformer):
         if way.formula == "scaling.none":
             zero, one = np.zeros(domain.d), np.ones(domain.d)
             return {"center": zero, "scale": one, "clip": None, "columns": []}
-        quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
-        some = of_columns(rows, columns_of_way(way))
-        return self._scaled_by(column_quantiles(some, quantiles), way, domain)
+        return self._of_quantiles(self._fitted_quantiles(rows, way), way, domain)
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
-        bound = largest_entry(domain)
-        return self._scaled_by(np.clip(values, -bound, bound), way, domain)
-
-    def _scaled_by(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_quantiles(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
         (low, median, high), columns = quantiles, columns_of_way(way)
         width, least = high - low, float(way.parameters["min_width"])
-        narrow = max(least, public_width(self.min_width, 0.25, entries_of(domain, columns), self))
+        narrow = max(least, self._width(entries_of(domain, columns)))
         scale = among_all(np.where(width > least, width, narrow), domain.d, columns, 1.0)
         center = among_all(median, domain.d, columns, 0.0)
         return {"center": center, "scale": scale, "clip": way.parameters["clip"], "columns": columns}
@@ -166,3 +134,13 @@ class RobustScaler(Transformer):
         if columns is None:
             return np.clip((X - center) / scale, -clip, clip)
         return mapped_columns(X, columns, lambda part: np.clip((part - center[columns]) / scale[columns], -clip, clip))
+
+
+def _released_width(domain: Domain, columns: list[int] | None) -> float:
+    """The usual floor of the width between released quantiles, as a share of the largest possible entry.
+
+    A quarter or, where that is less, about seven standard errors of what is chosen at about epsilon = 1 of n values
+    that are spread evenly.
+    """
+    d = domain.d if columns is None else len(columns)
+    return min(0.25, 500 * float(d) ** 0.5 / domain.n)

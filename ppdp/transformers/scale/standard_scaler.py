@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -22,14 +22,14 @@ from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
 from ppdp.data.units import Columns
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.scale.some_columns import (
+from ppdp.transformers.base import Statistics, chosen
+from ppdp.transformers.scale.base import (
+    ColumnScaler,
     among_all,
     asked_for,
     columns_of_way,
     mapped_columns,
     measured_on,
-    scaled_columns,
 )
 from ppdp.transformers.way import Ask, Way
 
@@ -38,7 +38,7 @@ _ERRORS = 6.0
 
 
 @dataclass(eq=False, repr=False)
-class StandardScaler(Transformer):
+class StandardScaler(ColumnScaler):
     """Centre columns and divide by their standard deviation, with a public floor.
 
     ``x -> clip((x - mean) / max(std, s))``, population standard deviation, statistics over the public
@@ -105,10 +105,8 @@ class StandardScaler(Transformer):
     columns: Any = None
 
     adds_up = True
-    elementwise = True
     relief = "floor=True"
     statistic_names = ("mean", "scale", "clip", "columns")
-    columns_: ClassVar[list[int] | None] = None
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
@@ -120,7 +118,7 @@ class StandardScaler(Transformer):
         self._norm_of_complete_rows(domain)
         per_column, floor = flag("per_column", self.per_column, self), flag("floor", self.floor, self)
         with_mean = flag("with_mean", self.with_mean, self)
-        columns = scaled_columns(self.columns, domain, self)
+        columns = self._scaled_columns(domain)
         if columns == []:
             return (Way.by("scaling.none", domain, distance),)
         part = entries_of(domain, columns)
