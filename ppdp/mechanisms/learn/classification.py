@@ -119,23 +119,13 @@ class LinearClassifier(BatchModel, ClassifierMixin):
 class LogisticRegression(LinearClassifier, Mechanism):
     """Logistic regression by noisy Newton steps, by noisy gradient descent, or by noise on the exact model.
 
-    ``solver="newton"``: rows are centred and whitened by released second moments. Every step then releases the mean of
-    the rows' clipped gradients, and of their clipped curvatures, with Gaussian noise. As rows grow in number, the last
-    model goes to scikit-learn's.
-
-    ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
-    noise is added, and the coefficients are projected on a ball. The released model is the average of the last half
-    of the iterates. Of more than two classes all are learned together (softmax).
-
-    ``solver="output"``: the penalised loss is minimised over the ball without noise, and Gaussian noise is added to
-    the minimiser, once; for two classes.
+    Of more than two classes all are learned together (softmax).
 
     Parameters
     ----------
     solver : str, default="auto"
-        Noisy Newton steps ("newton"), noisy projected gradient descent on all rows ("dpgd") or on batches ("poisson",
-        "fixed-size", "epochs", "hidden"), as the notes have it, "output" perturbation, or training of which few
-        dimensions are seen ("m2", "lora-fa"). "auto" is "newton" or "dpgd", as for :class:`LinearSVC`.
+        As for :class:`LinearSVC`; also "output" perturbation, or training of which few dimensions are seen ("m2",
+        "lora-fa").
     rank : int or "auto", default="auto"
         How many dimensions are seen under "m2" and "lora-fa", less than there are. "auto": an eighth of them.
     alpha : float or "auto", default="auto"
@@ -145,12 +135,14 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
     Notes
     -----
+    Under "output" (``docs/theory/output-perturbation.md``), for two classes, the penalised loss is minimised over the
+    ball without noise, in ``max_iter`` iterations or as many as leave an error far below the noise, and Gaussian noise
+    is added to the minimiser, once: ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
+
     Under "m2" every step shows what a random subspace, drawn for it alone, has of the mean gradient, with noise on that
     (``docs/theory/fresh-projections.md``): about ``√(rank / d)`` of the noise for one step, and ``d / rank`` times the
     steps. On all rows, or with a ``batch_size`` on Poisson samples, for rows that come or go. A seed is refused. Under
     "lora-fa" rows are projected on a subspace that is the same for everybody, and gradients are clipped behind it.
-
-    Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
     """
 
     _: KW_ONLY

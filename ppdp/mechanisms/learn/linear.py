@@ -83,15 +83,34 @@ def is_auto(value: Any) -> bool:
 class LinearModel(SharedDocstring, Supervised):
     """Mixin for models with linear scores; it stands before :class:`Mechanism` among the bases.
 
-    A model says what its loss is by `_formulas` and `_residuals`, and in which units it is shown by `_in_units`.
+    A model says what its loss is by `_formulas` and `_loss`, and in which units it is shown by `_in_units`.
 
     Parameters
     ----------
+    solver : {"auto", "newton", "dpgd"}, default="auto"
+        Noisy Newton steps, or noisy projected gradient descent on all rows. "auto" is "newton" where rows are many for
+        the columns and no stage in front moves all of them (``docs/theory/newton.md``, *The default*). It is "dpgd"
+        elsewhere, and where one of ``clip``, ``coef_norm``, ``step_size`` and ``batch_size`` is given or searched over:
+        they have no effect under "newton".
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": under "newton" 3 to 7, which where the solver is "auto" a number can only make fewer;
+        under "dpgd" ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 30 or 40 of many rows, for n rows, d columns
+        and the share μ of the budget, k (d + 1) in place of d + 1 for k > 2 classes
+        (``docs/theory/noisy-gradient-descent.md``, *How many steps*).
     clip : float or "auto", default="auto"
-        Norm C at which the gradient of each row is clipped, 1 by default; of no effect under "newton", which reads its
-        own off a released histogram.
+        Norm C at which the gradient of each row is clipped, 1 by default; "newton" reads its own off a released
+        histogram.
+    coef_norm : float or "auto", default="auto"
+        Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
+        "auto": ``5 max(1, √d / R)`` for classes and ``2 max(1, √d / R)`` for targets, R the norm of the rows.
+    step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat. "auto": ``s / max(1, min(R², d) / √d)`` with s = 1.2 for least squares, 2.4 for the hinge loss and
+        4.8 for the logistic one, there k / 3 times that for k > 3 classes.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
         For tests only: noise that can be predicted protects nobody.
 
@@ -100,6 +119,18 @@ class LinearModel(SharedDocstring, Supervised):
     n_iter_ : int
         Number of steps that are paid for; fewer are made where "dpgd" settles before. Under "newton" three more
         answers are.
+
+    Notes
+    -----
+    Under "newton" (``docs/theory/newton.md``) rows are centred and whitened by released second moments. Every step then
+    releases the mean of the rows' clipped gradients, and of their clipped curvatures, with Gaussian noise. As rows grow
+    in number, the last model goes to scikit-learn's. **Guarantee**: ``μ = 2 √A / (n σ)`` for one row that is replaced
+    or moved, with A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
+
+    Under "dpgd" (``docs/theory/noisy-gradient-descent.md``) every row's gradient is clipped, their sum is divided by
+    the public number of rows, Gaussian noise is added, and the coefficients are projected on a ball. The released model
+    is the average of the last half of the iterates. **Guarantee**:
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
     """
 
     _: KW_ONLY
@@ -318,36 +349,13 @@ class BatchModel(LinearModel):
     Parameters
     ----------
     solver : {"auto", "newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="auto"
-        Noisy Newton steps on whitened rows, or noisy projected gradient descent on all rows ("dpgd") or on batches, as
-        the notes have it; "output" is offered by :class:`LogisticRegression` and :class:`Ridge`. "auto" is "newton"
-        where no stage in front moves all rows, ``n μ >= 25 k (d + 1)`` (100 for least squares) and
-        ``k (d + 1) (d + 2) / 2 <= 50,000``, for k scores of a row. It is "dpgd" elsewhere, and where one of ``clip``,
-        ``coef_norm``, ``step_size`` and ``batch_size`` is given or searched over: they have no effect under "newton".
-    max_iter : int or "auto", default="auto"
-        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto": under "newton" 3,
-        one more for each doubling of ``n μ / (k (d + 1))`` from 150 on, up to 7, which where the solver is "auto" a
-        number can only make fewer; under "dpgd"
-        ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 30 or 40 of many rows, of which the logistic loss makes
-        fewer where the iterates settle before (``docs/theory/noisy-gradient-descent.md``, *How many steps*), for n
-        rows, d columns and the share μ of the budget, k (d + 1) in place of d + 1 for k > 2 classes; where batches are
-        sampled ``4 √(n μ / √(d + 1))``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1
-        to 10 passes; under "output" as many as leave an error that is small beside what one row does (the sensitivity
-        is that of the last iterate, however far it is).
+        Noisy Newton steps, or noisy projected gradient descent on all rows ("dpgd") or on batches. "auto" is "newton"
+        or "dpgd" (``docs/theory/newton.md``, *The default*); "dpgd" where one of ``clip``, ``coef_norm``, ``step_size``
+        and ``batch_size`` is given or searched over: they have no effect under "newton".
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
         larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √(d + 1)) / 2`` batches hold
         all rows, 4 to 100; under "hidden" 100 do.
-    coef_norm : float or "auto", default="auto"
-        Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
-        "auto": ``5 max(1, √d / R)`` for classes and ``2 max(1, √d / R)`` for targets, R the norm of the rows.
-    step_size : float or "auto", default="auto"
-        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
-        loss is flat. "auto": ``s / max(1, min(R², d) / √d)`` with s = 1.2 for least squares, 2.4 for the hinge loss and
-        4.8 for the logistic one, there k / 3 times that for k > 3 classes; under "hidden" at most 1 / smoothness; of
-        no effect under "output".
-    noise_scale : float, optional
-        Standard deviation of the noise: on the mean gradient (of a batch, over B), per step; under "output" on the
-        coefficients. A pipeline sets it.
 
     Attributes
     ----------
@@ -358,18 +366,13 @@ class BatchModel(LinearModel):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
-    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
-
-    Under "newton" (``docs/theory/newton.md``): ``μ = 2 √A / (n σ)`` for one row that is replaced or moved, with
-    A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
-
     Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
-    without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once
-    (``docs/theory/subsampling.md``): exact distributions of the privacy loss, and ``μ = √E (C mass + √(M S)) / (B σ)``
-    for E passes. "hidden", experimental, is one such pass of which only one iterate, at a secret time, is released: the
-    Rényi curve of ``docs/theory/renyi.md``; convex losses and steps of at most 2 / smoothness are demanded when
-    planning.
+    without replacement; ``max_iter="auto"`` is ``4 √(n μ / √(d + 1))``, between 10 and 400, and at least
+    ``(0.4 n / B)²``, up to 1000. Under "epochs" disjoint batches are taken, in whole passes over the rows, shuffled
+    once; ``max_iter`` counts passes, 1 to 10. **Guarantee** (``docs/theory/subsampling.md``): exact distributions of
+    the privacy loss, and ``μ = √E (C mass + √(M S)) / (B σ)`` for E passes. "hidden", experimental, is one such pass of
+    which only one iterate, at a secret time, is released: the Rényi curve of ``docs/theory/renyi.md``; convex losses
+    and steps of at most 2 / smoothness are demanded when planning. Noise is on the mean gradient of a batch, over B.
     """
 
     _: KW_ONLY

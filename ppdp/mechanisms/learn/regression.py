@@ -72,13 +72,8 @@ def _same(scores: Array) -> Array:
 class LinearRegression(BatchModel, LinearRegressor, Mechanism):
     """Least squares by noisy Newton steps or noisy gradient descent.
 
-    Targets are clipped to a public range and rescaled to [-1, 1]. ``solver="newton"``: rows are centred and whitened
-    by released second moments, and every step releases the mean of the rows' clipped gradients with Gaussian noise. As
-    rows grow in number, the last model goes to scikit-learn's.
-
-    ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
-    noise is added, and the coefficients are projected on a ball. The released model is the average of the last half of
-    the iterates. The parameters ``clip``, ``coef_norm`` and ``noise_scale`` speak of targets that are rescaled.
+    Targets are clipped to a public range and rescaled to [-1, 1]; ``clip``, ``coef_norm`` and ``noise_scale`` speak of
+    rescaled ones.
     """
 
     _usual_norm = 2.0
@@ -103,37 +98,31 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
 class Ridge(LinearRegression):
     """Least squares with a squared penalty: by Newton steps, gradients or second moments, or noise on the exact model.
 
-    ``solver="newton"`` and ``"dpgd"`` are those of :class:`LinearRegression`; the penalty acts on released numbers.
-    ``solver="output"``: the penalised loss is minimised over the ball without noise, every row's gradient clipped
-    (which makes it Huber's loss), and Gaussian noise is added to the minimiser, once. ``solver="moments"``: noisy
-    second moments of rows and targets are solved, every direction damped by what is noise in it, and a few noisy
-    gradients refine that. ``solver="sketch"``: the
-    second moments of a noisy Gaussian sketch are solved like that, and nothing is refined.
-
     Parameters
     ----------
     alpha : float or "auto", default="auto"
         Weight of the penalty ``alpha/2 |coef|²`` beside half the sum of squares, as scikit-learn's. "auto": 1; under
         "output", where it penalises the intercept too and must be positive, what balances its bias with
-        the noise; under "moments" no more than what damps noise.
+        the noise; under "moments" no more than what damps noise. Under "newton" and "dpgd" it acts on released numbers.
     solver : str, default="auto"
-        Noisy Newton steps ("newton"); projected gradient descent on all rows ("dpgd") or on batches ("poisson",
-        "fixed-size", "epochs", "hidden"), as the notes have it; "output" perturbation; "moments", for which ``clip``
-        and ``step_size`` have no effect and ``max_iter`` counts the moments as one answer (5 in all, 1 where
-        ``n μ < d``); or a "sketch", for which it has none, either. "auto" is "newton" or "dpgd", as for
-        :class:`LinearRegression`.
+        As for :class:`LinearRegression`; also "output" perturbation, second "moments", and those of a "sketch", for
+        which ``clip`` and ``step_size`` have no effect. Under "moments" ``max_iter`` counts the moments as one answer
+        (5 in all, 1 where ``n μ < d``), for a "sketch" it has no effect, either.
     rank : int or "auto", default="auto"
         Rows of the sketch under "sketch", more than there are features. "auto": ``(2 n μ / d)²``, at
         least ``64 d``, up to 2^20 numbers in all.
 
     Notes
     -----
-    Under "sketch" (``docs/theory/gaussian-sketch.md``): a pair of chi-squared variables of which the law is exact.
+    Under "output" (``docs/theory/output-perturbation.md``) the penalised loss is minimised over the ball without noise,
+    every row's gradient clipped (which makes it Huber's loss), in ``max_iter`` iterations or as many as leave an error
+    far below the noise, and Gaussian noise is added to the minimiser, once:
+    ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
 
-    Under "moments" (``docs/theory/second-moments.md``): ``μ = √10 N²/(n σ)`` for one replaced row, N the norm at which
-    rows are clipped.
-
-    Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
+    Under "moments" (``docs/theory/second-moments.md``) noisy second moments of rows and targets are solved, every
+    direction damped by what is noise in it, and a few noisy gradients refine that: ``μ = √10 N²/(n σ)`` for one
+    replaced row, N the norm at which rows are clipped. Under "sketch" (``docs/theory/gaussian-sketch.md``) those of a
+    noisy Gaussian sketch are, and nothing is refined: a pair of chi-squared variables of which the law is exact.
     """
 
     _: KW_ONLY
@@ -158,22 +147,10 @@ class _LogLink(LinearRegressor):
     y_range : tuple of two floats, optional
         Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
         The score 0 predicts the larger of its lower end and an eighth of its upper end.
-    solver : {"auto", "newton", "dpgd"}, default="auto"
-        Noisy Newton steps on whitened rows, or noisy projected gradient descent. "auto" is "newton" where no stage in
-        front moves all rows, ``n μ >= 200 (d + 1)`` and ``(d + 1) (d + 2) / 2 <= 50,000``. It is "dpgd" elsewhere,
-        and where one of ``clip``, ``coef_norm`` and ``step_size`` is given, which "newton" has no use for.
-    max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": under "newton" 3, one more for each doubling of ``n μ / (d + 1)`` from 150 on, up to
-        7; under "dpgd" ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
-        share μ of the budget; 40 of many rows.
     coef_norm : float or "auto", default="auto"
         4 by default: radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
-        Of the first step: where noise is small, later ones are longer if released gradients show that the
-        loss is flat.
-        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
-    noise_scale : float, optional
-        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+        Of the first step under "dpgd". "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
 
     Attributes
     ----------
@@ -184,10 +161,8 @@ class _LogLink(LinearRegressor):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
-    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row;
-    under "newton" (``docs/theory/newton.md``) ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
-    with A = T + 3 answers, or T + 5 where slope and intercept are calibrated.
+    Lipschitz constants are on ``docs/theory/generalized-linear-models.md``. As rows grow in number, the model of
+    "newton" goes to that of scikit-learn with ``alpha=0``.
     """
 
     _: KW_ONLY
@@ -299,14 +274,6 @@ class TweedieRegressor(_LogLink, Mechanism):
 
     The mean is ``exp(score)`` and the variance proportional to its ``power``: 1 for counts, 2 for amounts, between
     them for sums of amounts that are often 0. Targets are clipped to a public range.
-
-    ``solver="newton"``: rows are centred and whitened by released second moments, and every step releases the mean of
-    the rows' clipped gradients, and of their clipped curvatures, with Gaussian noise. As rows grow in number, the last
-    model goes to that of scikit-learn with ``alpha=0``.
-
-    ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
-    noise is added, and the coefficients are projected on a ball. The released model is the average of the last half of
-    the iterates.
 
     Parameters
     ----------
