@@ -25,12 +25,27 @@ CANCELLED = 2.0**8
 """The terms of an example's gradient sum to no less than this share of their lengths, or it is clipped further."""
 
 _SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
-_INDEPENDENT = "the float32 gradient of an example does not depend on the other examples of its batch"
-_RELIES_FA = f"{_INDEPENDENT} (a real-arithmetic idealisation); weights and adapter at the start are public"
-_RELIES_M2 = (
-    f"{_INDEPENDENT} and every projection is uniformly distributed (real-arithmetic idealisations); weights at the"
-    " start are public; every projection was drawn after its batch, from the operating system's entropy, and used once"
-)
+_KEPT = "model, loss, dataset and training loop keep nothing of one example for another, and fail on none"
+_TOGETHER = f"declared: the model treats the examples of a batch independently (microbatch > 1); {_KEPT}"
+_OLDER = "the float32 gradient of an example does not depend on the other examples of its batch"
+_DRAWN = "every projection was drawn after its batch, from the operating system's entropy, and used once"
+
+
+def _relies_fa(microbatch: int | None = None, **_: Any) -> str:
+    """What is assumed; older certificates do not say how many examples stood in one call."""
+    idealised = " (a real-arithmetic idealisation)" if microbatch is None else ""
+    return f"{_of_gradients(microbatch)}{idealised}; weights and adapter at the start are public"
+
+
+def _relies_m2(microbatch: int | None = None, **_: Any) -> str:
+    uniform = "; every projection is uniformly distributed (a real-arithmetic idealisation)"
+    if microbatch is None:
+        uniform = " and every projection is uniformly distributed (real-arithmetic idealisations)"
+    return f"{_of_gradients(microbatch)}{uniform}; weights at the start are public; {_DRAWN}"
+
+
+def _of_gradients(microbatch: int | None) -> str:
+    return _OLDER if microbatch is None else _KEPT if microbatch == 1 else _TOGETHER
 
 
 def sum_bound(domain: Domain, clip: float) -> float:
@@ -46,9 +61,11 @@ def _shape(
     inputs: Sequence[int],
     rank: int,
     clip: float,
+    microbatch: int = 1,
     **_: Any,
 ) -> tuple[int, float]:
     """One matrix of ``outputs x rank`` for every layer, and a bound on the entries of sums."""
+    sane(whole(microbatch) and microbatch >= 1)
     sane(len(layers) == len(outputs) == len(inputs) > 0 and whole(rank, *outputs, *inputs))
     sane(min(rank, *outputs, *inputs) >= 1)
     return sum(outputs) * rank, sum_bound(domain, clip)
@@ -94,7 +111,7 @@ _trained = partial(
 )
 
 
-@_trained("lora.frozen-a", relies=_RELIES_FA)
+@_trained("lora.frozen-a", relies=_relies_fa)
 def frozen_projection(
     domain: Domain,
     distance: Distance,
@@ -119,7 +136,7 @@ def frozen_projection(
     return PrivacyLoss(parts=(part,))
 
 
-@_trained("lora.fresh-projection", relies=_RELIES_M2)
+@_trained("lora.fresh-projection", relies=_relies_m2)
 def fresh_projections(
     domain: Domain,
     distance: Distance,

@@ -134,12 +134,18 @@ class Answer(Formula):
     rows: bool = False  # whether the rows themselves are released, in their places
     unseeded: bool = False  # whether its randomness must be nobody's to know beforehand, so that a seed is refused
     tells: str = ""  # what it does with the rows at its input, in words, where that is no plain answer to a question
-    relies: str = ""  # what is taken on somebody else's word, so that a certificate is CONDITIONAL
+    # What is taken on somebody else's word, so that a certificate is CONDITIONAL; ``relies(**parameters)``, where it
+    # depends on them.
+    relies: str | Callable[..., str] = ""
     # The stability formula that must stand directly in front, with the same parameters, because it assumes of the rows
     # what is needed here; empty if nothing is.
     behind: str = ""
     # ``draws(domain, **parameters)``, how many numbers are drawn, where that is not one for every number answered.
     draws: Callable[..., int] | None = None
+
+    def assumed(self, parameters: Mapping[str, Any]) -> str:
+        """What is taken on somebody else's word with these parameters; empty if nothing is."""
+        return self.relies(**parameters) if callable(self.relies) else self.relies
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,10 @@
 """Small PEFT models with random weights; nothing is downloaded."""
 
+import math
+import random
 import warnings
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -81,3 +84,19 @@ def stir(model, adapter="default"):
             if f"lora_B.{adapter}" in name:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) / 5)
     return model
+
+
+def largest_move(training, examples, removed=(0, 7)):
+    """How many clips the sum moves if an example is not there, all seeds being known."""
+    unit = math.ldexp(training.plan_.noise_scale, -training.plan_.exponent)
+    clip, projections = training.plan_.question.parameters["clip"], training._sums.projections()
+
+    def total(batch):
+        torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        return torch.cat([unit * counts.flatten() for counts in training._sums.counts(batch, projections)])
+
+    whole = total(examples)
+    less = ({name: torch.cat([one[:i], one[i + 1 :]]) for name, one in examples.items()} for i in removed)
+    return max(float((whole - total(other)).norm()) for other in less) / clip

@@ -273,7 +273,7 @@ def _released(c: Record, names: list[str]) -> Iterator[str]:
 def _status(c: Record) -> Iterator[str]:
     assumed = any(not k.tested for k in c.conditions)
     private = any(fact.origin == PRIVATE_ORIGIN for fact in c.facts)
-    relies = _of_mechanism(c.mechanism).relies if c.mechanism is not None else ""
+    relies = _of_mechanism(c.mechanism).assumed(c.mechanism.parameters) if c.mechanism is not None else ""
     if relies and not any(relies in reason for reason in c.reasons):
         yield "reasons: what is taken on somebody else's word is not said."
     if (assumed or private or relies) and c.status == "UNCONDITIONAL":

@@ -72,22 +72,10 @@ def taken(data: Any, places: NDArray[np.intp], form: Form, noise: Noise) -> Batc
     return {name: torch.stack([one[name] for one in examples]) for name in form}
 
 
-def split(batch: Batch, most: int, public: Batch) -> Iterator[Batch]:
-    """Parts of at most so many examples, with a public one in the :func:`middle`, if there is room for two."""
-    own = max(most - 1, 1)
-    for start in range(0, len(next(iter(batch.values()))), own):
-        part = {name: one[start : start + own] for name, one in batch.items()}
-        if most > 1:
-            half = middle(len(next(iter(part.values()))) + 1)
-            part = {
-                name: torch.cat([one[:half], public[name].to(one.device), one[half:]]) for name, one in part.items()
-            }
-        yield part
-
-
-def middle(n: int) -> int:
-    """The place where neither end stays an end if examples are put in order by anything."""
-    return (n - 1) // 2
+def parts(batch: Batch, most: int) -> Iterator[Batch]:
+    """Parts of at most so many examples."""
+    for start in range(0, len(next(iter(batch.values()))), most):
+        yield {name: one[start : start + most] for name, one in batch.items()}
 
 
 def versions(batch: Batch) -> list[tuple[str, int, int]]:

@@ -12,6 +12,7 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import ModulesToSaveWrapper
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parameter import is_lazy
 
 from ppdp.core.checks import integer
 from ppdp.exceptions import InvalidParameter
@@ -45,7 +46,7 @@ def refuse(why: str, fix: str) -> NoReturn:
     raise InvalidParameter(why, stage=STAGE, fix=fix)
 
 
-def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Layer, ...], str, int]:
+def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -> tuple[tuple[Layer, ...], str, int]:
     """The layers in the order of the model, the name of the adapter, and the rank.
 
     :class:`InvalidParameter` if anything in the model is not covered.
@@ -62,7 +63,7 @@ def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Lay
         refuse("modules_to_save trains whole modules beside the adapter.", fix)
     if config.bias != "none" or config.lora_bias:
         refuse("biases are trained beside the adapter.", "LoraConfig(bias='none', lora_bias=False).")
-    _refuse_modules(model)
+    _refuse_modules(model, microbatch)
     adapted = [(name, module) for name, module in model.named_modules() if isinstance(module, lora.Linear)]
     if not adapted:
         refuse("no layer has an adapter.", "LoraConfig(target_modules=...).")
@@ -98,10 +99,12 @@ def refuse_trained(layers: tuple[Layer, ...], adapter: str) -> None:
         refuse("the adapter was trained on private examples before, which this certificate would not count.", fix)
 
 
-def _refuse_modules(model: nn.Module) -> None:
+def _refuse_modules(model: nn.Module, microbatch: int) -> None:
+    if any(is_lazy(one) for one in (*model.parameters(), *model.buffers())):
+        refuse("a module of the model is not loaded: its shapes are not known yet.", "one batch through it before.")
     for name, module in model.named_modules():
-        if isinstance(module, _BatchNorm):
-            refuse(f"{name} is a batch-norm: it mixes the examples of a batch.", "layer-norm or group-norm.")
+        if isinstance(module, _BatchNorm) and microbatch > 1:
+            refuse(f"{name} is a batch-norm: it mixes the examples of a batch.", "microbatch=1, or layer-norm.")
         if isinstance(module, BaseTunerLayer):
             base = type(module.get_base_layer())
             if type(module) is not lora.Linear or f"{base.__module__}.{base.__qualname__}" not in LINEAR:

@@ -19,9 +19,11 @@ CLOSE, ALL = 1e-4, 0.05  # of a gradient's length: what rounding may make of it 
 ADDED_UP = {False: 1e-3, True: 0.1}  # of the gradients' sum: what autograd may differ by; where numbers are coarse
 MIXED = "the gradient of an example depends on the other examples of its batch"
 PROBE = "probe must be a mapping of names to tensors with at least two made-up examples, as loss takes them."
+PURE = "a model and a loss that remember nothing of a batch, and draw nothing."
 DIFFER = "a probe of examples that differ, as torch.randint or two texts give them."
 PER_EXAMPLE = "a loss that returns one number for every example, reduction='none', and layers that keep examples apart."
 ALONE = "microbatch=1, by which every gradient is computed alone; or float32 throughout, model.float()."
+CARRIED = "the gradient of an example depends on chance, or on an earlier call"
 
 
 def closeness(batch_size: int) -> float:
@@ -48,17 +50,15 @@ class Probe:
         n = min((len(one) if one.dim() else 0) for one in examples.values())
         if n < 2 or any(len(one) != n for one in examples.values()):
             refuse(PROBE, "as many rows in every tensor.")
-        if alike := _alike({name: one[:MOST] for name, one in examples.items()}):
-            refuse(
-                f"the first made-up examples have all the same {', '.join(alike)}: nothing shows what mixes them.",
-                DIFFER,
-            )
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
         self._examples = {name: one[:MOST] for name, one in examples.items()}
         self._n = min(n, MOST)
 
     def check(self, microbatch: int, batch_size: int) -> int:
         """Refuse what is not covered; the most terms of an inner product."""
+        if microbatch > 1 and (alike := _alike(self._examples)):
+            named = ", ".join(alike)
+            refuse(f"the first made-up examples have all the same {named}: nothing shows what mixes them.", DIFFER)
         before = fingerprint(self._model.parameters())
         whole = self._run(range(min(self._n, microbatch)))  # what is made once and kept, is made here
         self._state = State(self._model, self._loss)
@@ -106,8 +106,7 @@ class Probe:
     def _unchanged(self) -> None:
         changed = self._state.changed()
         if changed:
-            fix = "a model and a loss that remember nothing of a batch, and draw nothing."
-            refuse(f"a run depends on chance, or leaves a trace, in {', '.join(changed[:3])}.", fix)
+            refuse(f"a run depends on chance, or leaves a trace, in {', '.join(changed[:3])}.", PURE)
 
     def _sane(self, found: Sequence[Gradients]) -> None:
         if not all(kept.isfinite().all() for one in found for kept in one.kept()):
@@ -137,7 +136,8 @@ class Probe:
             least = most * max(sizes[place], 1e-3 * max(sizes))
             same = found.distance(i, alone[place], 0) <= least
             if not same or not abs(float(lengths[i]) - own[place]) <= most * max(own[place], 1e-3 * max(own)):
-                refuse(f"{MIXED}, or on chance, or on an earlier batch.", f"{PER_EXAMPLE} Or microbatch=1")
+                what = f"{MIXED}, or on chance, or on an earlier batch." if len(places) > 1 else f"{CARRIED}."
+                refuse(what, f"{PER_EXAMPLE} Or microbatch=1." if len(places) > 1 else PURE)
 
     def _derive(self) -> None:
         """Refuse losses on which other examples have an influence, however small."""

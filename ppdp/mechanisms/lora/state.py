@@ -10,12 +10,13 @@ import gc
 import hashlib
 import io
 import itertools
+import operator
 import os
 import random
 import sys
 import types
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -40,15 +41,12 @@ _GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, rand
 _OURS = {"ppdp", "torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
-_EXACT = 2**20  # entries of a tensor all of whose bits are compared
+_EXACT = 2**16  # entries of a tensor all of whose bits are compared
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at where a function names them
-_MOST = 10_000  # objects that are looked at behind an attribute
+_MOST = 10_000  # objects that are looked at behind a module
+_DEEPEST = 20  # levels of new objects that are compared with old ones
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
 _GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")
-
-Seen = dict[int, tuple[str, Any]]
-"""What was met before, by ``id``: a name for it, and the thing itself, so that no other gets the same ``id``."""
-
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
@@ -140,12 +138,19 @@ def seeded(seed: int) -> Iterator[None]:
 def has_generator(thing: Any) -> bool:
     """Whether a dataset has a generator of its own: in what it holds, or in what its methods name."""
     known = {id(random._inst), id(_LEGACY), id(torch.default_generator)}
-    reached = (one for one, _ in _walk(thing, {}))
-    return any(isinstance(one, _GENERATORS) and id(one) not in known for one in reached)
+    pending, seen = deque([thing]), dict[int, Any]()
+    while pending and len(seen) < _MOST:
+        one = pending.popleft()
+        if isinstance(one, _GENERATORS) and id(one) not in known:
+            return True
+        if type(one) not in _PLAIN and id(one) not in seen:
+            seen[id(one)] = one
+            pending.extend(_behind(one))
+    return False
 
 
 class State:
-    """Everything that a model and a loss could remember between batches.
+    """Everything that a model and a loss could remember between calls.
 
     Parameters and buffers, which modules and tensors have which names, attributes of modules, tensors and classes,
     closures, defaults, globals that are named in a forward pass or loss, what all of them hold, and the global
@@ -154,58 +159,68 @@ class State:
 
     def __init__(self, model: nn.Module, loss: Any) -> None:
         self._model, self._loss = model, loss
-        self._before: dict[str, bytes] | None = None
+        self._process: dict[str, Any] = {}
+        self._held: dict[int, tuple[str, Any, list[Any]]] = {}  # a name, the thing itself, and what it held
 
     def look(self) -> None:
         """Remember how all of it is now."""
-        self._before = self._now()
+        self._process, self._held = _process(), {}
+        model = self._model
+        roots = [*model.named_modules(), *model.named_parameters(), *model.named_buffers()]
+        for name, one in roots:
+            self._held[id(one)] = (name, one, _content(one))
+        for name, _, content in list(self._held.values()):
+            self._reach(name, content)
+        self._reach("the loss", [self._loss])
 
     def changed(self) -> list[str]:
         """Names of what is not as it was at the last look."""
-        if self._before is None:
-            return []
-        now = self._now()
-        return sorted(name for name in now.keys() | self._before.keys() if now.get(name) != self._before.get(name))
+        now = _process() if self._process else {}
+        found = {name for name, before in self._process.items() if now[name] != before}
+        for name, one, before in self._held.values():
+            if not self._same(before, _content(one)):
+                found.add(name)
+        return sorted(found)
 
-    def _now(self) -> dict[str, bytes]:
-        modules = dict(self._model.named_modules())
-        tensors = dict(itertools.chain(self._model.named_parameters(), self._model.named_buffers()))
-        seen: Seen = {id(one): (name, one) for name, one in [*modules.items(), *tensors.items()]}
-        settings = (arithmetic(), torch.get_default_dtype(), torch.get_num_threads())
-        found = {"a global random generator": b"".join(generators()), "a setting of torch": repr(settings).encode()}
-        parts = [(name, seen[id(one)][0]) for name, one in _named_parts(self._model)]
-        found["the names of its parts"] = repr(parts).encode()
-        for name, one in tensors.items():
-            found[name] = _bits(one) + _digest(name, list(_attributes(one)), seen)
-        classes = dict[type, None]()
-        for name, module in modules.items():
-            for attribute, value in list(vars(module).items()):
-                if attribute not in _REGISTERED:
-                    found[f"{name}.{attribute}"] = _digest(f"{name}.{attribute}", value, seen)
-            classes.update(dict.fromkeys(type(module).__mro__))
-        for owner in classes:
-            for attribute, value in list(vars(owner).items()):
-                if type(value) in _PLAIN or _may_keep(owner):
-                    key = f"{owner.__qualname__}.{attribute}"  # of two classes with one name, both
-                    found[key] = found.get(key, b"") + _digest(key, value, seen)
-        found["the loss"] = _digest("the loss", self._loss, seen)
-        return found
+    def _reach(self, name: str, content: list[Any]) -> None:
+        """Remember what can be reached from there, and was not before."""
+        pending, count = deque(content), 0
+        while pending and count < _MOST:
+            one = pending.popleft()
+            if type(one) not in _PLAIN and id(one) not in self._held:
+                count += 1
+                self._held[id(one)] = (name, one, held := _content(one))
+                pending.extend(held)
+
+    def _same(self, before: list[Any], now: list[Any], depth: int = 0) -> bool:
+        if len(before) != len(now):
+            return False
+        return all(map(operator.is_, before, now)) or all(
+            one is other or self._equal(one, other, depth) for one, other in zip(before, now)
+        )
+
+    def _equal(self, one: Any, other: Any, depth: int) -> bool:
+        """Whether something stands for what was there before: a plain one for its like, or a new one that holds the same."""
+        if type(one) is not type(other) or depth > _DEEPEST:
+            return False
+        if type(one) in _PLAIN:
+            return repr(one) == repr(other)
+        if id(other) in self._held:
+            return False
+        _, _, before = self._held.get(id(one), ("", one, None))
+        return self._same(_content(one) if before is None else before, _content(other), depth + 1)
 
 
-def _named_parts(model: nn.Module) -> Iterator[tuple[str, Any]]:
-    """Modules, parameters and buffers with all of their names, in the order in which they stand."""
-    yield from model.named_modules(remove_duplicate=False)
-    yield from model.named_parameters(remove_duplicate=False)
-    yield from model.named_buffers(remove_duplicate=False)
+def _process() -> dict[str, Any]:
+    settings = (arithmetic(), torch.get_default_dtype(), torch.get_num_threads())
+    return {"a global random generator": generators(), "a setting of torch": settings}
 
 
-def _digest(root: str, value: Any, seen: Seen) -> bytes:
-    """A hash of everything that can be reached from a value, and was not before."""
-    found = hashlib.blake2b(digest_size=16)
-    for one, met in _walk(value, seen, root):
-        found.update(type(one).__qualname__.encode())
-        found.update(_own(one) if met is None else met.encode())
-    return found.digest()
+def _content(one: Any) -> list[Any]:
+    """What a thing holds: its kind, its own bytes, and other things."""
+    if type(one) in (dict, OrderedDict):  # hooks of modules, thousands of them
+        return [type(one), *itertools.chain.from_iterable(one.items()), *getattr(one, "__dict__", {}).items()]
+    return [type(one), _own(one), *_behind(one)]
 
 
 def _own(one: Any) -> bytes:
@@ -229,22 +244,6 @@ def _own(one: Any) -> bytes:
     with suppress(TypeError, BufferError, ValueError):
         return memoryview(one).tobytes()  # bytearrays and arrays of other libraries
     return b""
-
-
-def _walk(value: Any, seen: Seen, root: str = "") -> Iterator[tuple[Any, str | None]]:
-    """Everything that can be reached from a value, and the name of what was met before, behind which nobody looks."""
-    pending, count = deque([value]), 0
-    while pending:
-        one = pending.popleft()
-        if type(one) in _PLAIN or isinstance(one, np.generic):
-            yield one, None
-            continue
-        met = seen.get(id(one))
-        yield one, met and met[0]
-        if met is None:
-            count += 1
-            seen[id(one)] = (f"{root} {count}", one)
-            pending.extend(_behind(one) if count < _MOST else ())
 
 
 def _behind(one: Any) -> Iterator[Any]:

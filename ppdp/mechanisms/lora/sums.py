@@ -1,4 +1,4 @@
-"""Sums of the clipped gradients of a batch: every example by itself, beside one that is made up; and their noise."""
+"""Sums of the clipped gradients of a batch, with noise: every example by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import nn
 
 from ppdp.exceptions import StageFailed
 from ppdp.mechanisms.lora.adapter import uniform_frame
-from ppdp.mechanisms.lora.data import Batch, middle, split
+from ppdp.mechanisms.lora.data import Batch, parts
 from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, Loss, backward
 from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor
 from ppdp.mechanisms.lora.plan import LoRAPlan
@@ -24,7 +24,7 @@ LARGEST_COUNT = 2.0**50  # what the sampler takes a whole number of its steps to
 class Sums:
     """What leaves a batch, as the plan says.
 
-    :class:`StageFailed` if model or loss remember an example, draw, or mix it with the public one that goes along.
+    :class:`StageFailed` if model or loss draw, or are seen to remember an example.
     """
 
     def __init__(
@@ -62,18 +62,14 @@ class Sums:
         weights = fingerprint(trained)
         self._state.look()
         alone = self._found(self._public)
-        for part in split(batch, self._microbatch, self._public):
+        for part in parts(batch, self._microbatch):
             found = self._found(part)
             if found.terms() > self._asked.get("terms", 0):
                 raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
             if self._state.changed():
                 self.impure("model or loss drew a random number, or remember something of an example.")
-            if self._microbatch > 1:
-                self._check_public(found, alone)
             lengths = found.lengths()
             scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
-            if self._microbatch > 1:
-                scales[middle(found.n)] = 0.0
             for total, layer, projection in zip(sums, self._layers, projections):
                 total += found.steps(layer, scales, projection)
         self._check_public(self._found(self._public), alone)
@@ -83,18 +79,16 @@ class Sums:
 
     def _found(self, part: Batch) -> Gradients:
         found = self._kind(self._layers, len(next(iter(part.values()))))
-        backward(self._model, self._loss, found, {name: one.clone() for name, one in part.items()})  # which it may fill
+        # Memory of its own, which the loss may fill, and from which no other example can be reached:
+        backward(self._model, self._loss, found, {name: one.clone() for name, one in part.items()})
         return found
 
     def _check_public(self, found: Gradients, alone: Gradients) -> None:
-        """Stop where the made-up example that goes along in every part has another gradient than it had alone.
-
-        Whatever mixes examples that are unlike the probe's, or remembers them where nobody looks, moves it as well.
-        """
+        """Stop where a made-up example has another gradient behind private ones: something remembers them."""
         length = float(alone.lengths()[0])
         most = closeness(self._asked["batch_size"]) * max(length, self._asked["clip"])
-        if math.isfinite(length) and not found.distance(middle(found.n), alone, 0) <= most:
-            self.impure("a made-up example has another gradient beside private ones than alone.")
+        if math.isfinite(length) and not found.distance(0, alone, 0) <= most:
+            self.impure("a made-up example has another gradient behind private ones than before them.")
 
     def projections(self) -> list[Tensor | None]:
         """For every layer ``rank`` orthonormal columns in a uniform direction, from fresh entropy; none of B."""

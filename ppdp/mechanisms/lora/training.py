@@ -75,9 +75,10 @@ class PrivateLoRA:
         Of plain gradient descent on the mean over ``batch_size``.
     optimizer : callable, optional
         Makes another ``torch.optim.Optimizer`` of the list of trained tensors.
-    microbatch : int, default=16
-        Examples that are in memory at once. It changes neither the result nor the guarantee. At 1 every gradient is
-        computed alone, as numbers of less than 32 bits (bfloat16, TF32, autocast) ask for.
+    microbatch : int, default=1
+        Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, so that nothing in it can
+        mix examples. More are faster, and then **you declare** that the model treats the examples of a batch
+        independently: the probe looks at made-up ones only, and the certificate says so first.
     ledger : Ledger, optional
         Where training is charged before it looks at an example.
     dataset : str, optional
@@ -102,8 +103,9 @@ class PrivateLoRA:
     **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
     adapters on the way together. Examples whose gradient is not finite count as if they were not there.
 
-    **Idealised**: that float32 gives an example the same gradient whatever stands beside it in a batch, and, under
-    "m2", that projections are exactly uniform. The certificate is CONDITIONAL and says so. Noise and sums are exact.
+    **Assumed**, and said by the certificate, which is CONDITIONAL: model, loss, dataset and loop keep nothing of one
+    example for another; under "m2", projections are exactly uniform. Noise and sums are exact, and what rounding (TF32,
+    bfloat16) makes of a gradient that is computed alone is part of that gradient.
 
     **Whatever stops a step ends the training for good**: it is charged, and leaves no certificate.
 
@@ -133,7 +135,7 @@ class PrivateLoRA:
         clip: float = 1.0,
         learning_rate: float = 0.1,
         optimizer: Callable[[list[Tensor]], Any] | None = None,
-        microbatch: int = 16,
+        microbatch: int = 1,
         ledger: Ledger | None = None,
         dataset: str | None = None,
         random_state: Any = None,
@@ -146,7 +148,7 @@ class PrivateLoRA:
         self.ledger, self.dataset = ledger, dataset
         self._noise = Noise(random_state)
         steps = integer("steps", steps, STAGE)
-        self._layers, self._adapter, rank = covered_layers(model, method, rank)
+        self._layers, self._adapter, rank = covered_layers(model, method, rank, self.microbatch)
         probed = Probe(model, loss, KINDS[method], self._layers, probe)
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
         self._probed, self._conditions = (model, loss, method, self.microbatch), conditions(model)
@@ -158,6 +160,7 @@ class PrivateLoRA:
             rank=rank,
             terms=terms,
             adapter_rank=adapter_rank(self._layers, None if optimizer else steps * rank),
+            microbatch=self.microbatch,
             epsilon=epsilon,
             delta=delta,
             n_rows=n_rows,
@@ -254,6 +257,7 @@ class PrivateLoRA:
             batch = taken(data, chosen, self._form, self._noise)
             check_form(batch, self._form)
             self._as_drawn = versions(batch)
+            self._examples = {name: one.clone() for name, one in batch.items()}
             return batch
 
     @discreet
@@ -277,7 +281,7 @@ class PrivateLoRA:
             self._check_conditions(conditions(self.model))
             self._drawn = None
             self._done += 1  # before anything of it is seen
-            self._update(batch)
+            self._update(self._examples)  # as they were drawn, whatever a loop did to them
 
     def _update(self, batch: Batch) -> None:
         with self._spending():

@@ -22,7 +22,7 @@ KINDS = {"fa": GradientsOfB, "m2": FullGradients}
 
 
 def layers_of(model, method):
-    return covered_layers(model, method, None)[0]
+    return covered_layers(model, method, None, 1)[0]
 
 
 def found_by(model, method, batch):

@@ -86,13 +86,14 @@ def in_a_parameter(model, x):
 MEMORY = {"an object": instance, "a class": of_class, "a module": of_module, "a parameter": in_a_parameter}
 
 
+@pytest.mark.parametrize("microbatch", [1, 10])
 @pytest.mark.parametrize("plant", MEMORY)
-def test_what_private_examples_leave_behind_ends_the_training(plant):
-    """Forty examples in parts of 10: what flips is back after all of them."""
+def test_what_private_examples_leave_behind_ends_the_training(plant, microbatch):
+    """Forty examples: what flips is back after all of them."""
     model = adapted(Planted(lambda m, x, ids: MEMORY[plant](m, x) if (ids == RARE).any() else x), ["layer"])
     examples = with_rare()
     examples["ids"][:, 0] = RARE
-    training = private(model, microbatch=10)
+    training = private(model, microbatch=microbatch)
     before = training._layers[0].trained.detach().clone()
     with pytest.raises(StageFailed, match="remember"):
         training.fit(examples)
@@ -136,9 +137,9 @@ def bounded(model, x, ids):
 @pytest.mark.parametrize("case", ["alike", "alike beside labels", "many", "bounded"])
 def test_what_the_probe_shows(case):
     ids = torch.zeros(4, 8, dtype=torch.long)
-    given, plant = {}, CENTRED["by a mean"]
+    given, plant = {"microbatch": 16}, CENTRED["by a mean"]
     if case.startswith("alike"):
-        given = {"probe": {"ids": ids}} if case == "alike" else {"probe": {"ids": ids, "labels": torch.arange(4)}}
+        given["probe"] = {"ids": ids} if case == "alike" else {"ids": ids, "labels": torch.arange(4)}
     elif case == "many":
         given, plant = {"microbatch": 64}, CENTRED["by a mean of many"]
     else:
@@ -149,7 +150,7 @@ def test_what_the_probe_shows(case):
 
 def test_masks_may_be_alike():
     probe = {**texts(3), "mask": torch.ones(3, 8, dtype=torch.long)}
-    assert private(probe=probe).plan_
+    assert private(probe=probe, microbatch=16).plan_
 
 
 COINS = np.random.default_rng(3)
@@ -229,6 +230,19 @@ def test_a_batch_is_used_as_it_was_drawn():
         change(batch)
         with pytest.raises(InvalidParameter, match="batch was changed"):
             training.step(batch)
+
+
+def test_a_step_is_taken_on_the_examples_as_they_were_drawn():
+    """Whatever a loop writes into them where torch does not count it."""
+    released = []
+    for change in (lambda ids: None, lambda ids: ids.data.clamp_(max=int(ids.min()))):
+        model = small("twice")
+        training = private(model, random_state=3, steps=1)
+        batch = next(training.batches(texts(40)))
+        change(batch["ids"])
+        training.step(batch)
+        released.append(training._layers[0].trained.detach().clone())
+    assert torch.equal(*released)
 
 
 EDITS = {
@@ -315,8 +329,8 @@ def test_settings_of_backends_are_settings(monkeypatch):
     try:
         place.fp32_precision = "bf16"
         with pytest.raises(InvalidParameter, match="less than 32 bits"):
-            private()
-        assert private(microbatch=1).plan_
+            private(microbatch=16)
+        assert private().plan_
     finally:
         place.fp32_precision = before
 

@@ -96,6 +96,7 @@ def relative(model, batch):
     return losses - losses.mean() / 2
 
 
+TOGETHER = {"microbatch": 16}
 CASES = {
     "no PEFT": (gpt2, {}, "not one of PEFT"),
     "a second adapter": (second_adapter, {}, "more than one adapter"),
@@ -106,12 +107,12 @@ CASES = {
     "an embedding": (lambda: adapted(Twice(), ["words"]), {}, "Embedding.*is not covered"),
     "a trained head": (trains_the_head, {}, "head.weight is trained"),
     "a merged adapter": (merged, {}, "merged"),
-    "batch-norm": (lambda: adapted(Normed(), ["layer"]), {}, "batch-norm"),
-    "a mean in the model": (lambda: adapted(Mixing(), ["layer"]), {}, "depends on the other examples"),
-    "a mean before": (lambda: adapted(MixingBefore(), ["layer"]), {}, "depends on the other examples"),
+    "batch-norm": (lambda: adapted(Normed(), ["layer"]), TOGETHER, "batch-norm"),
+    "a mean in the model": (lambda: adapted(Mixing(), ["layer"]), TOGETHER, "depends on the other examples"),
+    "a mean before": (lambda: adapted(MixingBefore(), ["layer"]), TOGETHER, "depends on the other examples"),
     "dropout by hand": (lambda: adapted(Chancy(), ["layer"]), {}, "on chance"),
     "a mean of losses": (lambda: small("twice"), {"loss": mean_loss}, "one number for every example"),
-    "losses of all": (lambda: small("twice"), {"loss": relative}, "depends on the other examples"),
+    "losses of all": (lambda: small("twice"), {"loss": relative, **TOGETHER}, "depends on the other examples"),
     "NaN": (lambda: small("twice"), {"loss": lambda m, b: next_word(m, b) * float("nan")}, "not finite"),
     "no gradient": (lambda: small("twice"), {"loss": lambda m, b: next_word(m, b).detach()}, "no gradient"),
     "a loss that fails": (lambda: small("twice"), {"loss": lambda m, b: m(b["x"])}, "KeyError"),
