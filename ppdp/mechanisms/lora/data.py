@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.utils.data import TensorDataset
 
 from ppdp.exceptions import DomainMismatch, InvalidInput
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
@@ -27,9 +28,13 @@ def length_of(data: Any, form: Form) -> int:
     if isinstance(data, Mapping):
         check_form(data, form)
         return len(next(iter(data.values())))
-    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+    unnamed = hasattr(data, "shape") or isinstance(data, (str, bytes, TensorDataset))  # tables and arrays as well
+    if unnamed or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
         raise InvalidInput(
-            "examples are named tensors, or a dataset with len() that gives named tensors by index.", stage=STAGE
+            f"examples are named tensors, or a dataset with len() that gives named tensors by index; a"
+            f" {type(data).__name__} is neither.",
+            stage=STAGE,
+            fix=f"{{{', '.join(f'{name!r}: torch.as_tensor(...)' for name in form)}}}.",
         )
     if has_generator(data):
         raise InvalidInput(

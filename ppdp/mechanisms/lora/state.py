@@ -48,6 +48,7 @@ _DEEPEST = 20  # levels of new objects that are compared with old ones
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
 _GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")
 
+
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """In this context every module is in evaluation mode, whatever its own ``train`` does; afterwards as it was.
@@ -164,11 +165,9 @@ class State:
 
     def look(self) -> None:
         """Remember how all of it is now."""
-        self._process, self._held = _process(), {}
-        model = self._model
-        roots = [*model.named_modules(), *model.named_parameters(), *model.named_buffers()]
-        for name, one in roots:
-            self._held[id(one)] = (name, one, _content(one))
+        self._process, self._held, model = _process(), {}, self._model
+        for name, one in [*model.named_modules(), *model.named_parameters(), *model.named_buffers()]:
+            self._held[id(one)] = (name or "the model", one, _content(one))
         for name, _, content in list(self._held.values()):
             self._reach(name, content)
         self._reach("the loss", [self._loss])
@@ -178,8 +177,10 @@ class State:
         now = _process() if self._process else {}
         found = {name for name, before in self._process.items() if now[name] != before}
         for name, one, before in self._held.values():
-            if not self._same(before, _content(one)):
-                found.add(name)
+            if not self._same(before, after := _content(one)):
+                pairs = zip(before[1:], after[1:], before)
+                keys = (key for old, new, key in pairs if not self._same([old], [new]) and isinstance(key, str))
+                found.add(f"{name}.{key}" if (key := next(keys, "")) else name)
         return sorted(found)
 
     def _reach(self, name: str, content: list[Any]) -> None:
@@ -195,12 +196,12 @@ class State:
     def _same(self, before: list[Any], now: list[Any], depth: int = 0) -> bool:
         if len(before) != len(now):
             return False
-        return all(map(operator.is_, before, now)) or all(
-            one is other or self._equal(one, other, depth) for one, other in zip(before, now)
-        )
+        if all(map(operator.is_, before, now)):  # mostly
+            return True
+        return all(one is other or self._equal(one, other, depth) for one, other in zip(before, now))
 
     def _equal(self, one: Any, other: Any, depth: int) -> bool:
-        """Whether something stands for what was there before: a plain one for its like, or a new one that holds the same."""
+        """Whether a plain thing stands for its like, or a new one for another that held the same."""
         if type(one) is not type(other) or depth > _DEEPEST:
             return False
         if type(one) in _PLAIN:
@@ -260,7 +261,7 @@ def _behind(one: Any) -> Iterator[Any]:
     if isinstance(one, type):
         whole = _may_keep(one)
         yield from (held for held in list(vars(one).values()) if whole or type(held) in _PLAIN)
-        yield from (*one.__bases__, type(one)) if whole else ()
+        yield from (*one.__bases__, type(one)) if whole else one.__bases__
         return
     if isinstance(one, types.FunctionType):
         yield from _function(one)

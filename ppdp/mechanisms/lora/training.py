@@ -76,8 +76,8 @@ class PrivateLoRA:
     optimizer : callable, optional
         Makes another ``torch.optim.Optimizer`` of the list of trained tensors.
     microbatch : int, default=1
-        Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, so that nothing in it can
-        mix examples. More are faster, and then **you declare** that the model treats the examples of a batch
+        Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, in which nothing can mix
+        examples. More are faster, and then **you declare** that the model treats the examples of a batch
         independently: the probe looks at made-up ones only, and the certificate says so first.
     ledger : Ledger, optional
         Where training is charged before it looks at an example.

@@ -235,7 +235,8 @@ def only_at(word, plant):
     return lambda m, x, ids: plant(m, x, ids) if (ids == word).any() else x
 
 
-@pytest.mark.parametrize("plant", sorted({*CHANCE, *MEMORY} - {"a seed of its own", "mixup"}))  # the same for each, and of one example
+# "a seed of its own" draws the same for each example, "mixup" nothing for a single one
+@pytest.mark.parametrize("plant", sorted({*CHANCE, *MEMORY} - {"a seed of its own", "mixup"}))
 def test_what_only_private_examples_bring_about_ends_the_training(plant):
     model = adapted(Planted(only_at(WORDS - 1, PLANTS[plant])), ["layer"])
     examples = texts(40)

@@ -137,6 +137,7 @@ PLACES = {
     "a tensor of a module": lambda m: added(HELP.tensor),
     "a library": lambda m: add(torch),
     "a class of a library": lambda m: add(nn.Linear),
+    "the class of all modules": lambda m: add(nn.Module),
     "built in": lambda m: add(builtins),
     "a name that nobody wrote": lambda m: added(globals().setdefault("LATER", [0])),
     "a tensor's attribute": lambda m: add(m.head.weight),
@@ -184,7 +185,7 @@ def test_what_is_kept_anywhere_ends_the_training(place):
             training.fit(examples)
     finally:
         torch.set_default_dtype(torch.float32)
-        for owner in (torch, nn.Linear, builtins, nn.functional.relu):
+        for owner in (torch, nn.Linear, nn.Module, builtins, nn.functional.relu):
             if "n" in vars(owner):
                 del owner.n
     assert torch.equal(before, training._layers[0].trained)

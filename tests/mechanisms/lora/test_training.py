@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -104,6 +105,44 @@ def check_forgeries(folder):
     config.unlink()
     with pytest.raises(ExportError, match="cannot be read"):
         certified(folder)
+
+
+OLDER = {
+    "fa": "the float32 gradient of an example does not depend on the other examples of its batch (a real-arithmetic"
+    " idealisation); weights and adapter at the start are public",
+    "m2": "the float32 gradient of an example does not depend on the other examples of its batch and every projection"
+    " is uniformly distributed (real-arithmetic idealisations); weights at the start are public; every projection was"
+    " drawn after its batch, from the operating system's entropy, and used once",
+}
+
+
+@pytest.mark.parametrize("method", OLDER)
+def test_what_a_certificate_assumes(method):
+    """Of more examples in a call that they are independent, which is declared; older ones assume that of all."""
+
+    def given(document, reason, **parameters):
+        document["reasons"] = [f"lora: {reason}"]
+        document["mechanism"]["parameters"] |= parameters
+        return Certificate.sealed({key: value for key, value in document.items() if key != "digest"}).verify()
+
+    alone, together = (
+        private(small("twice"), method=method, dataset=f"{method} {most}", microbatch=most).fit(texts(50)).certificate_
+        for most in (1, 16)
+    )
+    declared = "declared: the model treats the examples of a batch independently"
+    for certificate in (alone, together):
+        assert certificate.verify()
+        assert certificate.status == "CONDITIONAL"
+        for page in (str(certificate), certificate.to_html(), certificate.to_model_card()):
+            assert (declared in " ".join(page.split())) == (certificate is together)
+            assert "keep nothing of one example for another" in " ".join(page.split())
+    ((reason,), (more,)) = alone.record.reasons, together.record.reasons
+    assert not given(together.to_dict(), reason.removeprefix("lora: "))
+    assert not given(alone.to_dict(), more.removeprefix("lora: "), microbatch=0)
+    assert not given(alone.to_dict(), OLDER[method])
+    document = alone.to_dict()
+    del document["mechanism"]["parameters"]["microbatch"]
+    assert given(document, OLDER[method])
 
 
 def test_certificates_of_less_are_found_out(trained):
@@ -216,8 +255,11 @@ def test_public_forms_are_checked_before_the_spend():
     for wrong in ({"ids": texts(9)["ids"][:, :5]}, {"words": texts(9)["ids"]}, {"ids": texts(9)["ids"].int()}):
         with pytest.raises(DomainMismatch):
             training.fit(wrong)
-    with pytest.raises(InvalidInput):
-        training.fit(7)
+    ids = texts(9)["ids"]
+    for wrong in (7, "text", ids, ids.numpy(), pd.DataFrame(ids.numpy()), torch.utils.data.TensorDataset(ids)):
+        with pytest.raises(InvalidInput, match=f"a {type(wrong).__name__} is neither"):
+            training.fit(wrong)
+    assert training._charged is None
     with pytest.raises(InvalidParameter, match="nothing was trained"):
         training.finish()
     with pytest.raises(InvalidInput, match="more examples"):
