@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from literature.claims import Claim, Comparison
 from literature.preprocessing.paper import PAPER
 from ppdp.bounds import lookup
-from ppdp.bounds.regression import coefficient_shift
+from ppdp.bounds.imputation import coefficient_shift
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 

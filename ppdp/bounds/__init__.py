@@ -5,26 +5,21 @@ Importing this package registers every formula that a certificate may name; they
 
 from ppdp.bounds import (  # noqa: F401  each registers its own
     altered,
-    clustering,
     coarse_pca,
     columns,
     deduplication,
     diffprivlib,
     exponential,
-    glm,
     imputation,
-    label_means,
     laplace,
     learning,
     low_rank,
-    low_rank_learning,
     moments,
     newton,
     order_statistics,
     pca,
     projection,
     queries,
-    regression,
     release,
     rowwise,
     sampled_learning,
@@ -32,7 +27,6 @@ from ppdp.bounds import (  # noqa: F401  each registers its own
     selection,
     signs,
     sketch,
-    wishart,
 )
 from ppdp.core.formula import FORMULAS, Formula, lookup
 from ppdp.core.keywords import answering_all

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.bounds.label_means import label_parts
-from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
+from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, label_parts
 from ppdp.core.domain import Domain, largest_entry
 
 Parameters = Mapping[str, Any]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.label_means import label_parts
 from ppdp.bounds.queries import counting_step
+from ppdp.bounds.release import label_parts
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.columns import entries_of
 from ppdp.bounds.exponential import GAUSSIAN_SHARE
-from ppdp.bounds.label_means import label_parts
-from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.bounds.release import BOX_WEIGHT, label_parts
 from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.categories import Tally, released_categories

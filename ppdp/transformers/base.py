@@ -39,8 +39,6 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     ----------
     statistic_names : tuple of str
         Of what :meth:`map_rows` gets; each becomes a fitted attribute with ``_`` behind it.
-    elementwise : bool
-        Whether every entry is mapped by itself, but for a clip of the row.
     adds_up : bool
         Whether its exact way needs nothing but sums over rows, so that it has :meth:`partial_fit`.
     """
@@ -88,11 +86,6 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         """
         self._fit(self._checked(X, reset=True))
         return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit without noise, and map the same rows; takes what :meth:`fit` does."""
-        values = self._checked(X, reset=True)
-        return self._contained(self._mapped(values, self._fit(values)))
 
     @available_if(lambda self: self.adds_up)
     def partial_fit(self, X: Any, y: Any = None) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdp.bounds.wishart import least_norm, norm_error
+from ppdp.bounds.sketch import least_norm, norm_error
 from ppdp.core.checks import number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

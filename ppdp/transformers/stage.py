@@ -52,6 +52,10 @@ class Stage(Documented, Answering, BaseEstimator):
         What to use instead where the gate refuses a condition of this stage.
     keeps_units : bool
         Whether values keep their units whatever was fitted on the rows.
+    multiplies_columns : bool
+        Whether it works on a matrix of the products of all columns, whatever the way.
+    elementwise : bool
+        Whether every entry is mapped by itself, but for a clip of the row.
     needs_y : bool
         Whether it looks at labels, so that the last step must be a model, whose classes or range they have.
     """
@@ -64,6 +68,7 @@ class Stage(Documented, Answering, BaseEstimator):
     takes_sparse = ""
     relief = "statistics='noisy'"
     keeps_units = False
+    multiplies_columns = False
     elementwise = False
     needs_y = False
 
@@ -77,17 +82,8 @@ class Stage(Documented, Answering, BaseEstimator):
         return ()
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
-        """Ranges and constants that the user declares: name, value, and "declared" or "default", in public words.
-
-        Parameters
-        ----------
-        domain : Domain
-            Public facts at the input, once :meth:`ways` has found the parameters right.
-        """
+        """Ranges and constants that the user declares: name, value, and "declared" or "default", in public words."""
         return tuple(constants(self, domain.feature_names))
-
-    multiplies_columns = False
-    """Whether it works on a matrix of the products of all columns, whatever the way."""
 
     @property
     def keeps_columns(self) -> bool:
@@ -102,15 +98,8 @@ class Stage(Documented, Answering, BaseEstimator):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Everything this stage can do at this domain and distance.
 
-        A pure function of the parameters, made before any data: what is wrong with the parameters is found here. Build
-        each way with :meth:`Way.by <ppdp.transformers.way.Way.by>`.
-
-        Parameters
-        ----------
-        domain : Domain
-            Public facts at the input.
-        distance : Distance
-            How far apart two neighbouring datasets can be at the input.
+        A pure function of the parameters and of public facts at the input, made before any data: what is wrong with
+        the parameters is found here. Build each way with :meth:`Way.by <ppdp.transformers.way.Way.by>`.
 
         Raises
         ------
@@ -171,17 +160,7 @@ class Stage(Documented, Answering, BaseEstimator):
         raise NotImplementedError
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        """Statistics of a way, from rows and without noise.
-
-        Parameters
-        ----------
-        rows : Rows
-            At the input; none at all for a public way.
-        way : Way
-            One of those that :meth:`ways` gave.
-        domain : Domain
-            Public facts at the input.
-        """
+        """Statistics of a way, from rows at the input (none at all for a public way) and without noise."""
         return {}
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
@@ -197,17 +176,7 @@ class Stage(Documented, Answering, BaseEstimator):
         return None
 
     def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
-        """The same as far as public parameters tell, before anything is fitted; None if they do not.
-
-        Parameters
-        ----------
-        columns : Columns
-            At the input.
-        way : Way
-            How the stage will be fitted.
-        domain : Domain
-            Public facts at the input.
-        """
+        """The same as far as public parameters tell, before anything is fitted; None if they do not."""
         if way.name != "public":
             scaled = way.scaled_columns
             changed = None if scaled is None else columns.lost_at(scaled, "its scale is not public")
@@ -220,13 +189,7 @@ class Stage(Documented, Answering, BaseEstimator):
         return None
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
-        """What its public map may do to a row that must not be overlooked: values clipped, or of no category.
-
-        Parameters
-        ----------
-        domain : Domain
-            Public facts at the input.
-        """
+        """What its public map may do to a row that must not be overlooked: values clipped, or of no category."""
         return ()
 
     def altered(self, X: Any, domain: Domain) -> Any:

@@ -20,30 +20,14 @@ Measure = Callable[[Any, float], float]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An assumption, with its distance to failure.
+    """An assumption, with its distance to failure."""
 
-    Attributes
-    ----------
-    name : str
-        Short name, such as ``"eigengap"``.
-    statement : str
-        What is assumed, in public words.
-    formula : str
-        Id of the formula that gives ``unit``.
-    unit : float
-        How much the measured quantity can change along one neighbouring pair, for the incoming Distance.
-    largest : float
-        The largest margin that any data can have, from public facts.
-    measure : callable
-        ``measure(rows, unit) -> float``, the margin; see :meth:`margin`.
-    """
-
-    name: str
-    statement: str
-    formula: str
-    unit: float
-    largest: float
-    measure: Measure
+    name: str  # short, such as "eigengap"
+    statement: str  # what is assumed, in public words
+    formula: str  # id of the formula that gives ``unit``
+    unit: float  # how much the measured quantity can change along one neighbouring pair, for the incoming Distance
+    largest: float  # margin that any data can have, from public facts
+    measure: Measure  # ``measure(rows, unit) -> float``, the margin
 
     @classmethod
     def by(cls, formula: str, domain: Domain, distance: Distance, measure: Measure, **parameters: Any) -> Condition:
@@ -62,11 +46,6 @@ class Condition:
         hold); 0 where the condition fails, and 0 for whatever cannot be measured. Infinite where no replaced rows can
         make the condition fail, or where the number is too large for a float.
 
-        Parameters
-        ----------
-        rows : Rows, Stream or array of shape (n, d)
-            The rows at the input of the stage.
-
         Raises
         ------
         InvalidInput, DiskFull, WorkerLost
@@ -84,45 +63,22 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A statistic that a way needs released with noise: to be fitted from, or for its twin at prediction.
+    """A statistic that a way needs released with noise: to be fitted from, or to map new rows."""
 
-    Attributes
-    ----------
-    statistic : str
-        A key of :data:`~ppdp.data.releases.STATISTICS`, such as "squares" (mean and mean squares), "moment" (the
-        second-moment matrix) or "matrix" (that and the mean).
-    parameters : mapping
-        Public parameters of the release formula.
-    """
-
-    statistic: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    statistic: str  # a key of STATISTICS, such as "squares" (mean and mean squares) or "moment" (second moments)
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the release formula
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of doing a stage; what its formula says of it is read there.
+    """One way of doing a stage; what its formula says of it is read there."""
 
-    Attributes
-    ----------
-    formula : str
-        Id of the stability map.
-    parameters : mapping
-        Its public parameters, plain numbers.
-    domain, distance : Domain, Distance
-        After the stage.
-    conditions : tuple of Condition
-        What the map assumes; () is unconditional.
-    ask : Ask, optional
-        What must be released.
-    """
-
-    formula: str
-    parameters: Mapping[str, Any]
-    domain: Domain
-    distance: Distance
-    conditions: tuple[Condition, ...] = ()
-    ask: Ask | None = None
+    formula: str  # id of the stability map
+    parameters: Mapping[str, Any]  # of it: public, plain numbers
+    domain: Domain  # after the stage
+    distance: Distance  # after the stage
+    conditions: tuple[Condition, ...] = ()  # what the map assumes; () is unconditional
+    ask: Ask | None = None  # what must be released
 
     @property
     def record(self) -> Stability:

@@ -8,7 +8,7 @@ from effort import rounds
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.audit import attack_stability
 from ppdp.bounds import lookup
-from ppdp.bounds.wishart import noise_of
+from ppdp.bounds.sketch import noise_of
 from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms import (
     ExponentialMechanism,

@@ -15,7 +15,7 @@ from neighbours import ROUNDING, Pair, as_multisets, by_position, shares
 from worst_cases import CIRCLE, KISSES, twice
 
 from ppdp.bounds import lookup
-from ppdp.bounds.clustering import KISSING, decided, reach
+from ppdp.bounds.deduplication import KISSING, decided, reach
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows

@@ -8,8 +8,14 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 from steering import gradient_at
 
-from ppdp.bounds.glm import glm_gradient, target_shares, target_unit, tweedie_slope, tweedie_smoothness
-from ppdp.bounds.learning import augmented_norm
+from ppdp.bounds.learning import (
+    augmented_norm,
+    glm_gradient,
+    target_shares,
+    target_unit,
+    tweedie_slope,
+    tweedie_smoothness,
+)
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

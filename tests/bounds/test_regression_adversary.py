@@ -9,7 +9,7 @@ from neighbours import ROUNDING, Chain, Pair, by_position, outgrown, shares
 from worst_cases import STEEP, steep
 
 from ppdp.bounds import lookup
-from ppdp.bounds.regression import coefficient_norm, coefficient_shift, eigenvalue_margin
+from ppdp.bounds.imputation import coefficient_norm, coefficient_shift, eigenvalue_margin
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

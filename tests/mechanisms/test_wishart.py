@@ -9,7 +9,7 @@ from zoo import sealed
 
 import ppdp
 from ppdp import Domain, make_pipeline
-from ppdp.bounds.wishart import least_norm, mean_change
+from ppdp.bounds.sketch import least_norm, mean_change
 from ppdp.certificate.replay.verify import verify
 from ppdp.core.adjacency import Adjacency
 from ppdp.data.rows import Rows

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from ppdp.bounds.glm import LARGEST_SCORE, LARGEST_SHARE, target_shares, target_unit
+from ppdp.bounds.learning import LARGEST_SCORE, LARGEST_SHARE, target_shares, target_unit
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows, encode_targets, targets_alone

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.sketch import factored_rows
-from ppdp.bounds.wishart import noise_of
+from ppdp.bounds.sketch import factored_rows, noise_of
 from ppdp.core.checks import integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

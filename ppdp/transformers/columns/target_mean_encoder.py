@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from ppdp.bounds.label_means import MOST_CELLS, MOST_NUMBERS, columns_per_category, label_parts
+from ppdp.bounds.release import MOST_CELLS, MOST_NUMBERS, columns_per_category, label_parts
 from ppdp.core.checks import columns_of, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry

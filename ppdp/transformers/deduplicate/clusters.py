@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.spatial import cKDTree
 
-from ppdp.bounds.clustering import KISSING, reach
+from ppdp.bounds.deduplication import KISSING, reach
 from ppdp.core.checks import flag, integer, length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
