@@ -64,7 +64,7 @@ def complete(
     if domain.adjacency.hides_number and domain.n_rows is None:
         raise MissingBound(
             "the number of rows is private, so a cap on it must be declared.",
-            fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.capped}; never len(X).",
+            fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X).",
         )
     settle("n_rows", shape[0] if shape and not domain.adjacency.hides_number else None, "shape of X")
     if shape is None and domain.n_features is None and domain.feature_names is not None:

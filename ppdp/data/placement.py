@@ -71,7 +71,7 @@ def _stays(n: int, domain: Domain, noise: Noise, persons: Positions | None) -> t
     if len(which) > domain.n:
         raise DomainMismatch(
             "there are more rows than n_rows declares.",
-            fix=f"declare at least the {domain.adjacency.capped}; never len(X).",
+            fix=f"declare at least the {domain.adjacency.phrases.capped}; never len(X).",
         )
     return which, _secret_order(noise, domain.n)[: len(which)]
 

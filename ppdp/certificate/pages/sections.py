@@ -96,8 +96,8 @@ def meaning(view: View) -> Sequence[Element]:
     """The guarantee as the power of an attacker's test."""
     neighbours = view.record.neighbours
     story = (
-        f"An attacker knows the public facts, the whole method and {neighbours.known}, and sees everything"
-        f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
+        f"An attacker knows the public facts, the whole method and {neighbours.phrases.known}, and sees everything"
+        f" that was released. Shown {neighbours.phrases.alternatives}, the attacker guesses which of them was used. "
     )
     lines = [
         (
@@ -154,7 +154,7 @@ def stages(view: View) -> Sequence[Element]:
     with_and_without = (
         " (with and without one person's rows, as under “For one person”, is one such case)" * c.neighbours.cuts
     )
-    change = c.neighbours.change_made
+    change = c.neighbours.phrases.change_made
     toggled = " or toggled" if any(point.distance.toggled for point in points) else ""
     section = (
         h2("How far apart two neighbouring datasets can be"),

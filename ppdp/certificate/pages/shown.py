@@ -293,10 +293,10 @@ def render_card(view: View) -> str:
     epsilon, delta = figure(c.epsilon, upward=True), figure(c.delta, upward=True)
     claim = f"(ε, δ) = ({epsilon}, {delta})"
     reach = "" if c.status == "SEEDED" else ": of everything that was released, with all stages in front of it"
-    known = c.neighbours.known.replace("except", "but")
+    known = c.neighbours.phrases.known.replace("except", "but")
     attack = (
         f"{view.proviso}whoever knows {known}, and sees all that was released, and is given"
-        f" {c.neighbours.alternatives}, guesses which of them was used at most this often:"
+        f" {c.neighbours.phrases.alternatives}, guesses which of them was used at most this often:"
         f" {powers_in_words(c, ' ')}."
     )
     facts = [

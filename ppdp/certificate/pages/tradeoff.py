@@ -171,4 +171,4 @@ def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))
     right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
-    return f"an attacker who must guess {c.neighbours.asked} {right}; blind guessing, 50 times"
+    return f"an attacker who must guess {c.neighbours.phrases.asked} {right}; blind guessing, 50 times"

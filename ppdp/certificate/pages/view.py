@@ -130,7 +130,7 @@ def view_of(c: Record) -> View:
         proviso=proviso,
         powers=[(alarm, meaning.detection_power(c, alarm)) for alarm in meaning.FALSE_ALARMS],
         guess=guess_in_words(c),
-        promise=f"{proviso}a test for {c.neighbours.secret} detects at most {meaning.powers_in_words(c)}",
+        promise=f"{proviso}a test for {c.neighbours.phrases.secret} detects at most {meaning.powers_in_words(c)}",
         facts=trust.shown_facts(c),
         points=points_of(c),
         noises=tuple(_noises(c)),
