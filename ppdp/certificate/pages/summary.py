@@ -187,8 +187,8 @@ def _against(c: Record) -> str:
         return "Nobody: whoever knows the seed of the noise can take the noise away."
     anyone = "Anyone" if c.status == "UNCONDITIONAL" else "If what is assumed holds: anyone"
     return (
-        f"{anyone}, even whoever knows {c.neighbours.phrases.known}, the method, all public facts and everything that was"
-        " released. Not against whoever holds the table, or can read the machine's memory while ppdp runs on it."
+        f"{anyone}, even whoever knows {c.neighbours.phrases.known}, the method, all public facts and everything that"
+        " was released. Not against whoever holds the table, or can read the machine's memory while ppdp runs on it."
     )
 
 
