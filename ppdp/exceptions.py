@@ -1,6 +1,6 @@
 """Every error that ppdp raises on purpose.
 
-Each carries a ``code`` for machines, and the ``stage`` concerned and a ``fix`` for people.
+Each carries a ``code`` for machines, and the ``stage`` and the ``parameter`` concerned and a ``fix`` for people.
 
 An error never holds a value, a count or a name that was read off the private rows. What it quotes (names of columns, of
 files, of steps) is somebody else's, so it is escaped here, once: no message moves the cursor of a terminal.
@@ -84,9 +84,13 @@ class PpdpError(BaseException):
         Name of the pipeline step concerned.
     fix : str, optional
         What to change.
+    parameter : str, optional
+        Name of the parameter concerned: of the step, or of the pipeline or its domain where no step is named.
     """
 
     code = "error"
+    spent = False
+    """Whether a ledger counts the fit as spent."""
     advice: Any = None
     """What would help, of a plan that failed: worked out when it is read, from public facts."""
     details: str | None = None
@@ -95,8 +99,10 @@ class PpdpError(BaseException):
     def __init_subclass__(cls, *, code: str | None = None) -> None:
         cls.code = code or cls.code
 
-    def __init__(self, message: str, *, stage: str | None = None, fix: str | None = None) -> None:
-        self.message, self.stage, self.fix = escaped(message), stage, fix and escaped(fix)
+    def __init__(
+        self, message: str, *, stage: str | None = None, fix: str | None = None, parameter: str | None = None
+    ) -> None:
+        self.message, self.stage, self.fix, self.parameter = escaped(message), stage, fix and escaped(fix), parameter
         text = f"stage {stage!r}: {self.message}" if stage else self.message
         super().__init__(f"{text} Fix: {self.fix}" if fix else text)
 
@@ -107,15 +113,20 @@ class PpdpError(BaseException):
 
     def charged(self) -> Self:
         """The same error of a fit that a ledger has on its account."""
-        told = f"{self.message} The ledger counts this fit as spent."
-        return type(self)(told, stage=self.stage, fix=self.fix).with_traceback(self.__traceback__)
+        error = self._with(message=f"{self.message} The ledger counts this fit as spent.")
+        error.spent = True
+        return error.with_traceback(self.__traceback__)
 
     def at(self, step: str) -> Self:
         """The same error with the name of the pipeline's step instead of its class."""
-        return type(self)(self.message, stage=step if self.stage else None, fix=self.fix)
+        return self._with(stage=step if self.stage else None)
+
+    def _with(self, **changed: Any) -> Self:
+        return type(self)(**{name: getattr(self, name) for name in _GIVEN} | changed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), stage=self.stage, fix=self.fix), (self.message,), {"details": self.details}
+        kind = partial(type(self), **{name: getattr(self, name) for name in _GIVEN[1:]})
+        return kind, (self.message,), {"details": self.details, "spent": self.spent}
 
     def _render_traceback_(self) -> list[str]:
         """What IPython and notebooks show: the line of the user's that led here, and the words."""
@@ -131,6 +142,9 @@ class PpdpError(BaseException):
 
 
 _LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
+
+
+_GIVEN = ("message", "stage", "fix", "parameter")
 
 
 class InvalidParameter(PpdpError, ValueError, code="invalid-parameter"):

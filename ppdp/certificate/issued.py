@@ -36,6 +36,7 @@ def issuer_words(issuer: Any) -> dict[str, str]:
             raise InvalidParameter(
                 f"{name} must be public words that can be seen, in one line of at most {_MOST_LETTERS} letters.",
                 fix=f"plain words without control characters, or leave {name} out.",
+                parameter=name,
             )
     return given
 

@@ -31,6 +31,8 @@ _GONE = {
     "ledger": "leave it out and pass --ledger PATH.",
     "random_state": "leave it out: seeded noise protects nobody, so it is never exported.",
 }
+_OF_COLUMNS = ("drop", "categories", "one_hot")
+"""Keys of [data] in files of earlier versions."""
 
 
 def schema() -> dict[str, Any]:
@@ -185,6 +187,9 @@ def _misuse(error: Any, path: Path) -> Misuse:
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         key = next(key for key in value if key not in known)
+        if keys == ["data"] and key in _OF_COLUMNS:
+            fix = '[columns] with a line for every column: id = "drop", sex = ["F", "M"], age = [0, 110].'
+            return Misuse(f"{key} is declared in [columns] now.", place=place_of(path, [*keys, key]), fix=fix)
         fix = _GONE.get(key) or suggestion(key, known)
         return Misuse(f"the key {key!r} is unknown.", place=place_of(path, [*keys, key]), fix=fix)
     if error.validator == "required":

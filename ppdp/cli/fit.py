@@ -10,18 +10,18 @@ import tempfile
 import warnings
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdp.cli.carriers import CERTIFICATE, EXPORT, PAGE
-from ppdp.cli.cells import Layout
+from ppdp.cli.column_parsing import Layout
+from ppdp.cli.data_files import is_large, open_rows
 from ppdp.cli.documents import place_of
 from ppdp.cli.ledgers import account_of, balance
 from ppdp.cli.output import Misuse, refuse, refuse_taken, say, words_of
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
-from ppdp.cli.tables import Source, is_large, open_rows
 from ppdp.core.progress import unseen
 from ppdp.exceptions import DiagnosticWarning, ExportError, HeaderWarning, InvalidValue, NoiseWarning
 
@@ -67,16 +67,16 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
     account = account_of(options)
     pipe = file.pipeline(ledger=account, dataset=options.dataset)
     with unseen(options.quiet), _busy(quiet=options.quiet or layout.source.blocks is not None):
-        X, y = layout.rows(plan.domain.classes)
+        rules, rows = file.rules, layout.rows(plan.domain.classes)
         try:
             with file.located(), warnings.catch_warnings():
                 for said in (NoiseWarning, DiagnosticWarning):
                     warnings.simplefilter("ignore", said)  # the certificate says it, which is printed
                 warnings.simplefilter("ignore", HeaderWarning)  # somebody said that they are names
-                pipe.fit(X, y, layout.ids(), sample_weight=layout.weights())
+                pipe.fit(rows, rules.label, rules.groups, sample_weight=rules.sample_weight)
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
-                what, fix = _undeclared(error.__context__.message, file)
+                what, fix = _undeclared(error.__context__, file)
                 refuse(what, place=str(layout.source.path), fix=fix)
             raise
         sha256 = _write(pipe, options.out, conditional=options.conditional)
@@ -94,35 +94,24 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
     return 0
 
 
-def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
-    """What a file does not declare of a value that stopped a fit, in its own words, and what to write there."""
-    from ppdp.transformers.rowwise.ranges import has_private
-
-    rules = file.rules
-    spent = " The ledger counts this fit as spent." if message.endswith("as spent.") else ""
-    if message.startswith("a label"):
-        fix = (
-            'classes = [...] with all labels that there may be; invalid = "repair" takes any other as the first class.'
-        )
-        return f"a label in {rules.label!r} is missing, or none of the declared classes.{spent}", fix
-    if message.startswith("Input y"):
-        fix = 'invalid = "repair" in [pipeline], which takes it as the centre of y_range.'
-        return f"a target in {rules.label!r} is missing, infinite or no number.{spent}", fix
-    if message.startswith("a row has no id"):
-        return f"a row has no id in {rules.groups!r}.{spent}", 'invalid = "repair" in [pipeline], which leaves it out.'
-    if message.startswith(("a weight", "all weights")):
-        fix = 'invalid = "repair" in [pipeline], which takes it as 0.'
-        return (
-            f"a weight in {rules.sample_weight!r} is missing, below 0, infinite or no number, or all are 0.{spent}",
-            fix,
-        )
-    fix = 'invalid = "repair" in [pipeline], an imputer, or missing and categories that cover it.'
+def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
+    """What is said of a value that stopped a fit, and what to write in the pipeline file."""
+    rules, spent = file.rules, " The ledger counts this fit as spent." if error.spent else ""
+    repair = 'invalid = "repair" in [pipeline], which'
+    if error.parameter == "y":
+        fix = f"classes = [...] with all labels that there may be; {repair} takes any other as the first class."
+        if file.classes[0] is None:
+            fix = f"{repair} takes it as the centre of y_range."
+        return f"a label in {rules.label!r} is missing, or not as declared.{spent}", fix
+    if error.parameter == "groups":
+        return f"a row has no id in {rules.groups!r}.{spent}", f"{repair} leaves it out."
+    if error.parameter == "sample_weight":
+        what = f"a weight in {rules.sample_weight!r} is missing, below 0, infinite or no number, or all are 0."
+        return f"{what}{spent}", f"{repair} takes it as 0."
+    fix = 'invalid = "repair" in [pipeline], an imputer, or missing that covers it.'
     if rules.declared is not None and rules.declared.private:
-        numbers = words_of(rules.declared.private)
         other = 'Text needs ["a", "b"], {private = 20} or "drop", dates a first and a last one.'
-        fix = f'"private" is for numbers: {numbers}. {other} Otherwise {fix}'
-    elif any(has_private(getattr(step, "ranges", None)) for _, step in file.steps):
-        fix = f'"private" is for numbers; text needs [data.categories], or drop in [data]. Otherwise {fix}'
+        fix = f'"private" is for numbers: {words_of(rules.declared.private)}. {other} Otherwise {fix}'
     return f"{_CELL}{spent}", fix
 
 
@@ -206,23 +195,18 @@ def predict(options: Namespace) -> int:
     wanted = tuple(model.feature_names_in_)
     if options.id is not None:
         source.require(options.id, "--id")
-        if options.id in (*wanted, *file.rules.categories):
-            refuse(
-                f"the column {options.id!r} is a feature.", place="--id", fix="a column that says whose each row is."
-            )
-    layout = _unlabelled(source, file, options.id)
-    absent = [name for name in wanted if name not in layout.names]
-    if absent:
-        fix = f"data like those of the fit, and the file of the fit: {options.file} makes {words_of(layout.names)}."
-        refuse(f"lacks the columns {words_of(absent)}.", place=str(options.data), fix=fix)
-    X = layout.rows(None)[0]
+        if options.id in wanted:
+            fix = "a column that says whose each row is."
+            refuse(f"the column {options.id!r} is a feature.", place="--id", fix=fix)
+    layout = Layout.for_model(source, file, wanted, options.id)
+    X = layout.rows(None)
     in_parts = layout.source.blocks is not None and not options.out.name.lower().endswith(".csv")
     try:
         if in_parts:
             model.write_parquet(X, options.out, method=method, keep=[] if options.id is None else [options.id])
             say(f"written: {options.out}, {layout.source.n_rows} rows")
             return 0
-        predicted = getattr(model, method)(X if layout.source.blocks is not None else X[list(wanted)])
+        predicted = getattr(model, method)(X if layout.source.blocks is not None else X.select(list(wanted)))
     except InvalidValue:
         refuse(_CELL, place=str(options.data), fix="correct the cell, or leave the row out.")
     if options.proba:
@@ -264,13 +248,3 @@ def _loaded(options: Namespace) -> ReleasedPipeline:
         fix = "a model of `ppdp fit` that ends in a classifier or regressor."
         refuse("predicts nothing.", place=str(path), fix=fix)
     return model
-
-
-def _unlabelled(source: Source, file: PipelineFile, row_id: str | None) -> Layout:
-    """The features, and ids of rows: neither the labels nor what was dropped need be there."""
-    rules: Any = file.rules
-    ignored = (*rules.drop, *rules.no_features)
-    dropped = tuple(name for name in ignored if name in source.types and name != row_id)
-    return Layout.of(
-        source, replace(file, rules=replace(rules, label=None, groups=row_id, sample_weight=None, drop=dropped))
-    )

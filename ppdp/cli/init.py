@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from ppdp.cli.data_files import open_rows
 from ppdp.cli.output import say
-from ppdp.cli.tables import open_rows
 from ppdp.exceptions import escaped
 
 _HEAD = """\

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ppdp.cli.cells import Layout
+from ppdp.cli.column_parsing import Layout
+from ppdp.cli.data_files import open_rows
 from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse, say, table
-from ppdp.cli.pipeline_file import PipelineFile, check_ranges, read_pipeline_file
-from ppdp.cli.tables import open_rows
+from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.exceptions import escaped
 
 SHAPE = "n_rows", "n_features"
@@ -46,7 +46,6 @@ def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
             place=place_of(file.path, ["domain", "feature_names"]),
             fix="leave the line out: names are read from the file.",
         )
-    check_ranges(file.path, file.steps, file.rules, layout.names)
     with file.located():
         return pipe.plan_for(pipe.domain, shape=layout.shape, names=layout.names)
 
@@ -67,7 +66,6 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
 
 def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed: Sequence[str] = SHAPE) -> Any:
     """The domain of a pipeline file with the numbers of the command line; those that are needed must be known."""
-    check_ranges(file.path, file.steps, file.rules, domain.feature_names)
     ranges = file.rules.declared.forms if file.rules.declared is not None else getattr(file.steps[0][1], "ranges", None)
     named = len(ranges) if isinstance(ranges, Mapping) else None  # columns that the file names
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}

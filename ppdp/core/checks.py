@@ -26,7 +26,13 @@ def _refused(
     fix: str | None = None,
 ) -> InvalidParameter:
     """The error of a parameter that is not what it must be."""
-    return kind(f"{name} must {wanted}, got {shown(value)}.", stage=_named(stage), fix=fix)
+    parameter = name.removeprefix("Domain.")
+    return kind(
+        f"{name} must {wanted}, got {shown(value)}.",
+        stage=_named(stage),
+        fix=fix,
+        parameter=parameter if parameter.isidentifier() else None,
+    )
 
 
 def number(
@@ -155,7 +161,10 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
     """Positions of columns that are given by name or position; :class:`DomainMismatch` if one does not exist."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) == 0:
         raise InvalidParameter(
-            f"{name} must be a non-empty list of columns.", stage=_named(stage), fix=f"{name}=['column', ...]."
+            f"{name} must be a non-empty list of columns.",
+            stage=_named(stage),
+            fix=f"{name}=['column', ...].",
+            parameter=name,
         )
     positions = _positions(tuple(names or ()))
     found = []
@@ -166,6 +175,7 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
                 f"the column {shown(column)} of {name} does not exist.",
                 stage=_named(stage),
                 fix="use columns of X at this point.",
+                parameter=name,
             )
         found.append(position)
     return found
@@ -199,9 +209,12 @@ def check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
         raise ImpossibleBudget(
             f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
             fix=f"ask for delta far below 1/n, such as {0.1 / n:.0e}.",
+            parameter="delta",
         )
     if epsilon > 500:
         raise ImpossibleBudget(
-            f"epsilon = {epsilon:g} promises nothing.", fix="ask for epsilon of a few units at most."
+            f"epsilon = {epsilon:g} promises nothing.",
+            fix="ask for epsilon of a few units at most.",
+            parameter="epsilon",
         )
     return epsilon, delta

@@ -91,9 +91,15 @@ class Domain:
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
         if given[1] and not isinstance(self.adjacency, Adjacency):
-            raise InvalidParameter("Domain.adjacency must be an Adjacency.", fix="Adjacency.change(coordinate=...).")
+            raise InvalidParameter(
+                "Domain.adjacency must be an Adjacency.", fix="Adjacency.change(coordinate=...).", parameter="adjacency"
+            )
         if all(given) and self.adjacency.rows != self.rows_per_unit:
-            raise InvalidParameter("rows_per_unit and adjacency say different things.", fix="leave out rows_per_unit.")
+            raise InvalidParameter(
+                "rows_per_unit and adjacency say different things.",
+                fix="leave out rows_per_unit.",
+                parameter="rows_per_unit",
+            )
         if not given[1]:
             object.__setattr__(self, "adjacency", Adjacency.replace(self.rows_per_unit or 1))
         object.__setattr__(self, "rows_per_unit", self.adjacency.rows)
@@ -103,14 +109,17 @@ class Domain:
             number("Domain.max_missing", self.max_missing, least=0)
         if integer("Domain.min_present", self.min_present, least=0) and self.adjacency.hides_number:
             raise InvalidParameter(
-                "Domain.min_present tells of the number of rows, which is private.", fix="leave min_present out."
+                "Domain.min_present tells of the number of rows, which is private.",
+                fix="leave min_present out.",
+                parameter="min_present",
             )
         self._settle("y_range", pair)
         self._settle("classes", classes_of)
         self._settle("feature_names", labels)
         if self.feature_names is not None and self.n_features not in (None, len(self.feature_names)):
             raise InvalidParameter(
-                f"Domain.feature_names has {len(self.feature_names)} names for {self.n_features} columns."
+                f"Domain.feature_names has {len(self.feature_names)} names for {self.n_features} columns.",
+                parameter="feature_names",
             )
 
     def _settle(self, name: str, check: Callable[[str, Any], Any]) -> None:
@@ -240,7 +249,7 @@ def check_domain(value: Any) -> None:
         fix = f"pass Domain(n_rows=len(X), feature_names=tuple(X.{named}))."
     elif "shape" in known:
         fix = "pass Domain(n_rows=len(X), n_features=X.shape[1])."
-    raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix)
+    raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix, parameter="domain")
 
 
 _DECLARABLE = tuple(one.name for one in fields(Domain) if one.init)

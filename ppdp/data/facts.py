@@ -56,6 +56,7 @@ def complete(
             raise DomainMismatch(
                 f"the domain declares {name} = {shown}.",
                 fix="declare what the data have, or pass other data.",
+                parameter=name,
             )
         if known is None and actual is not None:
             domain = domain.but(**{name: actual})
@@ -65,6 +66,7 @@ def complete(
         raise MissingBound(
             "the number of rows is private, so a cap on it must be declared.",
             fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X).",
+            parameter="n_rows",
         )
     settle("n_rows", shape[0] if shape and not domain.adjacency.hides_number else None, "shape of X")
     if shape is None and domain.n_features is None and domain.feature_names is not None:
@@ -113,7 +115,9 @@ def complete(
         if any(getattr(stage, "needs_y", False) for _, stage in stages):  # it goes by what labels are coded with
             domain = domain.but(**{"classes" if is_regressor(mechanism) else "y_range": None})
     if domain.n_rows is not None and domain.min_present > domain.n_rows:
-        raise DomainMismatch("the domain declares more rows present than there are.", fix="leave min_present out.")
+        raise DomainMismatch(
+            "Domain.min_present is larger than the number of rows.", fix="leave it out.", parameter="min_present"
+        )
     if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.hides_number:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)

@@ -330,6 +330,7 @@ def settled_labels(codes: Array, invalid: str) -> Array:
             "a label is not one of the declared classes, or is missing.",
             fix="declare all classes; where labels are missing, make a class of them, y.fillna('none')."
             " invalid='repair' takes any other label as the first class.",
+            parameter="y",
         )
     return np.where(unknown, 0.0, codes)
 
@@ -353,7 +354,9 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():
         raise InvalidValue(
-            "Input y contains NaN or infinity.", fix="remove it by a public rule, or use invalid='repair'."
+            "Input y contains NaN or infinity.",
+            fix="remove it by a public rule, or use invalid='repair'.",
+            parameter="y",
         )
     return encode_targets(np.where(finite, targets, np.nan), y_range)
 

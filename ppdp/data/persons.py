@@ -80,6 +80,7 @@ def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
         raise InvalidValue(
             "a row has no id (a whole number, text, a UUID, an address or a date), so nobody knows whose it is.",
             fix="an id for every row, or invalid='repair' leaves it out.",
+            parameter="groups",
         )
     return found
 

@@ -97,6 +97,7 @@ def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArra
         raise InvalidValue(
             "a weight in sample_weight is missing, negative, infinite or no number.",
             fix="weights of at least 0 by a public rule, or invalid='repair', which leaves such rows out of the loss.",
+            parameter="sample_weight",
         )
     kept = np.where(proper, values, 0.0)
     return np.minimum(kept / most, 1.0), ~proper | (kept > most)
@@ -105,7 +106,11 @@ def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArra
 def check_some_weight(rows: Rows, invalid: str) -> Rows:
     """The rows, of which some weigh something; else nothing is learned, which is an error unless it is repaired."""
     if invalid == "error" and rows.factor is not None and rows.n and not rows.factor.any():
-        raise InvalidValue("all weights in sample_weight are 0.", fix="weights above 0 for the rows to learn from.")
+        raise InvalidValue(
+            "all weights in sample_weight are 0.",
+            fix="weights above 0 for the rows to learn from.",
+            parameter="sample_weight",
+        )
     return rows
 
 
@@ -119,12 +124,14 @@ def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tupl
             "class_weight must be a mapping of labels to weights, 'balanced' or None.",
             stage=stage,
             fix="class_weight={'a': 1.0, 'b': 5.0}, or 'balanced'.",
+            parameter="class_weight",
         )
     if any(label not in classes for label in class_weight):
         raise InvalidParameter(
             "class_weight names a label that is none of the classes.",
             stage=stage,
             fix=f"labels among {', '.join(map(repr, classes))}.",
+            parameter="class_weight",
         )
     weights = [number("class_weight", class_weight.get(label, 1.0), stage, least=0, most=1e100) for label in classes]
     largest = length("the largest of class_weight", max(weights), stage)

@@ -73,6 +73,7 @@ class Supervised:
                 "class_weight='balanced' needs released numbers of rows, which a pipeline releases.",
                 stage=type(self).__name__,
                 fix="class_weight={...}, or the model as the last step of ppdp.Pipeline.",
+                parameter="class_weight",
             )
         rows = Rows.of(X, codes).weighted(np.array(question.factors))
         self.read(self.release(rows, question, Noise(self.random_state), scale), domain, question)

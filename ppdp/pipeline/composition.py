@@ -310,9 +310,9 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
     one of ppdp's, or a mechanism is not last.
     """
     if not isinstance(steps, (list, tuple)) or not steps:
-        raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.", fix=_PAIRS)
+        raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.", fix=_PAIRS, parameter="steps")
     if any(not isinstance(item, (list, tuple)) or len(item) != 2 for item in steps):
-        raise InvalidParameter("steps must be a list of (name, step) pairs.", fix=_PAIRS)
+        raise InvalidParameter("steps must be a list of (name, step) pairs.", fix=_PAIRS, parameter="steps")
     names = [name for name, _ in steps]
     if any(not isinstance(name, str) or not name.isprintable() or not name for name in names):
         raise InvalidParameter("names of steps must be strings of printable characters.", fix=_PAIRS)
@@ -348,7 +348,9 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
     for name, step in steps[-1:]:
         for parameter, fix in _ON_THE_PIPELINE.items():
             if getattr(step, parameter, None) is not None:
-                raise InvalidParameter(f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix)
+                raise InvalidParameter(
+                    f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix, parameter=parameter
+                )
     (last_name, last), stages = steps[-1], [(name, step) for name, step in steps]
     if isinstance(last, Mechanism):
         return [*stages[:-1], *_guarding(stages[:-1], last_name, last)], (last_name, last)
@@ -364,6 +366,7 @@ def check_unbounded(domain: Domain | None, stages: list[tuple[str, Any]]) -> Non
             "row_norm and entry_bound are bounds of numbers, and this step reads text or dates.",
             stage=stages[0][0],
             fix="leave them out of the domain: the step bounds its rows by itself.",
+            parameter="row_norm",
         )
 
 

@@ -267,7 +267,7 @@ def moves(distance: Distance, bound: float, lipschitz: float, rows: float) -> fl
     """Most that at most ``rows`` of the moved rows change the sum of their contributions."""
     positive("bound", bound)
     if not lipschitz >= 0:
-        raise InvalidParameter(f"lipschitz must not be negative, got {lipschitz!r}.")
+        raise InvalidParameter(f"lipschitz must not be negative, got {lipschitz!r}.", parameter="lipschitz")
     count = min(rows, distance.moved)
     if distance.total == 0 or count == 0 or lipschitz == 0:
         return 0.0

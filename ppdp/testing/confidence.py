@@ -44,7 +44,7 @@ def check_claim(loss: Any, delta: Any) -> None:
     if not isinstance(loss, PrivacyLoss):
         raise InvalidParameter(f"loss must be a PrivacyLoss, not a {type(loss).__name__}.", fix="PrivacyLoss(mu=1.0).")
     if number("delta", delta, least=0, fix="0 <= delta < 1.") >= 1:
-        raise InvalidParameter(f"delta must be below 1, got {delta!r}.", fix="0 <= delta < 1.")
+        raise InvalidParameter(f"delta must be below 1, got {delta!r}.", fix="0 <= delta < 1.", parameter="delta")
 
 
 def at_least(successes: ArrayLike, runs: float, doubt: float) -> Array:

@@ -6,14 +6,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from studies import PIPELINE, N, write_study
+from studies import FEATURES, PIPELINE, N, write_study
 
 from ppdp import load
-from ppdp.cli import tables
-from ppdp.cli.cells import Layout
+from ppdp.cli import data_files
+from ppdp.cli.column_parsing import Layout
+from ppdp.cli.data_files import open_rows
 from ppdp.cli.main import main
 from ppdp.cli.pipeline_file import read_pipeline_file
-from ppdp.cli.tables import open_rows
 from ppdp.data.cells import dates
 from ppdp.data.engine.opening import engine
 from ppdp.data.frames import opened
@@ -44,12 +44,12 @@ def test_a_fit_takes_files_and_folders(given, study, capsys):
 
 
 def test_a_large_file_is_read_in_blocks_unless_memory_is_asked_for(study, monkeypatch):
-    held, read = [], tables.Source.read
-    monkeypatch.setattr(tables.Source, "read", lambda self, names: held.append(self.path.name) or read(self, names))
+    held, read = [], data_files.Source.read
+    monkeypatch.setattr(data_files.Source, "read", lambda self, names: held.append(self.path.name) or read(self, names))
     fit = ["fit", "study.toml", "--data", "study.parquet", "--quiet", "--out"]
     assert main([*fit, "small"]) == 0
     assert held == ["study.parquet"]
-    monkeypatch.setattr(tables, "LARGE", 1000)
+    monkeypatch.setattr(data_files, "LARGE", 1000)
     assert main([*fit, "large"]) == 0
     assert held == ["study.parquet"]
     assert main([*fit, "memory", "--engine", "memory"]) == 0
@@ -67,27 +67,26 @@ def test_cells_become_the_same_numbers_in_blocks(text, study):
             (study / f"rows/{part}.parquet").unlink()
     file = read_pipeline_file(study / "study.toml")
     classes = ("no", "yes") if text else (0, 1)
-    blocks, label = Layout.of(open_rows([study / "rows"]), file).rows(classes)
-    found = pa.concat_tables(blocks.tables(blocks.schema.names)).to_pandas()
-    one = Layout.of(open_rows([study / "rows" / "0.parquet"]), file)
-    frame, labels = one.read(classes)
-    n = len(frame)
-    assert (blocks.n, label) == (N, "outcome")
-    assert np.array_equal(found.iloc[:n, :-1].to_numpy(), frame.to_numpy(), equal_nan=True)
-    assert list(found.iloc[:n, -1]) == list(labels)
+    blocks = Layout.of(open_rows([study / "rows"]), file).rows(classes)
+    first = Layout.of(open_rows([study / "rows" / "0.parquet"]), file).rows(classes)
+    parsed = pa.concat_tables(blocks.tables(blocks.schema.names))
+    assert blocks.n == N
+    assert parsed.schema == blocks.schema
+    assert parsed.slice(0, len(first)).to_pandas().equals(first.to_pandas())
 
 
 def test_predictions_in_parts_and_in_one_file(study, capsys):
     assert main(["fit", "study.toml", "--data", "rows/*.parquet", "--out", "model", "--quiet"]) == 0
-    layout = Layout.of(open_rows([study / "study.parquet"]), read_pipeline_file(study / "study.toml"))
-    wanted = load("model/model.zip").predict(layout.read(None)[0])
+    source, file = open_rows([study / "study.parquet"]), read_pipeline_file(study / "study.toml")
+    layout = Layout.for_model(source, file, FEATURES, None)
+    wanted = load("model/model.zip").predict(layout.rows(None))
     assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "parts"]) == 0
     assert np.array_equal(ds.dataset("parts").to_table()["prediction"], wanted)
     assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "one.csv"]) == 0
     assert (study / "one.csv").read_text().split() == ["prediction", *map(str, wanted)]
     proba = ["predict", "model", "study.toml", "--data", "rows", "--proba", "--out"]
     assert main([*proba, "proba.csv"]) == main([*proba, "proba"]) == 0
-    shares = load("model/model.zip").predict_proba(layout.read(None)[0])
+    shares = load("model/model.zip").predict_proba(layout.rows(None))
     written = pd.read_csv("proba.csv")
     assert list(written) == ["probability of 0", "probability of 1"] == ds.dataset("proba").schema.names
     np.testing.assert_allclose(written, shares, 1e-15)
@@ -171,7 +170,7 @@ def test_no_date_that_is_far_away_becomes_another_one(kind, far, tmp_path):
     pq.write_table(pa.table({"born": cells, "y": [0, 1, 1]}), tmp_path / "rows" / "0.parquet")
     (tmp_path / "study.toml").write_text(DATED)
     file = read_pipeline_file(tmp_path / "study.toml")
-    whole, _ = Layout.of(open_rows([tmp_path / "rows" / "0.parquet"]), file).read((0, 1))
-    blocks, _ = Layout.of(open_rows([tmp_path / "rows"]), file).rows((0, 1))
-    for table in (whole, opened(pa.concat_tables(blocks.tables(["born"])))):
+    whole = Layout.of(open_rows([tmp_path / "rows" / "0.parquet"]), file).rows((0, 1))
+    blocks = Layout.of(open_rows([tmp_path / "rows"]), file).rows((0, 1))
+    for table in (opened(whole), opened(pa.concat_tables(blocks.tables(["born"])))):
         assert np.array_equal(dates(table["born"]).values, [0.0, far, np.nan], equal_nan=True)

@@ -1,6 +1,7 @@
 """Data files as people have them: each is read as it is meant, or one line says what is wrong and what to write."""
 
 import io
+import tomllib
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdp import PrivateSearchCV, declare, make_pipeline
-from ppdp.cli import tables
+from ppdp.cli import data_files
 from ppdp.cli.main import main
 from ppdp.core.names import read_as_cells
 from ppdp.data.engine import arrow
@@ -165,18 +166,14 @@ FORMS = [("False", "True"), ("FALSE", "TRUE"), ("false", "true"), ("0", "1"), ("
 class TestTruthValues:
     @pytest.mark.parametrize("forms", FORMS, ids=str)
     @pytest.mark.parametrize("classes", ["[false, true]", "[0, 1]", '["False", "True"]', '["no", "yes"]'])
-    def test_labels_in_any_form_are_read_or_refused(self, forms, classes, tmp_path, capsys):
+    def test_labels_in_any_form_are_read(self, forms, classes, tmp_path):
         half(forms).drop(columns="id").to_csv("rows.csv", index=False)
         (tmp_path / "study.toml").write_text(STUDY.format(invalid="repair", classes=classes))
         command = ["study.toml", "--data", "rows.csv"]
-        if "false" in classes:
-            assert "[0, 1]" in refused(capsys, "plan", *command)
-            refused(capsys, "fit", *command, "--out", "out")
-            return
         assert main(["fit", *command, "--out", "out", "--quiet"]) == 0
         assert main(["predict", "out", *command, "--out", "new.csv"]) == 0
         predicted = pd.read_csv("new.csv", dtype=str)["prediction"]
-        low, high = (form.strip('" ') for form in classes.strip("[]").split(","))
+        low, high = map(str, tomllib.loads(f"classes = {classes}")["classes"])
         assert (predicted[: N // 4] == low).all()
         assert (predicted[-N // 4 :] == high).all()
 
@@ -186,7 +183,6 @@ class TestTruthValues:
             (pa.array([True, False] * 100), '["False", "True"]'),
             (pa.array([0, 1] * 100), '["a", "b"]'),
             (pa.array([0.0, 1.0] * 100), '["a", "b"]'),
-            (pa.array(["True", "False"] * 100), "[false, true]"),
         ],
     )
     def test_labels_of_a_type_that_no_class_has_are_refused(self, labels, classes, tmp_path, capsys):
@@ -241,7 +237,7 @@ class TestWidths:
         frame = pd.DataFrame(np.zeros((2, 4)), columns=list("abcd"))
         frame.to_csv("rows.csv", index=False)
         frame.to_parquet("rows.parquet")
-        monkeypatch.setattr(tables, "MOST_NAMES", 3)
+        monkeypatch.setattr(data_files, "MOST_NAMES", 3)
         monkeypatch.setattr(arrow, "MOST_NAMES", 3)
         for file in ("rows.csv", "rows.parquet"):
             assert "more than 3 columns" in refused(capsys, "init", file)

@@ -18,12 +18,12 @@ from studies import PIPELINE, N, rows, write_study
 
 from ppdp import Certificate, Ledger
 from ppdp.certificate.document import Certificate as Document
-from ppdp.cli.cells import Layout
+from ppdp.cli.column_parsing import Layout
+from ppdp.cli.data_files import open_source
 from ppdp.cli.documents import read_document
 from ppdp.cli.main import main
 from ppdp.cli.output import escaped, prepare
 from ppdp.cli.pipeline_file import read_pipeline_file
-from ppdp.cli.tables import open_source
 
 PLAN = ["plan", "study.toml", "--rows", "1200"]
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]
@@ -74,13 +74,11 @@ def write_table(path, table):
 class TestCells:
     """A cell that is no UTF-8 is an undeclared value: charged, then repaired or refused, like every other one."""
 
-    @pytest.mark.parametrize("column", ["outcome", "sex", "ward"])
     @pytest.mark.parametrize("name", ["study.parquet", "study.feather", "study.arrow"])
-    @pytest.mark.repeated("column")
-    def test_text_that_is_none(self, name, column, study, capsys):
+    def test_text_that_is_none(self, name, study, capsys):
         table = pa.Table.from_pandas(rows(), preserve_index=False)
-        place = table.schema.get_field_index(column)
-        write_table(study / name, table.set_column(place, column, bad_text(table[column].to_pylist())))
+        place = table.schema.get_field_index("outcome")
+        write_table(study / name, table.set_column(place, "outcome", bad_text(table["outcome"].to_pylist())))
         fit = [*FIT[:3], name, *FIT[4:], "--quiet", *SPENT]
         refused(fit, capsys)
         assert [entry.status for entry in Ledger("spent.db").entries()] == ["failed"]
@@ -90,13 +88,13 @@ class TestCells:
 
     def test_only_that_cell_is_another(self, study):
         table = pa.Table.from_pandas(rows(), preserve_index=False)
-        before = Layout.of(open_source(study / "study.parquet"), read_pipeline_file(study / "study.toml")).read((0, 1))
+        file = read_pipeline_file(study / "study.toml")
+        before = Layout.of(open_source(study / "study.parquet"), file).rows((0, 1)).to_pandas()
         wrong = table.set_column(2, "sex", bad_text(table["sex"].to_pylist()).dictionary_encode())
         write_table(study / "study.feather", wrong)
-        after = Layout.of(open_source(study / "study.feather"), read_pipeline_file(study / "study.toml")).read((0, 1))
-        assert after[0]["sex"][0] == np.inf
-        assert after[0].drop(index=0).equals(before[0].drop(index=0))
-        assert np.array_equal(after[1], before[1])
+        after = Layout.of(open_source(study / "study.feather"), file).rows((0, 1)).to_pandas()
+        assert after["sex"][0] == "\ufffd"
+        assert after.drop(index=0).equals(before.drop(index=0))
 
     def test_labels_are_text_or_numbers_by_their_public_type(self, study, capsys):
         write(study, classes=("classes = [0, 1]", 'classes = ["u", "v"]'))
@@ -298,7 +296,7 @@ class TestPipelineFiles:
     @pytest.mark.parametrize("name", ["mo\\ndel", "model\\n", "\\u001b[2J", "\\u0000", "\\u0085", "\\u2028"])
     def test_names_of_steps_are_one_line(self, name, study, capsys):
         write(study, name=('name = "model"', f'name = "{name}"'))
-        assert "study.toml: steps[3].name: " in refused(PLAN, capsys)
+        assert "study.toml: steps[2].name: " in refused(PLAN, capsys)
 
     @pytest.mark.parametrize("value", ["!!timestamp x", "!!bool x", "!!int ''", "0x" + "f" * 5000, "0b" + "1" * 20000])
     def test_yaml_that_breaks_its_reader(self, value, study, capsys):

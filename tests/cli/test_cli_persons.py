@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from ppdp.cli.cells import Layout
+from ppdp.cli.column_parsing import Layout
+from ppdp.cli.data_files import open_rows
 from ppdp.cli.main import main
 from ppdp.cli.pipeline_file import read_pipeline_file
-from ppdp.cli.tables import open_rows
 
 N = 60
 TABLE = pd.DataFrame(
@@ -19,16 +19,17 @@ TABLE = pd.DataFrame(
 FILE = """
 [data]
 groups = "patient"
-drop = ["number", "half"]
+[columns]
+a = [0, 1]
+patient = "drop"
+number = "drop"
+half = "drop"
 [domain]
 n_rows = 40
 adjacency = {person = 3}
 [pipeline]
 epsilon = 2.0
 delta = 1e-3
-[[steps]]
-use = "MinMaxScaler"
-ranges = [0, 1]
 [[steps]]
 use = "GaussianMechanism"
 """
@@ -58,13 +59,12 @@ def test_a_column_says_whose_each_row_is_and_is_no_feature(data, study, capsys):
 
 @pytest.mark.parametrize("name", ["patient", "number"])
 def test_ids_are_read_each_by_itself(name, study):
-    other = {"patient": "number", "number": "patient"}[name]
-    file = FILE.replace('"patient"', f'"{name}"').replace('["number"', f'["{other}"')
+    file = FILE.replace('groups = "patient"', f'groups = "{name}"')
     (study / "study.toml").write_text(file.replace("[data]", '[data]\nmissing = ["p3", 3, -9.5, 1e30]'))
     wanted = [str(one).strip() for one in TABLE[name]]
     for path in ("study.csv", "rows/0.parquet"):
         layout = Layout.of(open_rows([study / path]), read_pipeline_file(study / "study.toml"))
-        ids = layout.ids().to_pylist()
+        ids = layout.rows(None)[name].to_pylist()
         told = [None if one is None else str(one) for one in ids]
         gap = {"patient": "p3", "number": "3"}[name]
         assert told == [None if one == gap else one for one in wanted[: len(ids)]]
@@ -74,9 +74,9 @@ def test_ids_are_read_each_by_itself(name, study):
     ("before", "after", "says"),
     [
         ('groups = "patient"', 'groups = "nobody"', "no column 'nobody'"),
-        ('groups = "patient"\ndrop = ["number", "half"]', 'groups = "half"\ndrop = ["number", "patient"]', "no ids"),
-        ('groups = "patient"\ndrop = [', 'drop = ["patient", ', 'groups = "COLUMN"'),
-        ('drop = ["number"', 'drop = ["patient"', "that of labels, or dropped"),
+        ('groups = "patient"', 'groups = "half"', "ids"),
+        ('groups = "patient"\n', "missing = []\n", 'groups = "COLUMN"'),
+        ('patient = "drop"', "patient = [0, 1]", "so it is no feature"),
         ("adjacency = {person = 3}", "adjacency = {add_remove = 3}", "persons are not protected"),
         ("n_rows = 40", "", "domain.n_rows: the number of rows is private, and no cap on it is declared"),
         ("n_rows = 40", "n_rows = 20", "more rows than n_rows declares"),
@@ -107,7 +107,7 @@ def test_rows_without_ids_are_predicted(study, capsys):
     rows = TABLE[["a"]].assign(y=(TABLE.a > 0.5).astype(int), patient=TABLE.patient)
     rows.to_parquet("people.parquet")
     model = FILE.replace('"GaussianMechanism"', '"LogisticRegression"\nclasses = [0, 1]')
-    (study / "study.toml").write_text(model.replace('drop = ["number", "half"]', 'label = "y"'))
+    (study / "study.toml").write_text(model.replace("[columns]", 'label = "y"\n[columns]'))
     assert main(["fit", "study.toml", "--data", "people.parquet", "--out", "out", "--quiet"]) == 0
     pq.write_table(pq.read_table("people.parquet").select(["a"]), "new.parquet")
     assert main(["predict", "out", "study.toml", "--data", "new.parquet", "--out", "new.csv"]) == 0

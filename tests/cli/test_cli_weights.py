@@ -74,7 +74,7 @@ def test_weights_decide_what_is_learned(study):
     [
         ("max_weight = 3.0", "", "max_weight"),
         ('sample_weight = "w"', "", "sample_weight"),
-        ('sample_weight = "w"', 'sample_weight = "sick"', "weights"),
+        ('sample_weight = "w"', 'sample_weight = "sick"', "'sick' is that of label, too"),
         ('sample_weight = "w"', 'sample_weight = "v"', "'v'"),
         ("{yes = 3}", "{maybe = 3}", "class_weight"),
         ("{yes = 3}", "{yes = -3}", "class_weight"),

@@ -111,8 +111,8 @@ def test_labels_in_another_order(table):
 def test_booleans_in_a_csv_file(table, spelling, invalid, tmp_path, capsys):
     csv = table[["age"]].assign(outcome=np.where(table["outcome"], spelling[1], spelling[0]))
     status, words = from_file(csv, tmp_path, capsys, "classes = [false, true]", invalid=invalid)
-    assert status != 0 or predicted(tmp_path, capsys, table) > 0.75, words
-    assert status == 0 or "classes = [" in words
+    assert status == 0, words
+    assert predicted(tmp_path, capsys, table) > 0.65, words
 
 
 def test_means_in_units_of_the_table(table):

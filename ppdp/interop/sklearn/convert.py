@@ -38,7 +38,9 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
             fix="pass an instance of sklearn.pipeline.Pipeline.",
         )
     if facts.ranges is not None and facts.max_norm is not None:
-        raise InvalidParameter("ranges and max_norm are both given.", fix="give one bound at the entrance.")
+        raise InvalidParameter(
+            "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
+        )
     made = _Made(facts, reserved)
     steps = hoisted(flattened("", estimator))
     ahead = _ahead(steps)

@@ -47,6 +47,7 @@ class Facts:
             raise InvalidParameter(
                 f"categories must be lists by column, got {shown(self.categories)}.",
                 fix=f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where nobody knows them.',
+                parameter="categories",
             )
         if not isinstance(self.functions, Mapping):
             raise InvalidParameter(
@@ -157,6 +158,7 @@ class Facts:
                 raise InvalidParameter(
                     f"ranges declares {name!r}, and only an encoder takes this column: its numbers are not used.",
                     fix="leave it out of ranges.",
+                    parameter="ranges",
                 )
         if blocks and not any(block.ordered or block.columns is None for block in blocks):
             _check_asked("ranges", given, numeric, "which no step takes as numbers")

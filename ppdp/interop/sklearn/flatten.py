@@ -36,7 +36,9 @@ def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:
     listed = list(parts) if isinstance(parts, (list, tuple)) else [None]
     if all(is_named(part, form.count(",") + 1) for part in listed):
         return listed
-    raise InvalidParameter(f"{parameter} must be a list of {form}.", stage=name or None, fix="names are strings.")
+    raise InvalidParameter(
+        f"{parameter} must be a list of {form}.", stage=name or None, fix="names are strings.", parameter=parameter
+    )
 
 
 def is_named(part: Any, size: int) -> bool:

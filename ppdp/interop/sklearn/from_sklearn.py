@@ -124,6 +124,7 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
         raise InvalidParameter(
             f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared.",
             fix="declare it once.",
+            parameter="rows_per_unit",
         )
     return (domain or Domain()).but(rows_per_unit=declared)
 
@@ -132,7 +133,7 @@ def _with_line(error: PpdpError) -> PpdpError:
     """The error of a step that stands in ppdp's pipeline, with what to write there."""
     given = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), "
     fix = error.fix and error.fix.replace("Pipeline.from_sklearn(pipe, ", given)
-    return type(error)(error.message, stage=error.stage, fix=fix)
+    return type(error)(error.message, stage=error.stage, fix=fix, parameter=error.parameter)
 
 
 def _is_foreign(part: Any) -> bool:

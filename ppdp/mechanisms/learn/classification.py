@@ -67,6 +67,7 @@ class LinearClassifier(BatchModel, ClassifierMixin):
                 "class_weight='balanced' follows from released numbers, and the bound of solver='output' must not.",
                 stage=type(self).__name__,
                 fix="class_weight={...}, or another solver.",
+                parameter="class_weight",
             )
         return super()._factors(domain)
 

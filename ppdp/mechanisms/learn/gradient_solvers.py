@@ -228,12 +228,14 @@ class HiddenState(ShuffledBatches):
                 f"solver='hidden' runs a single pass, got max_iter = {config.max_iter}.",
                 stage=config.stage,
                 fix="max_iter='auto', or solver='epochs'.",
+                parameter="solver",
             )
         if not config.usual_step and config.step_size > longest * (1 + 1e-12):
             raise InvalidParameter(
                 f"solver='hidden' needs a step of at most 2 / smoothness = {longest:.6g}, got {config.step_size:g}.",
                 stage=config.stage,
                 fix="step_size='auto'.",
+                parameter="solver",
             )
         if config.loss == "softmax" and config.gradient["clip"] < softmax_bound(domain, **config.gradient):
             least = math.ceil(1000 * softmax_bound(domain, **config.gradient)) / 1000
@@ -241,6 +243,7 @@ class HiddenState(ShuffledBatches):
                 "solver='hidden' needs convex losses, and the clipped gradient of several classes is that of none.",
                 stage=config.stage,
                 fix=f"clip={least:g}, which never binds, or another solver.",
+                parameter="solver",
             )
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
@@ -299,7 +302,7 @@ class OutputPerturbation(Solver):
             signal = domain.n * (mu or USUAL_MU) * coef_norm / (8 * curvature * clip)
             alpha = domain.n * (8 * curvature * domain.d / signal**2) ** (1 / 3)
         if alpha == 0:
-            raise InvalidParameter("alpha must be positive for solver='output'.", stage=config.stage)
+            raise InvalidParameter("alpha must be positive for solver='output'.", stage=config.stage, parameter="alpha")
         if iterations is None:  # stopping earlier only regularises more, and costs less
             wanted = SOLVED * min(1.0, 2 * clip / (alpha * coef_norm))
             iterations = math.ceil(min(math.log(wanted) / solver_rate(smooth, alpha / domain.n), MOST_ITERATIONS))
@@ -330,6 +333,7 @@ def _projected_gradient(config: TrainingConfig, dimension: int) -> dict[str, Any
             f"rank = {rank} must be below the number of dimensions, {dimension}: nothing would be projected away.",
             stage=config.stage,
             fix="a smaller rank, or solver='dpgd'.",
+            parameter="rank",
         )
     return {"loss": config.loss, **config.gradient, "rank": rank}
 

@@ -86,6 +86,7 @@ class SketchedMoments(Solver):
                 f"rank = {config.rank} rows of a sketch do not determine {width - 1} coefficients.",
                 stage=config.stage,
                 fix=f"rank={10 * width}, or rank='auto'.",
+                parameter="rank",
             )
         parameters = _usual_norms(domain, config.gradient) | {name: config.gradient[name] for name in OF_LOSS}
         most, n_mu = max(LARGEST // width, 4 * width), domain.n * (mu or USUAL_MU)

@@ -79,6 +79,7 @@ class TrainingConfig:
                 f"batch_size = {self.batch_size} is more than n_samples = {domain.n}.",
                 stage=self.stage,
                 fix="a smaller batch_size, or solver='dpgd'.",
+                parameter="batch_size",
             )
         return self.batch_size or min(domain.n, max(1, math.ceil(usual)))
 
@@ -195,6 +196,7 @@ class Newton(Solver):
                 f"solver='newton' makes at most {MOST_ITERATIONS} steps, got max_iter = {config.max_iter}.",
                 stage=config.stage,
                 fix="max_iter='auto', a few steps, or solver='dpgd'.",
+                parameter="solver",
             )
         certain = domain.n * (mu or USUAL_MU) / (config.n_scores * (domain.d + intercept))
         usual = round(FEWEST + math.log2(certain / CERTAIN))

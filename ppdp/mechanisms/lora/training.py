@@ -144,7 +144,7 @@ class PrivateLoRA:
         self.model, self.loss, self.method = model, loss, method
         self.microbatch = integer("microbatch", microbatch, STAGE)
         if ledger is not None and not isinstance(ledger, Ledger):
-            raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE)
+            raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE, parameter="ledger")
         self.ledger, self.dataset = ledger, dataset
         self._noise = Noise(random_state)
         steps = integer("steps", steps, STAGE)

@@ -128,7 +128,10 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         sized = hasattr(self.candidates, "__len__") and hasattr(self.candidates, "__getitem__")
         if not sized or isinstance(self.candidates, (str, bytes, Mapping)) or len(self.candidates) < 2:
             raise InvalidParameter(
-                "candidates must be a sequence of at least two.", stage="ExponentialMechanism", fix="list them."
+                "candidates must be a sequence of at least two.",
+                stage="ExponentialMechanism",
+                fix="list them.",
+                parameter="candidates",
             )
         return len(self.candidates)
 
@@ -139,6 +142,7 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
                 f"utility must be callable, got {shown(self.utility)}.",
                 stage="ExponentialMechanism",
                 fix="pass utility=function of an array of rows.",
+                parameter="utility",
             )
         refuse_fitted(self.utility, "ExponentialMechanism")
         spread = float(domain.require("row_norm", "ExponentialMechanism")) / math.sqrt(domain.d)
@@ -151,6 +155,7 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
                 f"utility must give each row {m} numbers, whatever rows stand beside it.",
                 stage="ExponentialMechanism",
                 fix="return an array of shape (n, number of candidates), made of operations on single rows.",
+                parameter="utility",
             )
 
     def _given(self, X: Array, m: int) -> Array:

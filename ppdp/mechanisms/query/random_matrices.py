@@ -197,9 +197,12 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
                 f"query={self.query!r} is not offered: {_REFUSED[self.query]}",
                 stage="WishartMechanism",
                 fix="query='direction', or GaussianMechanism.",
+                parameter="query",
             )
         if self.query != "direction":
-            raise InvalidParameter(f"query must be 'direction', got {self.query!r}.", stage="WishartMechanism")
+            raise InvalidParameter(
+                f"query must be 'direction', got {self.query!r}.", stage="WishartMechanism", parameter="query"
+            )
         domain.require("row_norm", "WishartMechanism")
         if domain.d < 2:
             raise InvalidParameter(
@@ -212,7 +215,9 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
             cosine = number("min_cosine", cosine, self, above=0, most=1 - 2.0**-40)
         scale = noise_of(rank)
         if self.noise_scale is not None and self.rank is not None and not math.isclose(self.noise_scale, scale):
-            raise InvalidParameter("noise_scale follows from rank.", stage="WishartMechanism", fix="leave it out.")
+            raise InvalidParameter(
+                "noise_scale follows from rank.", stage="WishartMechanism", fix="leave it out.", parameter="noise_scale"
+            )
         parameters = {"rank": rank, "min_cosine": cosine}
         return Question.asked("wishart.direction", "privacy", domain, parameters, given=scale)
 

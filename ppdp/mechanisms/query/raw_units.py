@@ -37,11 +37,16 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
         given = dict.fromkeys(range(domain.d), given)
     if not given:
         raise InvalidParameter(
-            f"{name} names no column.", stage=type(stage).__name__, fix="name one, or give a number."
+            f"{name} names no column.",
+            stage=type(stage).__name__,
+            fix="name one, or give a number.",
+            parameter=name,
         )
     grid = {_position(name, column, domain, stage): marks for column, marks in given.items()}
     if len(grid) < len(given):
-        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.")
+        raise InvalidParameter(
+            f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.", parameter=name
+        )
     columns = sorted(grid)
     marks = [_marks(name, grid[column], domain, stage, edges) for column in columns]
     return {
@@ -66,7 +71,9 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     listed = [(i, marks) for column, marks in given.items() for i in _positions(name, column, columns, domain, stage)]
     grid = dict(listed)
     if len(grid) < len(listed):
-        raise InvalidParameter(f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.")
+        raise InvalidParameter(
+            f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.", parameter=name
+        )
     converted = {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
     for i, marks in converted.items() if shared else ():
         width = np.ptp(columns.ranges[i])
@@ -75,6 +82,7 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
                 f"{name} cover next to nothing of the public range of {columns.names[i]!r}.",
                 stage=type(stage).__name__,
                 fix=f"{name}={{column: ...}}, for each column its own.",
+                parameter=name,
             )
     return converted
 
@@ -108,6 +116,7 @@ def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, e
             f"{name} lie outside the public range of {columns.names[i]!r}, {low} to {high}, in {whose}.",
             stage=type(stage).__name__,
             fix=f"{name} within it, or {name}={{column: ...}} for each column its own.",
+            parameter=name,
         )
     return columns.present(i, marks) if raw_units else marks
 
@@ -120,7 +129,10 @@ def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:
         return given
     if not np.isfinite(np.array(numbers, dtype=np.float64)).all():
         raise InvalidParameter(
-            f"{name} hold what is no date.", stage=type(stage).__name__, fix='dates, or text such as "2001-12-31".'
+            f"{name} hold what is no date.",
+            stage=type(stage).__name__,
+            fix='dates, or text such as "2001-12-31".',
+            parameter=name,
         )
     return numbers
 
@@ -135,6 +147,7 @@ def _position(name: str, column: Any, domain: Domain, stage: object) -> int:
         f"{name} names the column {shown(column)}, which is not there.",
         stage=type(stage).__name__,
         fix="name columns of the rows at this step, or count them from 0.",
+        parameter=name,
     )
 
 
@@ -147,6 +160,7 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
                 f"{name} is a number, and no bound on entries is declared.",
                 stage=type(stage).__name__,
                 fix=f"give {name} as ascending numbers, or add NormClipper(...) first.",
+                parameter=name,
             )
         return [float(mark) for mark in np.linspace(-bound, bound, number)]
     try:
@@ -159,6 +173,7 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
             f"{name} must be a number, or at least two finite ascending numbers, or such for every column.",
             stage=type(stage).__name__,
             fix="choose them from public knowledge, not from the data.",
+            parameter=name,
         )
     return [float(mark) for mark in marks]
 

@@ -166,7 +166,10 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
         flips, scale = self._flips(), self.own_noise_scale()
         if flips in STEPPED and self.unit is None:
             raise MissingBound(
-                "unit is not set.", stage="SignMechanism", fix="use it as the last step of ppdp.Pipeline, or set unit."
+                "unit is not set.",
+                stage="SignMechanism",
+                fix="use it as the last step of ppdp.Pipeline, or set unit.",
+                parameter="unit",
             )
         unit = self._unit() if flips in STEPPED else 1.0
         return _chances(flips, np.asarray(values, dtype=np.float64), scale, unit)
@@ -178,6 +181,7 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
                 f"n_signs and norm_floor are parameters of flips='angle', and flips is {flips!r}.",
                 stage="SignMechanism",
                 fix="leave them out; RandomProjection(n_components) in front of the signs makes so many.",
+                parameter="n_signs",
             )
         return flips
 
@@ -189,12 +193,14 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
                 stage="SignMechanism",
                 fix="SignMechanism('angle', n_signs=256) without a RandomProjection in front; behind one,"
                 " flips='staircase' or 'gaussian', which are private whatever the matrix.",
+                parameter="flips",
             )
         if domain.d > MOST_SUMMED:
             raise InvalidParameter(
                 f"flips='angle' is for rows of at most {MOST_SUMMED} columns.",
                 stage="SignMechanism",
                 fix="RandomProjection(...) in front, and flips='staircase'.",
+                parameter="flips",
             )
         return integer("n_signs", self.n_signs, self, most=MOST_SIGNS)
 

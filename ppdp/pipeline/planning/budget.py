@@ -131,7 +131,9 @@ def check_shares(budget: Any) -> None:
         return
     if not isinstance(budget, Mapping) or not set(budget) <= {"gate", "release"}:
         raise InvalidParameter(
-            "budget must hold shares of 'gate' and 'release'.", fix="budget={'gate': 0.05, 'release': 0.1}."
+            "budget must hold shares of 'gate' and 'release'.",
+            fix="budget={'gate': 0.05, 'release': 0.1}.",
+            parameter="budget",
         )
     for name, value in budget.items():
         number(f"budget[{name!r}]", value, above=0, most=1)

@@ -93,6 +93,7 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
         error = ImpossibleBudget(
             "delta = 0 is a budget for what needs no delta.",
             fix="delta=1e-6, or LaplaceMechanism or SignMechanism behind stages that are public.",
+            parameter="delta",
         )
     more = f"; and {len(told) - LISTED} more" if len(told) > LISTED else ""
     error.details = f"Reasons: {'; '.join(told[:LISTED])}{more}."
@@ -276,7 +277,9 @@ class Solver:
             raise ImpossibleBudget("Gaussian noise needs a delta above 0.")
         epsilon = certifiable_epsilon(self.epsilon, self.delta, draws)
         if epsilon <= 0:
-            raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
+            raise ImpossibleBudget(
+                "delta is below what the noise sampler can certify.", fix="ask for a larger delta.", parameter="delta"
+            )
         allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
         delta = self.delta - allowance
         adding = kind is not None and (route.gate_after_release or self.deltas_add)

@@ -188,7 +188,9 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         for name in ("ledger", "random_state", "dataset"):
             if getattr(self.estimator, name) is not None:
                 raise InvalidParameter(
-                    f"{name} has no effect inside a search.", fix=f"set it on {type(self).__name__}."
+                    f"{name} has no effect inside a search.",
+                    fix=f"set it on {type(self).__name__}.",
+                    parameter=name,
                 )
         if self.scoring is not None and not callable(self.scoring):
             what = "scoring must be a function of one answer and one prediction, or None."

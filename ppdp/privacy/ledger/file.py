@@ -81,7 +81,9 @@ class Terms:
         """Terms from what a user gives; raises :class:`InvalidParameter` if they are not terms at all."""
         choice("accounting", accounting, ACCOUNTINGS)
         if (epsilon is None) != (delta is None):
-            raise InvalidParameter("epsilon and delta make a limit together.", fix="give both or neither.")
+            raise InvalidParameter(
+                "epsilon and delta make a limit together.", fix="give both or neither.", parameter="epsilon"
+            )
         if epsilon is None or delta is None:
             if accounting == "renyi":
                 raise InvalidParameter(
@@ -93,7 +95,9 @@ class Terms:
             number("delta", delta, above=0, kind=ImpossibleBudget),
         )
         if limit[1] >= 1:
-            raise ImpossibleBudget(f"delta must be below 1, got {delta!r}.", fix="Ledger(epsilon=1.0, delta=1e-5).")
+            raise ImpossibleBudget(
+                f"delta must be below 1, got {delta!r}.", fix="Ledger(epsilon=1.0, delta=1e-5).", parameter="delta"
+            )
         return cls(limit, accounting, best_order(*limit))
 
 

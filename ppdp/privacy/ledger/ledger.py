@@ -281,7 +281,7 @@ class Ledger:
         Of one dataset, its worst block, or (``None``) as if all datasets were the same people.
         """
         if number("delta", delta, least=0) >= 1:
-            raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.")
+            raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.", parameter="delta")
         entries = self.entries(dataset)
         if len({entry.dataset for entry in entries}) > 1:
             return self._total(entries, delta)

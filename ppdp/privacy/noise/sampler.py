@@ -78,6 +78,7 @@ def lattice_exponent(bound: float, noise_scale: float, *, far: int = 0) -> int:
         raise InvalidParameter(
             f"noise_scale must be positive and finite (2^-900 to 2^900), got {noise_scale!r}.",
             fix="give the standard deviation of the noise",
+            parameter="noise_scale",
         )
     if not 0 <= bound < math.inf:
         raise InvalidParameter(
@@ -93,6 +94,7 @@ def lattice_exponent(bound: float, noise_scale: float, *, far: int = 0) -> int:
             f"noise_scale {noise_scale:g} is too small for values up to {bound:g}: "
             f"bound / noise_scale may not exceed 2^{most}.",
             fix="raise noise_scale or declare a smaller bound",
+            parameter="noise_scale",
         )
     return exponent
 
@@ -378,4 +380,5 @@ def _generator(random_state: object) -> np.random.RandomState | np.random.Genera
     raise InvalidParameter(
         "random_state must be None, a non-negative integer, a numpy RandomState or a numpy Generator.",
         fix="leave it out: a release that protects anyone is not seeded",
+        parameter="random_state",
     )

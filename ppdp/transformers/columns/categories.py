@@ -73,6 +73,7 @@ class Categorical(PublicMap):
                 f"categories of {len(self.categories)} columns are declared for {len(given.names)} columns.",
                 stage=self.step,
                 fix="categories={column: [...]}, or one list for all columns.",
+                parameter="categories",
             )
         for categories in self.categories:
             self._check_distinct(categories)
@@ -90,6 +91,7 @@ class Categorical(PublicMap):
                 "categories must be distinct, whole numbers also as floats, and at most one stands for missing values.",
                 stage=self.step,
                 fix="name every category once, larger numbers than 2**53 as text.",
+                parameter="categories",
             )
 
     def _is_fallback(self, category: Any) -> bool:
@@ -221,6 +223,7 @@ class Labelled(PublicMap):
                 f"categories of {len(self.labels)} columns are declared for {len(given.names)} columns.",
                 stage="CategoryEncoder",
                 fix="a list of categories for every column, or by name.",
+                parameter="categories",
             )
         return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
 

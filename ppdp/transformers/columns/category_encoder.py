@@ -82,7 +82,10 @@ class CategoryEncoder(Encoder):
             labels("other", [self.other], self)
         if self.other is not None and (not isinstance(self.other, str) or self.other == missing):
             raise InvalidParameter(
-                f"other={shown(self.other)} is no name of a category of its own.", stage=_NAME, fix='other="other".'
+                f"other={shown(self.other)} is no name of a category of its own.",
+                stage=_NAME,
+                fix='other="other".',
+                parameter="other",
             )
         if self._private:
             return (Unlisted(self._most, hot, self.other, missing),)
@@ -107,7 +110,7 @@ class CategoryEncoder(Encoder):
         """How many private categories a column has at most."""
         if self.max_categories is None:
             fix = "max_categories=20, from public knowledge: more are never released."
-            raise MissingBound("max_categories is not declared.", stage=_NAME, fix=fix)
+            raise MissingBound("max_categories is not declared.", stage=_NAME, fix=fix, parameter="max_categories")
         return integer("max_categories", self.max_categories, self, most=MOST_CATEGORIES)
 
     @property
@@ -128,9 +131,14 @@ class CategoryEncoder(Encoder):
         """The public labels of each of these columns."""
         given = self.categories
         if given is None:
-            raise MissingBound("categories is not declared.", stage=_NAME, fix=_FIX)
+            raise MissingBound("categories is not declared.", stage=_NAME, fix=_FIX, parameter="categories")
         if isinstance(given, str):
-            raise InvalidParameter(f"categories must be lists of values, got {shown(given)}.", stage=_NAME, fix=_FIX)
+            raise InvalidParameter(
+                f"categories must be lists of values, got {shown(given)}.",
+                stage=_NAME,
+                fix=_FIX,
+                parameter="categories",
+            )
         if isinstance(given, Mapping):
             lists = by_column(given, columns, _NAME, "categories")
         elif isinstance(given, Iterable):
@@ -138,7 +146,12 @@ class CategoryEncoder(Encoder):
             if not any(isinstance(one, Iterable) and not isinstance(one, (str, bytes)) for one in lists):
                 lists = [lists] * len(columns)
         else:
-            raise InvalidParameter(f"categories must be lists of values, got {shown(given)}.", stage=_NAME, fix=_FIX)
+            raise InvalidParameter(
+                f"categories must be lists of values, got {shown(given)}.",
+                stage=_NAME,
+                fix=_FIX,
+                parameter="categories",
+            )
         if sum(len(one) for one in lists if hasattr(one, "__len__")) > MOST_COLUMNS:
             raise InvalidParameter(
                 f"more than {MOST_COLUMNS} categories are declared.",

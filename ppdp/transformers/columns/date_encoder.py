@@ -120,12 +120,18 @@ class DateEncoder(Encoder):
         """Units since the epoch and, unless there is no range for them, a public scale."""
         unit, epoch = choice("unit", self.unit, SECONDS, self), seconds_of(self.epoch)
         if not math.isfinite(epoch):
-            raise InvalidParameter(f"epoch={shown(self.epoch)} is no date.", stage=_NAME, fix='epoch="1970-01-01".')
+            raise InvalidParameter(
+                f"epoch={shown(self.epoch)} is no date.", stage=_NAME, fix='epoch="1970-01-01".', parameter="epoch"
+            )
         if self.format is not None and not isinstance(self.format, str):
-            raise InvalidParameter(f"format={shown(self.format)} is no text.", stage=_NAME, fix='format="%d.%m.%Y".')
+            raise InvalidParameter(
+                f"format={shown(self.format)} is no text.", stage=_NAME, fix='format="%d.%m.%Y".', parameter="format"
+            )
         table = resolve_ranges(self._numbers(columns), len(columns), None, _NAME)
         if not (np.abs(epoch + table * SECONDS[unit]) < _FARTHEST).all():
-            raise InvalidParameter("ranges hold what is no date between the years 1 and 9999.", stage=_NAME, fix=_FIX)
+            raise InvalidParameter(
+                "ranges hold what is no date between the years 1 and 9999.", stage=_NAME, fix=_FIX, parameter="ranges"
+            )
         read = Dated(
             tuple((float(low), float(high)) for low, high in table), unit, epoch, self.format, _NAME, self._plain()
         )
@@ -148,11 +154,13 @@ class DateEncoder(Encoder):
         given = self.ranges
         if given is None or (isinstance(given, str) and given == PRIVATE):
             what = "is not declared" if given is None else "that nobody declared cannot be released yet"
-            raise MissingBound(f"ranges {what}.", stage=_NAME, fix=_FIX)
+            raise MissingBound(f"ranges {what}.", stage=_NAME, fix=_FIX, parameter="ranges")
         if isinstance(given, Mapping):
             given = by_column(given, columns, _NAME, "ranges")
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InvalidParameter(f"ranges must hold (first, last) pairs, got {shown(given)}.", stage=_NAME, fix=_FIX)
+            raise InvalidParameter(
+                f"ranges must hold (first, last) pairs, got {shown(given)}.", stage=_NAME, fix=_FIX, parameter="ranges"
+            )
         given = list(given)
         if any(map(_is_pair, given)):
             return [[self._number(end) for end in one] if _is_pair(one) else one for one in given]

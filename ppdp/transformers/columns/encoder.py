@@ -117,7 +117,9 @@ class Encoder(RowWiseTransformer):
 def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) -> list[Any]:
     """What a mapping by name or position holds for these columns; every one of them must be there, and no other."""
     if not isinstance(given, Mapping):
-        raise InvalidParameter(f"{parameter} must be a mapping.", stage=stage, fix=f"{parameter}={{column: ...}}.")
+        raise InvalidParameter(
+            f"{parameter} must be a mapping.", stage=stage, fix=f"{parameter}={{column: ...}}.", parameter=parameter
+        )
     unknown = [key for key in given if key not in columns]
     missing = [column for column in columns if column not in given]
     if missing or unknown:
@@ -126,5 +128,6 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
             f"{parameter} {what}.",
             stage=stage,
             fix=slips(unknown, missing) or "declare every column once, by its name.",
+            parameter=parameter,
         )
     return [given[column] for column in columns]

@@ -236,6 +236,7 @@ class _ClusterStage(RowSelector):
                 "low_dimension is for rows of at most 3 columns, compared as they are.",
                 stage=stage,
                 fix="low_dimension=False.",
+                parameter="low_dimension",
             )
         most = integer("max_cluster", self.max_cluster, self)
         parameters: dict[str, Any] = {"eta": eta, "max_cluster": most, "low_dimension": self.low_dimension}

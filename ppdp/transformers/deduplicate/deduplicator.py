@@ -70,7 +70,10 @@ class Deduplicator(RowSelector):
         raw = self.takes_raw_keys(domain, distance)
         if raw and columns is not None:
             raise InvalidParameter(
-                "keys='raw' compares whole rows.", stage="Deduplicator", fix="leave key out, or put it first."
+                "keys='raw' compares whole rows.",
+                stage="Deduplicator",
+                fix="leave key out, or put it first.",
+                parameter="keys",
             )
         parameters: dict[str, Any] = {"raw": raw}
         if columns is not None:

@@ -95,6 +95,7 @@ class GridDeduplicator(RowSelector):
                 "keep='soft' keeps every row, so no label decides.",
                 stage="GridDeduplicator",
                 fix="labels='record' or labels='first'.",
+                parameter="keep",
             )
         if keep == "centre" and raw:
             raise InvalidParameter(
@@ -109,6 +110,7 @@ class GridDeduplicator(RowSelector):
                 f"cell = {min(sides):g} is wider than all rows together, {widest:.6g}.",
                 stage="GridDeduplicator",
                 fix="cell in the units of the rows at this step, far below that.",
+                parameter="cell",
             )
         parameters: dict[str, Any] = {"cell": sides, "seed": seed, "labels": labels}
         if keep != "centre":
@@ -125,6 +127,7 @@ class GridDeduplicator(RowSelector):
             f"cell has {len(sides)} sides for {'raw rows' if raw else f'{d} columns'}.",
             stage="GridDeduplicator",
             fix="one number for all columns" + ("." if raw else ", or one per column."),
+            parameter="cell",
         )
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

@@ -356,7 +356,10 @@ class TrimmedMeanImputer(ColumnImputer):
         trimmed = math.floor(number("trim", self.trim, self, least=0, most=0.5) * least)
         if 2 * trimmed >= least:
             raise InvalidParameter(
-                "trim leaves nothing of a column.", stage="TrimmedMeanImputer", fix="a trim below 0.5, such as 0.25."
+                "trim leaves nothing of a column.",
+                stage="TrimmedMeanImputer",
+                fix="a trim below 0.5, such as 0.25.",
+                parameter="trim",
             )
         return {"min_observed": least, "trimmed": trimmed}
 

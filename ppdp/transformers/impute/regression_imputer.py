@@ -92,6 +92,7 @@ class RegressionImputer(Imputer):
                 "regularization and min_eigenvalue exclude each other.",
                 stage="RegressionImputer",
                 fix="give regularization for the unconditional form, or min_eigenvalue for the one with a condition.",
+                parameter="regularization",
             )
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
         return {"share": share, "conditional": True}

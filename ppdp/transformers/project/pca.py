@@ -288,6 +288,7 @@ class PublicColumns:
                 f"basis must be a seed, or an array of {d} rows with n_columns >= {least} independent finite columns.",
                 stage=type(stage).__name__,
                 fix="basis=0 draws one.",
+                parameter="basis",
             )
         return cls(_orthonormal(given), drawn=False)
 

@@ -91,6 +91,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                 f"n_components = {components} makes a matrix of more than {MOST_ENTRIES} entries.",
                 stage="RandomProjection",
                 fix="take fewer." if family == "oporp" else "take fewer, or family='oporp'.",
+                parameter="n_components",
             )
         if domain.d > MOST_COLUMNS:
             raise InvalidParameter(
@@ -103,6 +104,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                 "seed is None, but the matrix is public: to keep a random projection secret does not make it private.",
                 stage="RandomProjection",
                 fix="seed=0, or another number chosen without the rows, in front of a mechanism.",
+                parameter="seed",
             )
         chosen: dict[str, Any] = {"family": family, "n_components": components}
         chosen["seed"] = integer("seed", self.seed, self, least=0, most=2**63 - 1)
@@ -112,6 +114,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                     f"{name} is a parameter of the family {its!r}, and family is {family!r}.",
                     stage="RandomProjection",
                     fix=f"leave {name} out, or family={its!r}.",
+                    parameter=name,
                 )
         if self.s is not None:
             chosen["s"] = number("s", self.s, self, least=1, most=MOST_ENTRIES)

@@ -156,6 +156,7 @@ class Public(RowWiseTransformer):
             f"transformer is {state}: {type(inner).__name__}.",
             stage="Public",
             fix="pass a transformer that was fitted on public data, never on the private rows.",
+            parameter="transformer",
         )
 
     def _lipschitz(self, known: Known | None) -> float:

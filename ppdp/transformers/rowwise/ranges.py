@@ -29,7 +29,10 @@ def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, st
     if isinstance(ranges, str):
         if ranges != PRIVATE:
             raise InvalidParameter(
-                'ranges must hold (low, high) pairs, or be "private".', stage=stage, fix="ranges={column: (0, 10)}."
+                'ranges must hold (low, high) pairs, or be "private".',
+                stage=stage,
+                fix="ranges={column: (0, 10)}.",
+                parameter="ranges",
             )
         ranges = [PRIVATE] * n_features
     if not has_private(ranges):
@@ -60,6 +63,7 @@ def resolve_ranges(
             f"{parameter} is not declared.",
             stage=stage,
             fix=f"{parameter}={{column: (low, high)}} from public knowledge, not from the data.",
+            parameter=parameter,
         )
     by_column = isinstance(ranges, Mapping)
     if isinstance(ranges, Mapping):
@@ -75,12 +79,14 @@ def resolve_ranges(
             f"{parameter} must hold (low, high) pairs of numbers.",
             stage=stage,
             fix=f"{parameter}=(0, 10) for all columns, or {parameter}={{column: (0, 10)}}.",
+            parameter=parameter,
         )
     if table.shape[0] != n_features:
         raise DomainMismatch(
             f"{parameter} has {table.shape[0]} pairs for {n_features} columns.",
             stage=stage,
             fix="one pair per column.",
+            parameter=parameter,
         )
     with np.errstate(all="ignore"):
         widths = table[:, 1] - table[:, 0]
@@ -89,6 +95,7 @@ def resolve_ranges(
             f"every pair of {parameter} must be finite with low < high.",
             stage=stage,
             fix=f"{parameter}={{column: (0, 10)}}, two numbers for each column, the lower one first.",
+            parameter=parameter,
         )
     return table
 
@@ -106,6 +113,7 @@ def check_reached(table: Array, domain: Domain, stage: str, parameter: str = "ra
         f"{bound:.6g}, or nearly so: all values would become the same.",
         stage=stage,
         fix=f"{parameter} in the units of the rows at this step; put the stage in front of what scales them.",
+        parameter=parameter,
     )
 
 
@@ -130,12 +138,14 @@ def _by_column(
             f"{parameter} must go by names or positions of columns, once each.",
             stage=stage,
             fix="names, as X.columns has them.",
+            parameter=parameter,
         )
     if names is None and not unnamed:
         raise DomainMismatch(
             f"{parameter} goes by column names, and the data have none.",
             stage=stage,
             fix="pass a frame, or a pair per column.",
+            parameter=parameter,
         )
     names = names or tuple(str(position) for position in range(n_features))
     missing = [name for name in names if name not in named]
@@ -144,5 +154,6 @@ def _by_column(
             f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
             stage=stage,
             fix=slips([name for name in named if name not in names], missing) or "give every column a range.",
+            parameter=parameter,
         )
     return [named[name] for name in names]

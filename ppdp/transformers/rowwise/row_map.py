@@ -73,7 +73,9 @@ class RowMap(RowWiseTransformer):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         if self.function is not None and not callable(self.function):
-            raise InvalidParameter(f"function must be callable, got {shown(self.function)}.", stage="RowMap")
+            raise InvalidParameter(
+                f"function must be callable, got {shown(self.function)}.", stage="RowMap", parameter="function"
+            )
         refuse_fitted(self.function, "RowMap")
         table = self._table(domain)
         if self.function is None and len(table) == domain.d:
@@ -122,7 +124,9 @@ class RowMap(RowWiseTransformer):
         width, names = domain.d, domain.feature_names
         if self.out_norm is not None:
             if self.out_ranges is not None:
-                raise InvalidParameter("out_ranges and out_norm are both given.", stage="RowMap", fix="give one.")
+                raise InvalidParameter(
+                    "out_ranges and out_norm are both given.", stage="RowMap", fix="give one.", parameter="out_ranges"
+                )
             norm = length("out_norm", self.out_norm, self)
             return np.tile([-norm, norm], (output_width(self._called, domain.d, "RowMap"), 1))
         if isinstance(self.out_ranges, Mapping):

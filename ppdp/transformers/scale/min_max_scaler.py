@@ -125,6 +125,7 @@ class MinMaxScaler(QuantileScaler):
                 " one row decides each of them, so that no test could ever find them stable.",
                 stage="MinMaxScaler",
                 fix='ranges={column: (low, high)} from public knowledge, ranges="private", or quantiles=(0.05, 0.95).',
+                parameter="ranges",
             )
         return with_private(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")
 
@@ -146,7 +147,10 @@ class MinMaxScaler(QuantileScaler):
     def _fitted_ways(self, domain: Domain, distance: Distance, low: float, high: float) -> tuple[Way, ...]:
         if self.ranges is not None:
             raise InvalidParameter(
-                "ranges and quantiles exclude each other.", stage="MinMaxScaler", fix="leave one of them out."
+                "ranges and quantiles exclude each other.",
+                stage="MinMaxScaler",
+                fix="leave one of them out.",
+                parameter="ranges",
             )
         lower, upper = (
             number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="the ends of the data can never pass a test.")
@@ -169,7 +173,10 @@ class MinMaxScaler(QuantileScaler):
         """The public maps that it is for some columns of a table, by public ranges."""
         if self.quantiles is not None:
             raise InvalidParameter(
-                "quantiles of some of the columns have no route.", stage="MinMaxScaler", fix="ranges=(low, high)."
+                "quantiles of some of the columns have no route.",
+                stage="MinMaxScaler",
+                fix="ranges=(low, high).",
+                parameter="quantiles",
             )
         if has_private(self.ranges):
             fix = 'wide public ranges here, and a step MinMaxScaler(ranges={column: "private", ...}) behind the map.'
