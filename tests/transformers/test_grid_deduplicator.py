@@ -1,14 +1,12 @@
-"""Near-duplicates by a grid: one row per cell, at its centre, its first row, or all of them with equal weights."""
+"""Public grids: near-duplicates share a cell; rows are rounded, hard, with slopes, or by a grid for every slot."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from ppdp import Adjacency, Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain
 from ppdp.data.rows import Rows
-from ppdp.exceptions import DomainMismatch, InvalidParameter, UnsupportedOrder
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import Deduplicator, GridDeduplicator, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
+from ppdp.transformers import Deduplicator, GridDeduplicator, GridQuantizer, NormClipper
 
 ONE = Adjacency.replace().distance
 
@@ -91,18 +89,6 @@ class TestCentre:
 
 
 class TestOutsideAPipeline:
-    def test_every_kind_of_data_stays_what_it_is(self):
-        pl = pytest.importorskip("polars")
-        rows = np.array([[0.1, 0.1], [0.1001, 0.1], [3.0, 4.0]])
-        frame = pd.DataFrame(rows, columns=["u", "v"], index=["p", "q", "r"])
-        for keep in ("centre", "first"):
-            stage = GridDeduplicator(0.5, keep=keep)
-            short, labels = stage.fit_resample(frame, pd.Series([1, 1, 0], index=frame.index))
-            assert (short.columns.tolist(), short.index.tolist(), labels.tolist()) == (["u", "v"], ["p", "r"], [1, 0])
-            short, _ = stage.fit_resample(pl.DataFrame(rows, schema=["u", "v"]))
-            assert (type(short), short.columns, short.shape) == (pl.DataFrame, ["u", "v"], (2, 2))
-            assert isinstance(stage.fit_resample(rows)[0], np.ndarray)
-
     def test_weights_of_a_cell_are_equal_and_sum_to_one(self):
         rows = np.array([[0.1], [0.1001], [3.0], [0.1002]])
         stage = GridDeduplicator(0.5, keep="soft")
@@ -121,29 +107,6 @@ class TestOutsideAPipeline:
         rows = near_copies(100, 20, np.random.default_rng(0))
         counts = {len(GridDeduplicator(0.2, seed=seed).fit_resample(rows)[0]) for seed in range(5)}
         assert len(counts) > 1
-
-
-class TestParameters:
-    @pytest.mark.parametrize(
-        ("kind", "parameters", "says"),
-        [
-            (InvalidParameter, {"cell": 0}, "cell"),
-            (InvalidParameter, {"cell": "a"}, "cell"),
-            (InvalidParameter, {"cell": np.nan}, "cell"),
-            (InvalidParameter, {"cell": [0.1, -1]}, "cell"),
-            (DomainMismatch, {"cell": [0.1]}, "1 sides for 2 columns"),
-            (DomainMismatch, {"cell": [0.1, 0.1], "keep": "first", "keys": "raw"}, "raw rows"),
-            (InvalidParameter, {"keep": "mean"}, "keep"),
-            (InvalidParameter, {"labels": "majority"}, "labels"),
-            (InvalidParameter, {"keep": "soft", "labels": "unanimous"}, "soft"),
-            (InvalidParameter, {"seed": -1}, "seed"),
-            (InvalidParameter, {"keys": "old"}, "keys"),
-            (InvalidParameter, {"keys": "raw"}, "centre"),
-        ],
-    )
-    def test_impossible(self, kind, parameters, says):
-        with pytest.raises(kind, match=says):
-            GridDeduplicator(**parameters).ways(DOMAIN, ONE)
 
 
 class TestDistance:
@@ -181,28 +144,56 @@ class TestDistance:
             assert (out.moved, out.radius, out.mass) == (99, 0.01, mass)
 
 
-class TestInAPipeline:
-    rows = near_copies(800, 300, np.random.default_rng(1))
-    y = (rows[:, 0] > 0).astype(int)
+MODES = ["hard", "staircase", "dither"]
+QUANTIZED = Domain(n_rows=1000, n_features=4, row_norm=1.0)
+ROUNDED = np.array([[0.3, -0.2], [0.8, np.nan], [-0.74, 0.0]])
 
-    @pytest.mark.parametrize("labels", ["record", "unanimous", "first"])
-    @pytest.mark.parametrize("keep", ["centre", "first"])
-    def test_certified_predictions(self, keep, labels):
-        grid = GridDeduplicator(0.02, keep=keep, labels=labels)
-        stages = MinMaxScaler(ranges=(-1, 1)), grid, LogisticRegression(classes=(0, 1), max_iter=5)
-        pipe = make_pipeline(*stages, epsilon=20.0, delta=1e-4, random_state=0).fit(self.rows, self.y)
-        assert pipe.certificate_.verify()
-        assert pipe.predict(self.rows[:5]).shape == (5,)
 
-    def test_a_mean_of_weighted_rows(self):
-        stages = NormClipper(1.0), GridDeduplicator(0.001, keep="soft"), GaussianMechanism()
-        pipe = make_pipeline(*stages, epsilon=20.0, delta=1e-4, random_state=0).fit(self.rows)
-        assert pipe.certificate_.verify()
-        step = pipe.certificate_["steps"][1]
-        assert step["parameters"] == {"cell": [0.001, 0.001], "seed": 0, "labels": "record", "raw": False}
+def test_rows_go_to_the_nearest_centre():
+    out = GridQuantizer(cell=0.5).fit_transform(ROUNDED)
+    np.testing.assert_array_equal(out, [[0.5, 0.0], [0.8, np.nan], [-0.5, 0.0]])  # 1.0 is more than any entry was
 
-    def test_raw_keys_behind_a_scaler(self):
-        grid = GridDeduplicator(0.01, keep="first", keys="raw")
-        stages = MinMaxScaler(ranges=(-1, 1)), StandardScaler(), grid, GaussianMechanism()
-        pipe = make_pipeline(*stages, epsilon=20.0, delta=1e-4, random_state=0).fit(self.rows)
-        assert pipe.certificate_.verify()
+
+def test_the_default_cell_is_a_tenth_of_the_norm():
+    (way,) = GridQuantizer().ways(QUANTIZED.but(row_norm=3.0), ONE)
+    assert way.parameters["cell"] == pytest.approx(0.3)
+    with pytest.raises(MissingBound, match="row_norm"):
+        GridQuantizer().ways(Domain(n_rows=10, n_features=2), ONE)
+
+
+def test_a_staircase_is_flat_inside_and_continuous():
+    stage = GridQuantizer(cell=1.0, mode="staircase", ramp=0.2).fit([[3.0]])
+    x = np.array([[0.0], [0.39], [0.4], [0.45], [0.5], [0.6], [1.3], [-0.45]])
+    np.testing.assert_allclose(stage.transform(x).ravel(), [0, 0, 0, 0.25, 0.5, 1, 1, -0.25], atol=1e-12)
+    whole = GridQuantizer(cell=1.0, mode="staircase", ramp=1).fit([[3.0]])
+    np.testing.assert_allclose(whole.transform(x), x, atol=1e-12)
+
+
+def test_dither_is_for_slots_and_averages_out():
+    domain = Domain(n_rows=20000, n_features=1, row_norm=1.0)
+    stage = GridQuantizer(cell=0.4, mode="dither", seed=5)
+    (way,) = stage.ways(domain, ONE)
+    rows = Rows.of(np.full((20000, 1), 0.13))
+    statistics = stage.prepare(rows, way, domain)
+    out = stage.apply(rows, statistics).X
+    assert np.ptp(out) > 0.39
+    assert out.mean() == pytest.approx(0.13, abs=0.005)
+    assert (out == stage.apply(rows, statistics).X).all()
+    assert (stage.map_rows(rows.X, statistics) == 0).all()  # a new row has no slot: the nearest centre
+    assert (out != GridQuantizer(cell=0.4, mode="dither", seed=6).apply(rows, statistics).X).any()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_costs_nothing_where_no_row_has_moved(mode):
+    assert GridQuantizer(mode=mode).stability_map(QUANTIZED, ONE) == (
+        QUANTIZED,
+        ONE,
+    )
+    assert GridQuantizer(mode=mode).conditions(QUANTIZED, ONE) == ()
+
+
+def test_what_it_costs_behind_rows_that_moved():
+    moved = Distance(replaced=1, moved=10, radius=0.01)
+    hard, slopes = (GridQuantizer(0.1, mode).stability_map(QUANTIZED, moved)[1] for mode in ("hard", "staircase"))
+    assert (hard.radius, hard.total) == pytest.approx((0.01 + 0.2, 0.1 + 10 * 0.2))
+    assert (slopes.radius, slopes.total) == pytest.approx((0.02, 0.2))

@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Adjacency, Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import LSHDeduplicator, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import LSHDeduplicator
 from ppdp.transformers.deduplicate.lsh_deduplicator import (
     BLOCK,
     TokenSets,
@@ -150,12 +149,6 @@ class TestDocuments:
             assert kept[:1500].mean() >= 0.999
             assert kept[1500:].mean() <= 0.05
 
-    def test_nothing_tells_which_rows_were_kept(self):
-        stage = LSHDeduplicator()
-        stage.fit_resample(TEXTS)
-        assert {name for name in vars(stage) if name.endswith("_")} == {"n_features_in_"}
-        assert not hasattr(stage, "transform")
-
     @pytest.mark.parametrize("bad", [["a", 3], ["a", None], [["a", 1]], [["a"], 5]])
     def test_what_is_no_document(self, bad):
         with pytest.raises(InvalidInput, match="document"):
@@ -208,28 +201,6 @@ class TestTables:
         assert short.dtypes.equals(frame.dtypes)
 
 
-class TestParameters:
-    @pytest.mark.parametrize(
-        ("parameters", "says"),
-        [
-            ({"bands": 0}, "bands"),
-            ({"bands": 1.5}, "bands"),
-            ({"rows": 0}, "rows"),
-            ({"rows": 65, "mode": "simhash"}, "rows"),
-            ({"mode": "edit"}, "mode"),
-            ({"rule": "components"}, "rule"),
-            ({"rule": "window", "window": 0}, "window"),
-            ({"rule": "window", "similarity": 0}, "similarity"),
-            ({"rule": "window", "similarity": 1.1}, "similarity"),
-            ({"seed": -1}, "seed"),
-            ({"keys": "old"}, "keys"),
-        ],
-    )
-    def test_impossible(self, parameters, says):
-        with pytest.raises(InvalidParameter, match=says):
-            LSHDeduplicator(**parameters).ways(DOMAIN, Adjacency.replace().distance)
-
-
 def test_distances():
     def out(**parameters):
         return LSHDeduplicator(4, **parameters).stability_map(DOMAIN, Adjacency.replace().distance)[1]
@@ -248,21 +219,6 @@ class TestInAPipeline:
     rows = rng.normal(size=(700, 16))
     rows[400:] = rows[:300] + rng.uniform(-1e-9, 1e-9, size=(300, 16))
     y = (rows[:, 0] > 0).astype(int)
-
-    @pytest.mark.parametrize("rule", ["first", "window"])
-    def test_certified_predictions(self, rule):
-        stage = LSHDeduplicator(2, mode="simhash", rule=rule, window=2)
-        stages = NormClipper(3.0), stage, LogisticRegression(classes=(0, 1), max_iter=5)
-        pipe = make_pipeline(*stages, epsilon=15.0, delta=1e-3, random_state=0).fit(self.rows, self.y)
-        assert pipe.certificate_.verify()
-        assert pipe.predict(self.rows[:5]).shape == (5,)
-
-    def test_a_mean_of_weighted_rows_and_raw_keys(self):
-        soft = LSHDeduplicator(2, mode="simhash", rule="soft")
-        raw = LSHDeduplicator(2, mode="simhash", keys="raw")
-        for stages in ((NormClipper(3.0), soft), (MinMaxScaler(ranges=(-3, 3)), StandardScaler(), raw)):
-            pipe = make_pipeline(*stages, GaussianMechanism(), epsilon=20.0, delta=1e-3, random_state=0).fit(self.rows)
-            assert pipe.certificate_.verify()
 
     def test_near_copies_are_deleted(self):
         kept = LSHDeduplicator(4, mode="simhash").fit_resample(self.rows)[0]

@@ -15,7 +15,7 @@ from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
-from ppdp.exceptions import CertificateError, InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, Deduplicator, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
 from ppdp.transformers.project.pca import PublicColumns
@@ -134,33 +134,6 @@ class TestPublicColumns:
         assert np.mean(np.array(reached) >= columns.usual_alignment(5)) > 0.97
         assert np.median(reached) < 4 * columns.usual_alignment(5)
 
-    @pytest.mark.parametrize(
-        "basis",
-        [
-            *(-1, 1.5, "a", None, True, [1.0, 2.0], [[1.0], [2.0, 3.0]]),
-            *(np.eye(5), np.zeros((6, 2)), np.full((6, 1), np.nan), np.ones((6, 2)), np.ones((6, 7))),
-        ],
-    )
-    def test_impossible_ones_are_refused_before_any_data(self, basis):
-        with pytest.raises(InvalidParameter, match="basis"):
-            PCA(2, output="projected", basis=basis).ways(DOMAIN, ONE)
-
-    @pytest.mark.parametrize(
-        "settings",
-        [
-            {"output": "signed"},
-            {"output": None},
-            {"output": "aligned", "min_alignment": 0.0},
-            {"output": "aligned", "min_alignment": 1.1},
-            {"output": "projected", "n_columns": 7},
-            {"output": "aligned", "n_columns": 1},
-            {"output": "projected", "basis": np.eye(6)[:, :3], "n_columns": 2},
-        ],
-    )
-    def test_impossible_settings_are_refused_before_any_data(self, settings):
-        with pytest.raises(InvalidParameter):
-            PCA(2, **settings).ways(DOMAIN, ONE)
-
 
 class TestManners:
     @pytest.mark.parametrize("output", ["projected", "aligned"])
@@ -183,10 +156,6 @@ class TestManners:
     def test_clones_keep_public_columns(self):
         G = np.eye(6)[:, :2]
         assert np.array_equal(clone(PCA(1, basis=G)).basis, G)
-
-    def test_gaps_need_an_imputer_first(self):
-        with pytest.raises(UnsupportedOrder, match="imputer"):
-            PCA(1).ways(DOMAIN.but(max_missing=3), ONE)
 
     def test_rows_are_left_alone(self):
         X = rows()

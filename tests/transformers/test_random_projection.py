@@ -15,11 +15,9 @@ from ppdp.certificate.canonical import digest
 from ppdp.exceptions import (
     DomainMismatch,
     InvalidParameter,
-    MissingBound,
-    UnsupportedOrder,
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, RandomProjection, StandardScaler
+from ppdp.transformers import Deduplicator, NormClipper, RandomProjection, StandardScaler
 
 VARIANTS = [
     *({"family": family} for family in FAMILIES),
@@ -101,22 +99,6 @@ def test_a_certificate_names_the_matrix_that_was_used(change):
     assert Certificate.from_json(pipe.certificate_.to_json()).verify()
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"n_components": v} for v in (0, -1, 1.5, True, "auto", None, 10**9)]
-    + [{"family": v} for v in ("normal", None, 1)]
-    + [{"seed": v} for v in (-1, 1.5, None, True, 2**63, np.random.default_rng(0))]
-    + [{"s": 3.0}, {"s": 3.0, "family": "oporp"}, {"bins": "fixed"}, {"bins": "fixed", "family": "sparse"}]
-    + [{"s": v, "family": "sparse"} for v in (0.5, 0, np.inf, np.nan, "3", True, 2**40)]
-    + [{"bins": v, "family": "oporp"} for v in ("padded", 1, True)]
-    + [{"n_components": 2**27, "family": "oporp"}],
-)
-def test_impossible_parameters(parameters):
-    with pytest.raises(InvalidParameter, match=next(iter(parameters))) as caught:
-        RandomProjection(**parameters).ways(DOMAIN, None)
-    assert caught.value.stage == "RandomProjection"
-
-
 def test_a_secret_projection_is_not_taken_for_privacy():
     with pytest.raises(InvalidParameter, match="secret does not make it private"):
         RandomProjection(3, seed=None).ways(DOMAIN, None)
@@ -131,21 +113,6 @@ def test_many_columns_need_the_family_without_a_matrix():
     with pytest.raises(InvalidParameter, match="columns") as caught:
         RandomProjection(2, "oporp").ways(DOMAIN.but(n_features=2**22 + 1), None)
     assert caught.value.stage == "RandomProjection"
-
-
-def test_it_needs_bounded_rows_without_gaps():
-    with pytest.raises(MissingBound, match="row_norm"):
-        make_pipeline(RandomProjection(3), GaussianMechanism()).plan(Domain(n_rows=100, n_features=4))
-    with pytest.raises(UnsupportedOrder, match="imputer") as caught:
-        make_pipeline(NormClipper(), RandomProjection(3), MeanImputer(), GaussianMechanism()).plan(
-            Domain(n_rows=100, n_features=4)
-        )
-    assert caught.value.stage == "RandomProjection"
-
-
-def test_clone_keeps_the_parameters():
-    chosen = {"n_components": 4, "family": "sparse", "seed": 9, "s": 3, "bins": None}
-    assert clone(RandomProjection(**chosen)).get_params() == chosen
 
 
 # ---------------------------------------------------------------- sparse rows

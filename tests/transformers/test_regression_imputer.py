@@ -3,15 +3,12 @@
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.linear_model import Ridge
 
-from ppdp import Adjacency, Domain, Pipeline, make_pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data.rows import Rows
-from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MeanImputer, NormClipper, RegressionImputer
 from ppdp.transformers.impute import regression_imputer as module
 
@@ -135,45 +132,7 @@ def test_deleted_rows_are_not_fitted_on():
     np.testing.assert_allclose(half, complete.T @ complete / len(X), atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_frames_keep_their_columns(kind):
-    X, _ = table()
-    names = ["a", "b", "c", "d"]
-    frame = pd.DataFrame(X, columns=names) if kind == "pandas" else pl.DataFrame(X, schema=names, nan_to_null=True)
-    stage = RegressionImputer().set_output(transform=kind)
-    out = stage.fit_transform(frame)
-    assert list(out.columns) == names
-    assert list(stage.get_feature_names_out()) == names
-    np.testing.assert_array_equal(out.to_numpy(), RegressionImputer().fit_transform(X))
-
-
 DOMAIN = Domain(n_rows=100, n_features=3, row_norm=1.0)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"regularization": 0}, "regularization"),
-        ({"regularization": -1}, "regularization"),
-        ({"regularization": "1"}, "regularization"),
-        ({"regularization": math.nan}, "regularization"),
-        ({"min_eigenvalue": 0}, "min_eigenvalue"),
-        ({"min_eigenvalue": 0.34}, "min_eigenvalue"),
-        ({"min_eigenvalue": True}, "min_eigenvalue"),
-        ({"min_eigenvalue": 0.1, "regularization": 0.1}, "exclude each other"),
-        ({"max_missing": -1}, "max_missing"),
-        ({"statistics": "other"}, "statistics"),
-    ],
-)
-def test_impossible_parameters(parameters, says):
-    with pytest.raises(InvalidParameter, match=says) as caught:
-        RegressionImputer(**parameters).ways(DOMAIN, ONE)
-    assert caught.value.stage == "RegressionImputer"
-
-
-def test_a_bound_on_rows_is_needed():
-    with pytest.raises(MissingBound, match="row_norm"):
-        RegressionImputer().ways(DOMAIN.but(row_norm=None), ONE)
 
 
 @pytest.mark.parametrize(
@@ -213,52 +172,6 @@ def test_rows_that_never_have_gaps_are_free():
     stage = RegressionImputer()
     assert [way.name for way in stage.ways(DOMAIN.but(max_missing=0), ONE)] == ["public"]
     assert stage.stability_map(DOMAIN.but(max_missing=0), ONE)[1] == ONE
-
-
-def people(n=4000):
-    X, whole = table(n, share=0.03)
-    return pd.DataFrame(X, columns=["a", "b", "c", "d"]), (whole[:, 0] > 0).astype(int)
-
-
-WAYS = [
-    ({"statistics": "noisy"}, "noisy", "UNCONDITIONAL"),
-    ({"statistics": "exact"}, "exact", "UNCONDITIONAL"),
-    ({"statistics": "exact", "max_missing": 0.3}, "exact", "UNCONDITIONAL"),
-    ({"statistics": "noisy", "min_eigenvalue": 0.01}, "noisy", "UNCONDITIONAL"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "way", "status"), WAYS, ids=str)
-def test_in_a_pipeline_with_a_model(parameters, way, status):
-    X, y = people()
-    pipe = Pipeline(
-        [
-            ("clip", NormClipper()),
-            ("impute", RegressionImputer(**parameters)),
-            ("model", LogisticRegression(classes=(0, 1), max_iter=10)),
-        ],
-        epsilon=5.0,
-        delta=1e-5,
-    ).fit(X, y)
-    certificate = pipe.certificate_
-    assert certificate.verify()
-    assert certificate.status == status
-    assert [step["way"] for step in certificate.to_dict()["steps"]] == ["public", way]
-    assert [release["statistic"] for release in certificate.to_dict()["releases"]] == ["complete-matrix"]
-    assert pipe.score(X, y) > 0.8
-    exact = RegressionImputer().fit(X).moment_
-    assert not np.array_equal(pipe["impute"].moment_, exact)  # what it predicts with was released with noise
-    np.testing.assert_allclose(pipe["impute"].moment_, exact, atol=0.05)
-
-
-def test_in_a_pipeline_that_releases_no_map():
-    """Nothing is predicted, so nothing is released beside the mean."""
-    X, _ = people()
-    pipe = make_pipeline(
-        NormClipper(), RegressionImputer(statistics="exact"), GaussianMechanism(), epsilon=3.0, delta=1e-5
-    ).fit(X)
-    assert pipe.certificate_.verify()
-    assert pipe.certificate_.to_dict()["releases"] == []
 
 
 def test_the_gate_tests_the_smallest_eigenvalue():

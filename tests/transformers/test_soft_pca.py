@@ -1,13 +1,10 @@
 """SoftPCA as people use it: the map, errors, and inside a pipeline with a certificate that assumes nothing."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data.statistics import Moments
-from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import NormClipper, SoftPCA
 
 DOMAIN = Domain(n_rows=1000, n_features=4, row_norm=2.0, max_missing=0)
@@ -65,49 +62,6 @@ def test_a_noisy_moment_gives_a_map_within_the_domain():
 
 def test_the_default_ridge_is_a_public_function_of_the_domain():
     assert ways(SoftPCA())["exact"].parameters["ridge"] == pytest.approx(0.25 / 4 * 4.0)
-
-
-@pytest.mark.parametrize("value", [0, -1, "1", np.nan, np.inf, True, 1e-9])
-def test_impossible_ridges_are_refused_before_any_data(value):
-    with pytest.raises(InvalidParameter, match="regularization"):
-        ways(SoftPCA(value))
-
-
-def test_what_must_stand_before_it():
-    with pytest.raises(UnsupportedOrder, match="imputer"):
-        ways(SoftPCA(), DOMAIN.but(max_missing=1))
-    with pytest.raises(MissingBound, match="row_norm"):
-        ways(SoftPCA(), DOMAIN.but(row_norm=None))
-    with pytest.raises(InvalidParameter, match="statistics"):
-        ways(SoftPCA(statistics="other"))
-
-
-def test_names_stay():
-    frame = pd.DataFrame(rows(), columns=list("abcd"))
-    assert list(SoftPCA().set_output(transform="pandas").fit_transform(frame).columns) == list("abcd")
-
-
-@pytest.mark.parametrize("statistics", ["exact", "noisy", "auto"])
-def test_with_a_classifier(statistics):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((20_000, 4)) * [0.6, 0.3, 0.02, 0.02]
-    y = (X[:, 0] > 0).astype(int)
-    model = LogisticRegression(classes=(0, 1), max_iter=20)
-    stage = SoftPCA(0.05, statistics=statistics)
-    pipe = make_pipeline(NormClipper(1.0), stage, model, epsilon=4.0, random_state=0).fit(X, y)
-    assert pipe.score(X, y) > 0.8
-    assert pipe.certificate_.verify()
-    assert "gate" not in pipe.release_.arrays
-    assert pipe["softpca"].shrinkage_.shape == (4, 4)
-
-
-@pytest.mark.parametrize("statistics", ["exact", "noisy"])
-def test_with_a_mean(statistics):
-    stages = NormClipper(1.0), SoftPCA(0.1, statistics=statistics), GaussianMechanism()
-    pipe = make_pipeline(*stages, epsilon=2.0, domain=Domain(row_norm=1.0)).fit(rows(5000))
-    assert pipe.certificate_.status == "UNCONDITIONAL"
-    assert pipe.certificate_.verify()
-    assert hasattr(pipe["softpca"], "shrinkage_") == (statistics == "noisy")
 
 
 def test_at_the_end_the_map_is_released():

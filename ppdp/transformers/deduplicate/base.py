@@ -150,8 +150,8 @@ class RowSelector(OneToOneFeatureMixin, Stage):
         where = np.flatnonzero(rows.weight)
         values = compacted(rows.X, where) if self._rewrites else None
         del rows
-        short = _safe_indexing(X, where) if values is None else rewritten(X, values, where)
-        return short, None if y is None else _safe_indexing(y, where)
+        short = selected(X, where) if values is None else rewritten(X, values, where)
+        return short, None if y is None else selected(y, where)
 
     def weights(self, X: Any, y: Any = None) -> Array:
         """Weight of every row, 0 for a deleted one, outside any certificate: weights are private.
@@ -193,6 +193,12 @@ def label_codes(y: Any) -> Array:
         return np.unique(labels, return_inverse=True)[1].astype(np.float64)
     codes: dict[Any, int] = {}
     return np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()], dtype=np.float64)
+
+
+def selected(data: Any, where: NDArray[np.intp]) -> Any:
+    """Some rows of a frame, a table, a series, a list or an array, as the same kind."""
+    rows = _safe_indexing(data, where)
+    return tuple(rows) if isinstance(data, tuple) else rows
 
 
 def compacted(X: Array, where: NDArray[np.intp]) -> Array:

@@ -21,7 +21,7 @@ from ppdp.data.altered import MOST_TINY, Property, beside_zero, outside, tiny
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import Statistics, chosen, hold
+from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
@@ -32,7 +32,7 @@ RELEASED = "found in the rows, with noise"
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxScaler(QuantileScaler):
+class MinMaxScaler(QuantileScaler, RowWiseTransformer):
     """Clip columns to ranges and map them onto an interval.
 
     With public ``ranges`` it bounds the rows and costs nothing. With ``quantiles`` the ranges are fitted, under a
@@ -93,7 +93,6 @@ class MinMaxScaler(QuantileScaler):
     statistics: str = "auto"
     columns: Any = None
 
-    allows_gaps = True
     takes_sparse = "keeps"
     relief = "public ranges"
     statistic_names = ("low", "high", "columns")

@@ -1,0 +1,175 @@
+"""What a parameter cannot be is refused by its name, before any data."""
+
+import numpy as np
+import pytest
+
+from ppdp import Adjacency, Distance, Domain, make_pipeline
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, UnsupportedOrder
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import (
+    PCA,
+    ClusterDeduplicator,
+    ClusterQuantizer,
+    Deduplicator,
+    GridDeduplicator,
+    GridQuantizer,
+    LSHDeduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    RandomProjection,
+    RegressionImputer,
+    RobustScaler,
+    SoftPCA,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
+
+ONE = Adjacency.replace().distance
+NAN, INF = np.nan, np.inf
+DOMAIN = Domain(n_rows=1000, n_features=6, row_norm=1.0, min_present=1000)
+COMPLETE = DOMAIN.but(max_missing=0)
+
+IMPUTERS = {"max_missing": (-1, "1", NAN, [1]), "statistics": ("other", None, [])}
+QUANTILES = {"gap": (0, -1, 3, "1", NAN, True), "min_width": (0, -1, 3, "1"), "statistics": ("rough",)}
+OBSERVED = {"min_observed": (0, -1, "1", None, 1001, 1.5, True)}
+CLUSTERS = {"eta": (0, "1"), "max_cluster": (0, 2.5), "low_dimension": (1,)}
+
+WRONG = {
+    MeanImputer: {**IMPUTERS, **OBSERVED},
+    MedianImputer: {**IMPUTERS, "gap": QUANTILES["gap"]},
+    TrimmedMeanImputer: {**IMPUTERS, **OBSERVED, "trim": (-0.1, 0.6, "1", None, NAN, True)},
+    RegressionImputer: {
+        **IMPUTERS,
+        "regularization": (0, -1, "1", NAN),
+        "min_eigenvalue": (0, 0.34, True),
+    },
+    StandardScaler: {"min_std": (0, -1, 2, "1", NAN), "clip": (0, -1, "no", INF), "statistics": ("rough",)},
+    RobustScaler: {
+        **QUANTILES,
+        "quantile_range": ((75, 25), (0, 50), 5, (-1, 50)),
+        "clip": (0, -1, None, INF),
+    },
+    PCA: {"n_components": (0, -1, 7, 1.5, "mle"), "output": ("signed", None)},
+    SoftPCA: {"regularization": (0, -1, "1", NAN, INF, True, 1e-9), "statistics": ("other",)},
+    RandomProjection: {
+        "n_components": (0, -1, 1.5, True, "auto", None, 10**9),
+        "family": ("normal", None, 1),
+        "seed": (-1, 1.5, None, True, 2**63, np.random.default_rng(0)),
+    },
+    GridQuantizer: {"cell": (0, 2.5, "1"), "mode": ("soft",), "ramp": (0, 1.5), "seed": (-1, 0.5)},
+    Deduplicator: {"labels": ("majority", None), "keys": ("old",)},
+    GridDeduplicator: {
+        "cell": (0, "a", NAN, [0.1, -1]),
+        "keep": ("mean",),
+        "labels": ("majority",),
+        "seed": (-1,),
+        "keys": ("old",),
+    },
+    LSHDeduplicator: {
+        "bands": (0, 1.5),
+        "rows": (0, 1025),
+        "mode": ("edit",),
+        "rule": ("components",),
+        "seed": (-1,),
+        "keys": ("old",),
+    },
+    ClusterDeduplicator: CLUSTERS,
+    ClusterQuantizer: CLUSTERS,
+}
+CASES = [(kind, name, value) for kind, wrong in WRONG.items() for name, values in wrong.items() for value in values]
+TOGETHER = [
+    (RegressionImputer(0.1, min_eigenvalue=0.1), "exclude each other"),
+    (TrimmedMeanImputer(trim=0.5, min_observed=4), "leaves nothing"),
+    (MinMaxScaler(ranges=(0, 1), quantiles=(0.1, 0.9)), "exclude"),
+    *((MinMaxScaler(quantiles=value), "quantiles") for value in ((0.9, 0.1), (0, 1), 5, (0.0, 0.5))),
+    *((MinMaxScaler(quantiles=(0.1, 0.9), min_width=value), "min_width") for value in QUANTILES["min_width"]),
+    *((MinMaxScaler(quantiles=(0.1, 0.9), gap=value), "gap") for value in QUANTILES["gap"]),
+    *((PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, "1", NAN)),
+    (PCA(2, output="aligned", min_alignment=0.0), "min_alignment"),
+    (PCA(2, output="aligned", min_alignment=1.1), "min_alignment"),
+    (PCA(2, output="projected", n_columns=7), "n_columns"),
+    (PCA(2, output="aligned", n_columns=1), "n_columns"),
+    (PCA(2, output="projected", basis=np.eye(6)[:, :3], n_columns=2), "n_columns"),
+    (RandomProjection(3, s=3.0), "s"),
+    (RandomProjection(3, "oporp", s=3.0), "s"),
+    (RandomProjection(3, bins="fixed"), "bins"),
+    (RandomProjection(3, "sparse", bins="fixed"), "bins"),
+    *((RandomProjection(3, "sparse", s=value), "s") for value in (0.5, 0, INF, NAN, "3", True, 2**40)),
+    *((RandomProjection(3, "oporp", bins=value), "bins") for value in ("padded", 1, True)),
+    (RandomProjection(2**27, "oporp"), "n_components"),
+    (Deduplicator([0], keys="raw"), "whole rows"),
+    (GridDeduplicator(keep="soft", labels="unanimous"), "soft"),
+    (GridDeduplicator(keys="raw"), "centre"),
+    (LSHDeduplicator(rows=65, mode="simhash"), "rows"),
+    (LSHDeduplicator(rule="window", window=0), "window"),
+    (LSHDeduplicator(rule="window", similarity=0), "similarity"),
+    (LSHDeduplicator(rule="window", similarity=1.1), "similarity"),
+    (ClusterDeduplicator(low_dimension=True), "at most 3 columns"),
+    (ClusterDeduplicator(eta=2.0), "eta"),
+]
+
+
+def refused(stage, words, error=InvalidParameter):
+    gaps = "Imputer" in type(stage).__name__
+    with pytest.raises(error, match=words) as caught:
+        stage.ways(DOMAIN if gaps else COMPLETE, ONE)
+    assert caught.value.stage == type(stage).__name__
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), CASES)
+def test_a_wrong_value(kind, name, value):
+    refused(kind(**{name: value}), name)
+
+
+@pytest.mark.parametrize(("stage", "words"), TOGETHER)
+def test_parameters_that_do_not_go_together(stage, words):
+    refused(stage, words)
+
+
+@pytest.mark.parametrize("cell", [{"cell": [0.1]}, {"cell": [0.1] * 6, "keep": "first", "keys": "raw"}], ids=str)
+def test_as_many_sides_as_columns(cell):
+    refused(GridDeduplicator(**cell), "cell", DomainMismatch)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        *(-1, 1.5, "a", None, True, [1.0, 2.0], [[1.0], [2.0, 3.0]]),
+        *(np.eye(5), np.zeros((6, 2)), np.full((6, 1), np.nan), np.ones((6, 2)), np.ones((6, 7))),
+    ],
+)
+def test_columns_that_are_no_basis(basis):
+    refused(PCA(2, output="projected", basis=basis), "basis")
+
+
+BOUNDED = [
+    MedianImputer(),
+    TrimmedMeanImputer(),
+    RegressionImputer(),
+    RobustScaler(),
+    SoftPCA(),
+    PCA(1),
+    GridQuantizer(),
+]
+COUNTING = [MedianImputer(), TrimmedMeanImputer(), RobustScaler(), MinMaxScaler(quantiles=(0.1, 0.9))]
+
+
+@pytest.mark.parametrize("stage", [*BOUNDED, RandomProjection(2), MinMaxScaler(quantiles=(0.1, 0.9))], ids=repr)
+def test_a_bound_on_rows_must_be_known(stage):
+    with pytest.raises(MissingBound, match="row_norm"):
+        make_pipeline(stage, GaussianMechanism(), delta=1e-6).plan(Domain(n_rows=100, n_features=2, max_missing=0))
+
+
+@pytest.mark.parametrize("stage", [PCA(1), SoftPCA(), StandardScaler(), RandomProjection(2)], ids=repr)
+def test_rows_with_gaps_need_an_imputer_first(stage):
+    with pytest.raises(UnsupportedOrder, match="imputer"):
+        stage.ways(DOMAIN.but(max_missing=3), ONE)
+
+
+@pytest.mark.parametrize("stage", COUNTING, ids=repr)
+def test_rows_of_fractional_weight_have_no_rank(stage):
+    with pytest.raises(UnsupportedOrder, match="rank") as caught:
+        stage.ways(DOMAIN, Distance(replaced=1, reweighted=2))
+    assert caught.value.fix

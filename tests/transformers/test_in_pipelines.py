@@ -1,0 +1,141 @@
+"""Every stage in a pipeline: certified, with released values only, in front of a model and of a mean."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from ppdp import Adjacency, Domain, make_pipeline
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import (
+    PCA,
+    ClusterDeduplicator,
+    ClusterQuantizer,
+    Deduplicator,
+    GridDeduplicator,
+    GridQuantizer,
+    LSHDeduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    RegressionImputer,
+    RobustScaler,
+    SoftPCA,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
+from ppdp.transformers.base import Transformer
+
+FITTED = [
+    MeanImputer(),
+    MeanImputer(columns=["b"]),
+    MedianImputer(),
+    TrimmedMeanImputer(),
+    TrimmedMeanImputer(max_missing=0.2),
+    RegressionImputer(),
+    RegressionImputer(max_missing=0.3),
+    StandardScaler(0.1),
+    StandardScaler(0.1, per_column=False),
+    StandardScaler(0.1, per_column=False, floor=False),
+    RobustScaler(),
+    MinMaxScaler(quantiles=(0.1, 0.9)),
+    PCA(1),
+    PCA(1, output="projected"),
+    SoftPCA(0.05),
+]
+PUBLIC = [
+    *(GridQuantizer(cell=0.25, mode=mode, seed=2) for mode in ("hard", "staircase", "dither")),
+    *(Deduplicator(labels=labels) for labels in ("record", "unanimous", "first")),
+    *(
+        GridDeduplicator(0.02, keep=keep, labels=labels)
+        for keep in ("centre", "first")
+        for labels in ("record", "unanimous", "first")
+    ),
+    GridDeduplicator(0.001, keep="soft"),
+    *(LSHDeduplicator(2, mode="simhash", rule=rule, window=2) for rule in ("first", "window", "soft")),
+    ClusterDeduplicator(eta=0.001, max_cluster=400),
+    ClusterQuantizer(eta=0.001, max_cluster=400),
+]
+BEHIND = [
+    Deduplicator(keys="raw"),
+    GridDeduplicator(0.01, keep="first", keys="raw"),
+    LSHDeduplicator(2, mode="simhash", keys="raw"),
+    ClusterDeduplicator(eta=0.001, max_cluster=400, keys="raw"),
+]
+N = 4000
+
+
+def table(gaps):
+    """Two columns, the second shorter than the first; a tenth of its cells may be missing."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, (N, 2)) * [1.0, 0.6], columns=["a", "b"])
+    y = (X["a"] > 0).astype(int)
+    if gaps:
+        X.loc[: N // 10, "b"] = np.nan
+    return X, y
+
+
+def pipeline(stage, last, **parameters):
+    facts = Domain(max_missing=None if stage.fills_gaps else 0)
+    settings = {"epsilon": 20.0, "delta": 1e-4, "domain": facts, **parameters}
+    return make_pipeline(MinMaxScaler(ranges=(-1, 1)), clone(stage), last, **settings)
+
+
+def model():
+    return LogisticRegression(classes=(0, 1), solver="dpgd", max_iter=10)
+
+
+@pytest.mark.parametrize("statistics", ["exact", "noisy"])
+@pytest.mark.parametrize("stage", FITTED, ids=repr)
+@pytest.mark.repeated("statistics", keep=2)
+def test_a_model_behind_a_fitted_stage_predicts_with_released_values_only(stage, statistics):
+    X, y = table(stage.fills_gaps)
+    stage = clone(stage).set_params(statistics=statistics)
+    pipe = pipeline(stage, model()).fit(X, y)
+    step = pipe.certificate_["steps"][1]
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.status == "UNCONDITIONAL"
+    assert step["way"] == statistics
+    assert all(condition["tested"] for condition in step["conditions"])
+    assert statistics == "exact" or step["distance"]["moved"] == 0
+    assert statistics == "exact" or pipe.score(X, y) > 0.8
+    assert pipe.predict(X).shape == y.shape
+    released, standalone = pipe[1], clone(stage).set_params(statistics="exact").fit(X)
+    for name in set(stage.statistic_names) - {"norm", "clip", "columns", "entry_bound", "ridge"}:
+        value = getattr(released, f"{name}_", None)
+        assert value is None or not np.array_equal(value, getattr(standalone, f"{name}_"))
+
+
+@pytest.mark.parametrize("stage", FITTED, ids=repr)
+def test_in_front_of_a_mean_nothing_is_released_for_new_rows(stage):
+    X, _ = table(stage.fills_gaps)
+    pipe = pipeline(clone(stage).set_params(statistics="exact"), GaussianMechanism()).fit(X)
+    assert pipe.certificate_.verify()
+    assert not [name for name in pipe.release_.arrays if name.startswith(f"{type(stage).__name__.lower()}.")]
+
+
+@pytest.mark.parametrize("stage", PUBLIC, ids=repr)
+def test_stages_that_release_nothing(stage):
+    X, y = table(gaps=False)
+    last = GaussianMechanism() if getattr(stage, "_weighs", False) else model()
+    pipe = pipeline(stage, last).fit(X, y)
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.status == "UNCONDITIONAL"
+    assert pipe.certificate_["releases"] == []
+    assert isinstance(last, GaussianMechanism) or pipe.predict(X[:5]).shape == (5,)
+
+
+@pytest.mark.parametrize("stage", BEHIND, ids=repr)
+def test_raw_keys_let_it_stand_behind_a_stage_that_moved_all_rows(stage):
+    X, y = table(gaps=False)
+    stages = StandardScaler(statistics="exact"), clone(stage), model()
+    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), *stages, epsilon=20.0, delta=1e-4).fit(X, y)
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_["steps"][-1]["distance"]["moved"] > N / 2
+
+
+@pytest.mark.parametrize("stage", [stage for stage in FITTED if isinstance(stage, Transformer)], ids=repr)
+def test_a_plan_needs_no_data(stage):
+    facts = Domain(n_rows=N, feature_names=("a", "b"), max_missing=None if stage.fills_gaps else 0)
+    plan = pipeline(stage, GaussianMechanism()).plan(facts)
+    assert plan.steps[1].way.distance.replaced >= Adjacency.replace().distance.replaced
