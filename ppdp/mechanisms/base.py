@@ -102,10 +102,10 @@ class Question:
         """Cost of all answers at this distance with this noise."""
         if self.gaussian:
             return self.loss(self.sensitivity(domain, distance), noise_scale)
-        found: PrivacyLoss = lookup(self.formula, "privacy")(
+        loss: PrivacyLoss = lookup(self.formula, "privacy")(
             domain, distance, noise_scale=noise_scale, **self.parameters
         )
-        return found
+        return loss
 
     def calibrated(
         self, domain: Domain, distance: Distance, mu: float, rest: PrivacyLoss, budget: tuple[float, float]
@@ -119,11 +119,11 @@ class Question:
         from ppdp.privacy.pld import least_noise
 
         start = self.given or self.start or max(self.bound, 1e-9)
-        own = self.privacy_map(domain, distance, start)
-        if not own.mu and not own.parts:
+        loss = self.privacy_map(domain, distance, start)
+        if not loss.mu and not loss.parts:
             raise _nothing_to_protect()
         if self.given is not None:
-            cost = behind(rest, own).epsilon(budget[1])
+            cost = behind(rest, loss).epsilon(budget[1])
             if cost > budget[0]:
                 raise ImpossibleBudget(
                     f"what is asked costs epsilon = {cost:.3g} with its test, and no noise is solved for."
@@ -131,18 +131,18 @@ class Question:
             return self.given
 
         def together(noise_scale: float) -> PrivacyLoss:
-            own = self.privacy_map(domain, distance, noise_scale)
-            return behind(rest, own)
+            loss = self.privacy_map(domain, distance, noise_scale)
+            return behind(rest, loss)
 
-        found = least_noise(
+        scale = least_noise(
             lambda scale: _Coarse(together(scale)), *budget, start=start, tolerance=1e-3 if budget[1] else 1e-9
         )
-        while (cost := together(found).epsilon(budget[1])) > budget[0]:
+        while (cost := together(scale).epsilon(budget[1])) > budget[0]:
             if math.isinf(cost):  # too fine to compute with so little noise: no small step leads out of that
-                found = least_noise(together, *budget, start=found, tolerance=1e-2)
+                scale = least_noise(together, *budget, start=scale, tolerance=1e-2)
             else:
-                found *= 1 + 1e-3
-        return found
+                scale *= 1 + 1e-3
+        return scale
 
     def sensitivity(self, domain: Domain, distance: Distance) -> float:
         """L2 sensitivity of one answer."""
@@ -186,15 +186,15 @@ class _Coarse:
         return self.loss.epsilon(delta, interval=2.0**-10)
 
 
-def behind(rest: PrivacyLoss, own: PrivacyLoss) -> PrivacyLoss:
+def behind(rest: PrivacyLoss, loss: PrivacyLoss) -> PrivacyLoss:
     """A mechanism's loss behind everything else; a gate in front stays in front of both.
 
     :class:`InvalidParameter` if the mechanism can fail by itself: no gate may then be taken to be in front of
     everything.
     """
-    if own.failure or own.gate:
+    if loss.failure or loss.gate:
         raise InvalidParameter("the privacy map of a mechanism must not fail.")
-    return replace(rest, mu=math.hypot(rest.mu, own.mu), parts=rest.parts + own.parts)
+    return replace(rest, mu=math.hypot(rest.mu, loss.mu), parts=rest.parts + loss.parts)
 
 
 class SharedDocstring:
@@ -210,17 +210,17 @@ class SharedDocstring:
 _SECTION = re.compile(r"\n\n(Parameters|Attributes|Notes)\n-+\n")
 
 
-def _completed(own: str, shared: str) -> str:
+def _completed(docstring: str, shared: str) -> str:
     """A docstring with what only another one has: parameters, attributes, and paragraphs of notes."""
-    head, *parts = _SECTION.split(cleandoc(own))
+    head, *parts = _SECTION.split(cleandoc(docstring))
     sections = {"Parameters": "", "Attributes": "", "Notes": "", **dict(zip(parts[::2], parts[1::2]))}
     _, *parts = _SECTION.split(cleandoc(shared))
     for title, text in zip(parts[::2], parts[1::2]):
         gap = "\n\n" if title == "Notes" else "\n"
-        known, more = (re.split(rf"{gap}(?=\S)", one) for one in (sections[title], text))
-        names = {entry.partition(" : ")[0] for entry in known}
-        known += [entry for entry in more if entry.partition(" : ")[0] not in names]
-        sections[title] = gap.join(filter(None, known))
+        entries, inherited = (re.split(rf"{gap}(?=\S)", section) for section in (sections[title], text))
+        names = {entry.partition(" : ")[0] for entry in entries}
+        entries += [entry for entry in inherited if entry.partition(" : ")[0] not in names]
+        sections[title] = gap.join(filter(None, entries))
     return "\n\n".join([head, *(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text)])
 
 

@@ -93,8 +93,8 @@ class Supervised:
 
     def _n_classes(self, domain: Domain) -> int:
         """Number of public classes; two where nothing is known yet."""
-        known = domain.classes if self.classes is None else classes_of("classes", self.classes, self)
-        count = 2 if known is None else len(known)
+        classes = domain.classes if self.classes is None else classes_of("classes", self.classes, self)
+        count = 2 if classes is None else len(classes)
         if count < 2 or (count > 2 and not self._several):
             binary = "Only binary classification is supported. It needs exactly two classes, not one class or several."
             raise InvalidParameter(
@@ -106,11 +106,11 @@ class Supervised:
 
     def _range(self, domain: Domain) -> tuple[float, float]:
         """The public range of the targets."""
-        known = domain.y_range if self.y_range is None else pair("y_range", self.y_range, self)
-        if known is None:
+        y_range = domain.y_range if self.y_range is None else pair("y_range", self.y_range, self)
+        if y_range is None:
             raise MissingBound(
                 "the public range of the targets is not declared.",
                 stage=type(self).__name__,
                 fix="pass y_range=(low, high) to the model or Domain(y_range=...).",
             )
-        return known
+        return y_range

@@ -5,12 +5,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as PublicRegression
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as PublicSVC
 
-from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyLoss, make_pipeline
+from ppdp import Distance, Domain, Pipeline, make_pipeline
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBudget
 from ppdp.mechanisms import LinearSVC, LogisticRegression
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
@@ -172,27 +171,6 @@ class TestErrors:
 
 
 class TestPrivacy:
-    @pytest.mark.parametrize(
-        "model", [LogisticRegression((0, 1, 2)), LinearSVC((0, 1)), LogisticRegression((0, 1), solver="output")]
-    )
-    def test_map_and_calibration_agree(self, model):
-        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
-        far = Distance(replaced=1, moved=5, radius=0.01)
-        calibrated = model.calibrate(domain, far, PrivacyLoss(0.3))
-        assert calibrated.privacy_map(domain, far).mu == pytest.approx(0.3, rel=1e-4)
-        assert calibrated.privacy_map(domain, Adjacency.replace().distance).mu < 0.3
-        assert isinstance(calibrated.max_iter, int)
-        assert model.max_iter == "auto"
-        assert repr(clone(calibrated)) == repr(calibrated)
-
-    def test_no_drift_costs_the_textbook_number(self):
-        """√T 2C/(nσ), the same for every loss: as for a Gaussian mechanism that is asked T times."""
-        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
-        for model in (LogisticRegression((0, 1)), LogisticRegression(tuple(range(5))), LinearSVC((0, 1))):
-            model.set_params(clip=0.5, max_iter=49, noise_scale=0.01)
-            loss = model.privacy_map(domain, Adjacency.replace().distance)
-            assert loss.mu == pytest.approx(7 * 2 * 0.5 / (1000 * 0.01), rel=1e-6)
-
     def test_rows_that_move_cost_less_than_rows_that_are_replaced(self, two):
         model = LogisticRegression((0, 1, 2), solver="dpgd", noise_scale=0.1)
         domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
-from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.mechanisms import ExponentialMechanism
-from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper
+from ppdp.transformers import MinMaxScaler
 
 LINE = Domain(n_rows=9, n_features=1, row_norm=1.0)
 ONE = Adjacency.replace().distance
@@ -153,40 +153,11 @@ class TestUtility:
         assert caught.value.stage == "ExponentialMechanism"
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"q": value} for value in (-0.1, 1.1, math.nan, "0.5", None)]
-    + [{"candidates": value} for value in (1, 0, [], [1], [2, 1], "ten", {3: 5})]
-    + [{"query": value} for value in ("mean", None, [])],
-)
-def test_impossible_parameters(parameters):
-    with pytest.raises(InvalidParameter, match=next(iter(parameters))):
-        make_pipeline(NormClipper(), ExponentialMechanism(**parameters)).plan(Domain(n_rows=500, n_features=2))
-
-
-@pytest.mark.parametrize(
-    "mechanism", [ExponentialMechanism(), ExponentialMechanism(q=0.9, candidates=[-0.5, 0, 0.5]), election()]
-)
-@pytest.mark.parametrize("stages", [[], [Deduplicator()]], ids=["clipped", "deduplicated"])
-def test_a_certificate_is_issued_and_verified(mechanism, stages):
-    X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
-    certificate = make_pipeline(NormClipper(), *stages, mechanism, epsilon=2.0, delta=1e-5).fit(X).certificate_
-    assert certificate.status == "UNCONDITIONAL"
-    assert certificate.verify()
-    assert certificate["mechanism"]["page"] == "exponential"
-
-
 def test_many_choices_cost_less_than_their_sum_at_some_delta():
     domain = Domain(n_rows=1000, n_features=30, row_norm=1.0)
     loss = ExponentialMechanism(noise_scale=20.0).privacy_map(domain, ONE)
     assert loss.epsilon(0.0) == pytest.approx(30 * 2 / 20, rel=1e-6)
     assert loss.epsilon(1e-6) < 0.55 * loss.epsilon(0.0)
-
-
-def test_calibration_fills_the_budget():
-    calibrated = election().calibrate(LINE, ONE, PrivacyLoss(0.4), delta=1e-6)
-    epsilon = calibrated.privacy_map(LINE, ONE).epsilon(1e-6)
-    assert 0.99 * PrivacyLoss(0.4).epsilon(1e-6) < epsilon <= PrivacyLoss(0.4).epsilon(1e-6)
 
 
 def test_noise_that_is_too_fine_for_floats_is_refused_before_any_row():

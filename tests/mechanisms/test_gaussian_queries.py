@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp import Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper
+from ppdp.transformers import MinMaxScaler
 
 QUERIES = ["mean", "sum", "count", "covariance", "histogram"]
 BOX = Domain(n_rows=400, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
@@ -106,30 +106,6 @@ class TestAnswers:
         assert drawn.std() == pytest.approx(3.0, rel=0.05)
 
 
-class TestCost:
-    @pytest.mark.parametrize(
-        ("query", "sensitivity"),
-        [
-            ("mean", 2 * math.sqrt(2) / 400),
-            ("covariance", 2 * math.sqrt(2) / 400),
-            ("sum", 2 * math.sqrt(2)),
-            ("count", 1.0),
-            ("histogram", 2.0),
-        ],
-    )
-    @pytest.mark.parametrize("present", [0, 400])
-    def test_of_one_replaced_row(self, query, sensitivity, present):
-        """Second moments and the share of rows present are free; two columns have two histograms."""
-        loss = GaussianMechanism(query, 0.5).privacy_map(BOX.but(min_present=present), Adjacency.replace().distance)
-        assert loss.mu == pytest.approx(sensitivity / 0.5, rel=1e-7)
-
-    @pytest.mark.parametrize("query", QUERIES)
-    def test_calibration_fills_the_budget(self, query):
-        distance = Distance(replaced=1, toggled=1, moved=2, radius=0.1)
-        calibrated = GaussianMechanism(query).calibrate(BOX, distance, PrivacyLoss(0.3))
-        assert 0.299 < calibrated.privacy_map(BOX, distance).mu <= 0.3
-
-
 NO_NUMBERS = [0, -1, 2.5, "ten", None, True, [], [1], [1, 1], [2, 1], [0, math.inf], [0, math.nan], [[0, 1], [0, 1]]]
 NO_COLUMNS = [{}, {2: 3}, {-1: 3}, {"a": 3}, {True: 3}, {0.0: 3}, {0: 0}, {0: [1]}]
 NO_GRIDS = [*NO_NUMBERS, *NO_COLUMNS]
@@ -167,20 +143,3 @@ class TestGrids:
         with pytest.raises(MissingBound, match="bins"):
             GaussianMechanism("histogram").question(Domain(n_rows=5, n_features=1))
         assert GaussianMechanism("histogram", bins=[0, 1]).question(Domain(n_rows=5, n_features=1)).size == 1
-
-
-class TestInPipelines:
-    @pytest.mark.parametrize("query", QUERIES)
-    @pytest.mark.parametrize("stages", [[], [Deduplicator()]], ids=["clipped", "deduplicated"])
-    @pytest.mark.repeated("stages")
-    def test_a_certificate_is_issued_and_verified(self, query, stages):
-        pipe = make_pipeline(NormClipper(), *stages, GaussianMechanism(query), epsilon=2.0, delta=1e-5)
-        certificate = pipe.fit(table(2000)).certificate_
-        assert certificate.status == "UNCONDITIONAL"
-        assert certificate.verify()
-        assert certificate["mechanism"]["page"] in ("queries", "releases")
-
-    @pytest.mark.parametrize("query", ["median", None, []])
-    def test_other_queries_are_refused(self, query):
-        with pytest.raises(InvalidParameter, match="query"):
-            make_pipeline(NormClipper(), GaussianMechanism(query)).plan(Domain(n_rows=500, n_features=2))

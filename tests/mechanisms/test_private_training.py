@@ -29,6 +29,9 @@ MODELS = {
     "ridge": Ridge((-1, 1), alpha=5.0),
     "minimised logistic": LogisticRegression((0, 1), solver="output"),
     "minimised squares": Ridge((-1, 1), solver="output"),
+    "Poisson samples": LogisticRegression((0, 1), solver="poisson", batch_size=20),
+    "batches of fixed size": LinearSVC((0, 1), solver="fixed-size", batch_size=20),
+    "epochs": LogisticRegression((0, 1), solver="epochs", batch_size=N),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -125,19 +128,6 @@ def test_what_was_deleted_decides_nothing(drawn, name):
         attributes = {key: np.shape(value) for key, value in vars(fitted).items()}
         seen.append(([(value.shape, *public) for value, *public in drawn], attributes, fitted.n_iter_))
     assert seen[0] == seen[1]
-
-
-@every_model
-def test_the_sum_is_divided_by_the_public_number_of_rows(name):
-    """Half the weight: half the gradient."""
-    X, y = data()
-    rows = Rows.of(X, y.astype(float))
-    half = Rows(rows.X, rows.y, np.full(N, 0.5))
-    gradients = []
-    for some in (rows, half):
-        gradient = ClippedGradient.of(some, MODELS[name]._residuals, 1.0, True)
-        gradients.append(gradient(np.full((3 if name == "softmax" else 1, 4), 0.1)))
-    np.testing.assert_allclose(gradients[1], gradients[0] / 2)
 
 
 def test_the_last_member_of_a_class_decides_no_shape(drawn):

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge as PublicRidge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import cross_val_score
 
-from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyLoss, make_pipeline
+from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.data.rows import encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms import LinearRegression, Ridge
@@ -169,14 +169,6 @@ class TestInvalidTargets:
 
 
 class TestPrivacy:
-    @kinds
-    def test_map_and_calibration_agree(self, model):
-        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
-        far = Distance(replaced=1, moved=5, radius=0.01)
-        calibrated = ranged(model).calibrate(domain, far, PrivacyLoss(0.3))
-        assert calibrated.privacy_map(domain, far).mu == pytest.approx(0.3, rel=1e-4)
-        assert calibrated.privacy_map(domain, Adjacency.replace().distance).mu < 0.3
-
     def test_the_range_is_part_of_the_derivation(self, houses):
         document = pipeline(LinearRegression(RANGE)).fit(*houses).certificate_.to_dict()
         document["mechanism"]["parameters"]["y_range"] = [0.0, 100.0]

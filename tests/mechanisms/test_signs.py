@@ -172,14 +172,6 @@ class TestCost:
         opposite = 4 * math.log(2 * math.exp(1 / 0.4) - 1)
         assert SignMechanism("laplace", 0.4).privacy_map(BOX, ONE).epsilon(0.0) == pytest.approx(opposite, rel=1e-6)
 
-    @pytest.mark.parametrize("flips", FLIPS)
-    def test_calibration_fills_the_budget(self, flips):
-        budget = PrivacyLoss(0.5)
-        found = SignMechanism(flips).calibrate(BOX, ONE, budget, delta=1e-6)
-        epsilon = found.privacy_map(BOX, ONE).epsilon(1e-6)
-        assert 0.99 * budget.epsilon(1e-6) < epsilon <= budget.epsilon(1e-6)
-        assert (found.unit is None) == (flips not in signs.STEPPED)
-
     def test_gaussian_signs_need_a_delta(self):
         for distance in (ONE, Adjacency.change(l2=0.1).between(4)):
             assert SignMechanism("gaussian", 1.0).privacy_map(BOX, distance).epsilon(0.0) == math.inf
@@ -337,29 +329,6 @@ class TestAngles:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        "parameters",
-        [
-            {"flips": "exact"},
-            {"flips": None},
-            {"unit": 0.0},
-            {"unit": -1.0},
-            {"unit": math.inf},
-            {"unit": math.nan},
-            {"unit": "wide"},
-            {"unit": True},
-            {"noise_scale": 0.0},
-            {"noise_scale": -1.0},
-            {"noise_scale": math.nan},
-        ],
-        ids=str,
-    )
-    def test_impossible_parameters(self, parameters):
-        mechanism = SignMechanism(**{"noise_scale": 1.0, **parameters})
-        with pytest.raises(InvalidParameter) as caught:
-            mechanism.privacy_map(BOX, ONE)
-        assert caught.value.stage == "SignMechanism"
-
     @pytest.mark.parametrize(
         ("mechanism", "words"),
         [

@@ -72,11 +72,13 @@ class LinearClassifier(BatchModel, ClassifierMixin):
         return super()._factors(domain)
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
-        found = super().declared(domain)
+        values = super().declared(domain)
         if self.balances:
-            return *found, ("weights of classes", "balanced, by released numbers of their rows", "declared")
+            return *values, ("weights of classes", "balanced, by released numbers of their rows", "declared")
         weights: Any = self.class_weight or {}
-        return *found, *((f"weight of class {label!r}", plain(one), "declared") for label, one in weights.items())
+        return *values, *(
+            (f"weight of class {label!r}", plain(weight), "declared") for label, weight in weights.items()
+        )
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))

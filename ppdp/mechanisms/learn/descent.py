@@ -60,8 +60,8 @@ class ClippedGradient:
 
     def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
         """The gradient on some of the rows, perhaps none, divided by a public ``size`` whatever their number."""
-        own = {name: getattr(self, name)[batch] for name in ("X", "y", "weight", "limits")}
-        return replace(self, **own, divisor=size)
+        batched = {name: getattr(self, name)[batch] for name in ("X", "y", "weight", "limits")}
+        return replace(self, **batched, divisor=size)
 
     def __call__(self, theta: Array) -> Array:
         """Mean gradient at coefficients of shape (n_scores, width): one pass over the rows.
@@ -344,7 +344,7 @@ class CurvatureEstimate:
                 downhill = LbfgsInvHessProduct(moves / unit, changes * unit).matvec(downhill)
         move = unit * downhill
         longest = float(np.linalg.norm(slope)) / least
-        asked = float(np.linalg.norm(move)) if (np.abs(move) < 1e150).all() else math.inf
-        if not asked <= longest:  # secants that are mostly noise may ask for more, or for what no number can say
-            move = move * (longest / asked) if math.isfinite(asked) else unit**2 * slope
+        norm = float(np.linalg.norm(move)) if (np.abs(move) < 1e150).all() else math.inf
+        if not norm <= longest:  # secants that are mostly noise may ask for more, or for what no number can say
+            move = move * (longest / norm) if math.isfinite(norm) else unit**2 * slope
         return np.asarray(at - move.reshape(at.shape))

@@ -98,18 +98,18 @@ class GradientDescent(_NoisyGradients):
         return descend_faster(gradient, run.add_noise, start, **options)
 
 
-def in_few_steps(asked: Question, domain: Domain, distance: Distance, mu: float) -> Question:
+def in_few_steps(question: Question, domain: Domain, distance: Distance, mu: float) -> Question:
     """Full batches in fewer steps where noise is negligible at this distance: curvature is then learnt on the way.
 
     The first half see as many rows as are needed for that.
     """
-    sensitivity = asked.sensitivity(domain, distance) if asked.formula.endswith("-gradient") else 0.0
+    sensitivity = question.sensitivity(domain, distance) if question.formula.endswith("-gradient") else 0.0
     if not sensitivity:
-        return asked
-    enough, least = FEW.get(asked.formula, FEW_OF_OTHERS)
-    ratio = least / math.sqrt(2 * asked.bound / sensitivity * mu / math.sqrt(asked.size))
-    steps = min(asked.steps, round(enough * max(1.0, ratio)))
-    return replace(asked, steps=steps, share=min(1.0, ratio**2))
+        return question
+    enough, least = FEW.get(question.formula, FEW_OF_OTHERS)
+    ratio = least / math.sqrt(2 * question.bound / sensitivity * mu / math.sqrt(question.size))
+    steps = min(question.steps, round(enough * max(1.0, ratio)))
+    return replace(question, steps=steps, share=min(1.0, ratio**2))
 
 
 class PublicProjection(GradientDescent):

@@ -156,8 +156,8 @@ def _solved(
     units, radius, weight = np.ones(width), parameters["coef_norm"], parameters["target_weight"]
     if parameters["fit_intercept"]:
         units[-1] = parameters["constant"]
-    values, vectors, cross, own = _directions(released, width, weight, noise_scale)
-    most = min(radius**2, width * min(own, EXPLAINED) / float(values.sum()))  # no more than targets can follow
+    values, vectors, cross, of_targets = _directions(released, width, weight, noise_scale)
+    most = min(radius**2, width * min(of_targets, EXPLAINED) / float(values.sum()))  # no more than targets can follow
     values = values + penalty
     theta, unsure = _damped(values, cross, noise_scale / math.sqrt(2), weight, most)
     return projected(units * (vectors @ theta), radius), values, vectors, units, unsure
@@ -177,8 +177,8 @@ def _directions(released: Array, width: int, weight: float, noise_scale: float) 
     spread = float(((values - mean) ** 2).sum())
     noisy = min(1.0, noise_scale**2 * width * (width + 1) / 2 / max(spread, 1e-300))
     values = noisy * mean + (1 - noisy) * np.maximum(values, 0.0)
-    own = (max(float(moment[width, width]), 0.0) + noise_scale) / weight**2
-    return values, vectors, vectors.T @ moment[:width, width] / weight, own
+    of_targets = (max(float(moment[width, width]), 0.0) + noise_scale) / weight**2
+    return values, vectors, vectors.T @ moment[:width, width] / weight, of_targets
 
 
 def _damped(values: Array, cross: Array, noise: float, weight: float, most: float) -> tuple[Array, Array]:

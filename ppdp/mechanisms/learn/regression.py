@@ -193,8 +193,8 @@ class _LogLink(LinearRegressor):
         return low, high
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
-        own = {"y_range": self._range(domain), "power": self._power()}
-        return {"dpgd": "learning.glm-gradient"}, own
+        parameters = {"y_range": self._range(domain), "power": self._power()}
+        return {"dpgd": "learning.glm-gradient"}, parameters
 
     def _residuals(self, scores: Array, y: Array) -> Array:
         v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()

@@ -21,7 +21,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
-from ppdp.mechanisms.query.raw_units import grid_in_units, public_grid, told
+from ppdp.mechanisms.query.raw_units import grid_in_units, public_grid, statistic_answers
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
 
@@ -167,7 +167,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         return "gaussian"
 
     def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
-        return told(self, columns, domain, question)
+        return statistic_answers(self, columns, domain, question)
 
 
 def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:

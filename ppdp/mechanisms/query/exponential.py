@@ -163,11 +163,11 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         assert self.utility is not None
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(self.utility(X.copy()), dtype=np.float64)
+                given = np.asarray(self.utility(X.copy()), dtype=np.float64)
         except Exception:  # that it fails is nobody's business
-            found = np.empty(0)
-        if found.shape == (len(X), m):
-            return found
+            given = np.empty(0)
+        if given.shape == (len(X), m):
+            return given
         if len(X) <= 1:
             return np.full((len(X), m), np.nan)
         half = len(X) // 2
@@ -186,8 +186,8 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
             return rank_scores(rows, p["columns"], p["q"], _candidates(question))
 
         def given(block: Rows) -> Rows:
-            found = np.nan_to_num(self._given(block.X, p["candidates"]), nan=0.0)
-            return replace(block, X=np.clip(found, 0.0, p["sensitivity"]))
+            clipped = np.nan_to_num(self._given(block.X, p["candidates"]), nan=0.0)
+            return replace(block, X=np.clip(clipped, 0.0, p["sensitivity"]))
 
         return [column_sums(rows.each(given, p["candidates"]), p["sensitivity"])]
 
@@ -203,10 +203,10 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         scale = self.own_noise_scale()
         where, sizes = question.parameters["columns"], question.parameters["sizes"]
         lost = (f"its rank misses by at most {_lost(scale, m):.4g} rows more than the best candidate's" for m in sizes)
-        told = columns.at(where).noted(*(f"{words} in 95 % of runs" for words in lost))
-        found = Answers.of(f"quantile {self.q:g}", told, self.quantile_, math.nan)
+        noted = columns.at(where).noted(*(f"{words} in 95 % of runs" for words in lost))
+        quantiles = Answers.of(f"quantile {self.q:g}", noted, self.quantile_, math.nan)
         raw = [columns.raw_value(column, value) for column, value in zip(where, self.quantile_)]
-        return [replace(found, raw=np.array(raw))]
+        return [replace(quantiles, raw=np.array(raw))]
 
 
 def _lost(noise_scale: float, candidates: int) -> float:

@@ -80,8 +80,8 @@ class GaussianSketch(StandaloneQueryMixin, Mechanism):
             most = 1 / domain.d
             parameters["share"] = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=most)
         name = "sketch.rows" if self.min_eigenvalue is None else "sketch.floored-rows"
-        start, told = usual_noise(norm, self.rank, mu), (ADVICE,) if mu else ()
-        return Question.asked(name, "privacy", domain, parameters, start=start, warnings=told)
+        start, warnings = usual_noise(norm, self.rank, mu), (ADVICE,) if mu else ()
+        return Question.asked(name, "privacy", domain, parameters, start=start, warnings=warnings)
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         value = sketched(rows.X, rows.weight, question.parameters["rank"], noise)
@@ -223,14 +223,14 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
 
     def _advice(self, d: int, mu: float) -> str:
         """Which is closer to the direction, this or Gaussian noise on the mean, where that is as short as it may be."""
-        own = self._rank() / (self._rank() + d - 1)
+        projected = self._rank() / (self._rank() + d - 1)
         rank = mu**2 / (2 * (1 - number("min_cosine", self.min_cosine, self, most=1 - 2.0**-40)))  # of Gaussian noise
         gaussian = (rank + 1) / (rank + d)
-        told = (
-            f"the squared cosine with the direction is {own:.3g} on average; GaussianMechanism('mean') at this budget"
+        better = "is the better choice" if gaussian >= projected else "is further off"
+        return (
+            f"the squared cosine with the direction is {projected:.3g} on average; GaussianMechanism('mean') at this"
+            f" budget has about {gaussian:.3g} at the least norm, more above it, needs no such norm, and {better}."
         )
-        better = "is the better choice" if gaussian >= own else "is further off"
-        return f"{told} has about {gaussian:.3g} at the least norm, more above it, needs no such norm, and {better}."
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         mean = column_sums(rows, question.bound) / rows.n
@@ -246,8 +246,8 @@ def _projected(mean: Array, rank: int, noise: Noise) -> Array:
     """``Z Zᵀ v / rank`` with a fresh Z, some columns at a time; v is the direction of the mean."""
     length = float(np.linalg.norm(mean))
     unit = mean / length if length > 0 else mean  # a mean of 0 does not pass the test
-    found, step = np.zeros(unit.size), max(1, _BLOCK // unit.size)
+    product, step = np.zeros(unit.size), max(1, _BLOCK // unit.size)
     for start in range(0, rank, step):
         Z = noise.standard_lattice((unit.size, min(step, rank - start))) * 2.0**-37
-        found += Z @ (Z.T @ unit)
-    return found / rank
+        product += Z @ (Z.T @ unit)
+    return product / rank

@@ -51,8 +51,8 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
     marks = [_marks(name, grid[column], domain, stage, edges) for column in columns]
     return {
         "columns": columns,
-        "sizes": [len(one) for one in marks],
-        "edges" if edges else "candidates": [mark for one in marks for mark in one],
+        "sizes": [len(column_marks) for column_marks in marks],
+        "edges" if edges else "candidates": [mark for column_marks in marks for mark in column_marks],
     }
 
 
@@ -90,8 +90,8 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
 def _positions(name: str, column: Any, columns: Columns, domain: Domain, stage: object) -> list[int]:
     """Where a column is, or the columns of 0 and 1 that a column of categories became."""
     kinds = enumerate(columns.kinds)
-    own = [i for i, kind in kinds if isinstance(column, str) and isinstance(kind, Codes) and kind.column == column]
-    return own if own and column not in columns.names else [_position(name, column, domain, stage)]
+    coded = [i for i, kind in kinds if isinstance(column, str) and isinstance(kind, Codes) and kind.column == column]
+    return coded if coded and column not in columns.names else [_position(name, column, domain, stage)]
 
 
 def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, edges: bool) -> Any:
@@ -124,7 +124,7 @@ def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, e
 def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:
     """Dates as raw numbers; numbers are such already."""
     try:
-        numbers = [one if isinstance(one, (int, float, np.number)) else kind.number(one) for one in given]
+        numbers = [mark if isinstance(mark, (int, float, np.number)) else kind.number(mark) for mark in given]
     except TypeError:  # nothing that holds any
         return given
     if not np.isfinite(np.array(numbers, dtype=np.float64)).all():
@@ -182,7 +182,7 @@ MOVED = "moved to the nearest that rows could have"
 _WITHIN = 1 - 1e-9
 
 
-def told(query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+def statistic_answers(query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
     """Of a query that has read its answer; rows that are released are a table of their own."""
     sigma, weighted = query.deviation, question.parameters.get("weighted", False)
     if query.query == "count":
@@ -194,41 +194,43 @@ def told(query: Any, columns: Columns, domain: Domain, question: Question) -> li
     if query.query not in ("mean", "covariance"):
         return []
     unsure = sigma / question.bound if weighted else 0.0
-    found = [_mean(query, columns, domain, sigma, unsure)]
+    answers = [_mean(query, columns, domain, sigma, unsure)]
     if query.query == "covariance":
-        found += _covariance(query, columns, domain, sigma, unsure)
+        answers += _covariance(query, columns, domain, sigma, unsure)
     if weighted:
         share = Answers.plain("share of rows present", query.present_, unsure)
-        found.append(replace(share, law=query.law, within=(0.0, 1.0)))
-    return found
+        answers.append(replace(share, law=query.law, within=(0.0, 1.0)))
+    return answers
 
 
 def _mean(query: Any, columns: Columns, domain: Domain, sigma: float, unsure: float) -> Answers:
     """Of rows that are present: a noisy sum over a noisy share of rows."""
     mean, share, norm = query.mean_, query.present_, float(domain.require("row_norm"))
     error = np.hypot(sigma, mean * unsure) / share
-    found = Answers.of("mean", columns, mean, error, MOVED if np.linalg.norm(mean) >= _WITHIN * norm else "")
+    answers = Answers.of("mean", columns, mean, error, MOVED if np.linalg.norm(mean) >= _WITHIN * norm else "")
     answer, sampling = query.noisy_answer, None
     if query.query == "covariance" and rows_are_a_sample(domain):
         sampling = np.sqrt(np.diag(query.covariance_) / (domain.n * share))
     noisy = (answer[: len(mean)], answer[-1] * unsure / sigma if unsure else 1.0)
     ends = partial(quotient_ends, *noisy, sigma, unsure, query.law)
-    return replace(found, ends=ends, within=(-norm, norm), sampling=sampling)
+    return replace(answers, ends=ends, within=(-norm, norm), sampling=sampling)
 
 
 def _covariance(query: Any, columns: Columns, domain: Domain, sigma: float, unsure: float) -> list[Answers]:
     """Second moments have √2 R times the noise of means, R beside the diagonal."""
     mean, share, norm = query.mean_, query.present_, float(domain.require("row_norm"))
     upper = np.triu_indices(len(mean))
-    diagonal, found = upper[0] == upper[1], query.covariance_[upper]
+    diagonal, covariances = upper[0] == upper[1], query.covariance_[upper]
     factors = np.where(diagonal, math.sqrt(2), 1.0)
     noisy = query.noisy_answer[: len(mean)] / share
-    unmoved = query.noisy_answer[len(mean) :][: len(found)] * factors * norm / share - noisy[upper[0]] * noisy[upper[1]]
+    unmoved = (
+        query.noisy_answer[len(mean) :][: len(covariances)] * factors * norm / share - noisy[upper[0]] * noisy[upper[1]]
+    )
 
     def error_of(mean: Array, covariance: Array, second: float) -> Array:
-        one, other = mean[upper[0]], mean[upper[1]]
-        means = np.where(diagonal, 2 * np.abs(one), np.hypot(one, other)) * sigma
-        quotient = ((one * other - covariance) * unsure) ** 2
+        first_mean, second_mean = mean[upper[0]], mean[upper[1]]
+        means = np.where(diagonal, 2 * np.abs(first_mean), np.hypot(first_mean, second_mean)) * sigma
+        quotient = ((first_mean * second_mean - covariance) * unsure) ** 2
         return np.asarray(np.sqrt(factors**2 * ((norm * sigma) ** 2 + second**2) + means**2 + quotient) / share)
 
     ends = partial(gaussian_ends, unmoved, error_of(noisy, unmoved, sigma**2 / share))
@@ -241,8 +243,8 @@ def _covariance(query: Any, columns: Columns, domain: Domain, sigma: float, unsu
     )
     slope = first.slope * second.slope
     both = replace(Columns.raw(pairs), slope=slope, offset=np.zeros_like(slope), notes=notes)
-    told = Answers.of("covariance", both, found, error_of(mean, found, 0.0), note)
-    return [replace(told, ends=ends, within=(-(norm**2), norm**2))]
+    answers = Answers.of("covariance", both, covariances, error_of(mean, covariances, 0.0), note)
+    return [replace(answers, ends=ends, within=(-(norm**2), norm**2))]
 
 
 def _sum(query: Any, columns: Columns, domain: Domain, sigma: float) -> Answers:
@@ -252,17 +254,17 @@ def _sum(query: Any, columns: Columns, domain: Domain, sigma: float) -> Answers:
         moved = columns.offset != 0
         columns = columns.noted(*("how many rows are present is not released with a sum" * bool(m) for m in moved))
         offset = np.where(moved, np.nan, 0.0)
-    found, reach = (
+    answers, reach = (
         Answers.linear("sum", columns, query.sum_, sigma, columns.slope, offset),
         domain.n * float(domain.require("row_norm")),
     )
     ends = partial(quotient_ends, query.noisy_answer, 1.0, sigma, 0.0, query.law)
-    return replace(found, ends=ends, within=(-reach, reach))
+    return replace(answers, ends=ends, within=(-reach, reach))
 
 
 def _histograms(query: Any, columns: Columns, domain: Domain, question: Question, sigma: float) -> list[Answers]:
     """Rows in cells, whose ends are in the units of their column; a column that runs backwards is turned round."""
-    grid, found = question.parameters, []
+    grid, answers = question.parameters, []
     for column, counts, edges in zip(grid["columns"], query.histogram_, by_column(grid["sizes"], grid["edges"])):
         here, kind = columns.at([column] * len(counts)), columns.kinds[column]
         ends = np.array([edges[:-1], edges[1:]])
@@ -272,12 +274,12 @@ def _histograms(query: Any, columns: Columns, domain: Domain, question: Question
         names = _categories(kind, raw) if isinstance(kind, Codes) else ()
         cells = np.vstack([ends, raw])
         here = here.noted(*_beyond(ends, columns.ranges[column], raw))
-        told = Answers("rows", here.names, counts, error, counts, error, here.notes, cells, names, here.dates)
+        counted = Answers("rows", here.names, counts, error, counts, error, here.notes, cells, names, here.dates)
         sampling = _of_counts(counts, sigma, domain.n) if rows_are_a_sample(domain) else None
-        found.append(
-            replace(told, law=query.law, within=(0.0, float(domain.n)), sampling=sampling, raw_sampling=sampling)
+        answers.append(
+            replace(counted, law=query.law, within=(0.0, float(domain.n)), sampling=sampling, raw_sampling=sampling)
         )
-    return found
+    return answers
 
 
 def _of_counts(counts: Array, noise: float, n: int) -> Array:

@@ -112,9 +112,9 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
             return Question.asked("signs.angle", "privacy", domain, parameters, start=float(parameters["n_signs"]))
         if flips in STEPPED:
             parameters["unit"] = widest_change(domain, distance) if self.unit is None else self._unit()
-        own = largest_entry(domain) if flips in LIKE_NOISE else float(domain.d)
+        usual = largest_entry(domain) if flips in LIKE_NOISE else float(domain.d)
         warnings = (AFFORDABLE,) if distance.moved > 1 and flips not in LIKE_NOISE else ()
-        return Question.asked(f"signs.{flips}", "privacy", domain, parameters, start=own, warnings=warnings)
+        return Question.asked(f"signs.{flips}", "privacy", domain, parameters, start=usual, warnings=warnings)
 
     def settle(self, question: Question) -> None:
         self.set_params(
@@ -221,15 +221,15 @@ def _chances(flips: str, values: Array, scale: float, unit: float) -> Array:
     """Probabilities of a flip, multiples of 2^-53 from 2^-20 to 1/2."""
     with np.errstate(over="ignore", under="ignore"):
         if flips == "laplace":
-            found = np.exp(-np.abs(values) / scale) / 2
+            chances = np.exp(-np.abs(values) / scale) / 2
         elif flips == "gaussian":
-            found = special.ndtr(-np.abs(values) / scale)
+            chances = special.ndtr(-np.abs(values) / scale)
         elif flips in ("randomized-response", ANGLE):
-            found = np.full(values.shape, special.expit(-1 / scale))
+            chances = np.full(values.shape, special.expit(-1 / scale))
         else:
             level = np.maximum(np.ceil(np.abs(values) / unit), 1.0)
-            found = special.expit(-level / scale)
+            chances = special.expit(-level / scale)
             if flips == "staircase":
-                found = np.exp((1 - level) / scale) * special.expit(-1 / scale)
-    found = np.where(values == 0, 0.5, np.clip(found, LEAST_FLIP, 0.5))
-    return np.asarray(np.floor(np.ldexp(found, _BITS)) * 2.0**-_BITS)
+                chances = np.exp((1 - level) / scale) * special.expit(-1 / scale)
+    chances = np.where(values == 0, 0.5, np.clip(chances, LEAST_FLIP, 0.5))
+    return np.asarray(np.floor(np.ldexp(chances, _BITS)) * 2.0**-_BITS)
