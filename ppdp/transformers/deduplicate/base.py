@@ -197,7 +197,7 @@ def label_codes(y: Any) -> Array:
 
 def selected(data: Any, where: NDArray[np.intp]) -> Any:
     """Some rows of a frame, a table, a series, a list or an array, as the same kind."""
-    rows = _safe_indexing(data, where)
+    rows = data.take(where) if _from(data, "pyarrow") else _safe_indexing(data, where)
     return tuple(rows) if isinstance(data, tuple) else rows
 
 
