@@ -17,12 +17,14 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from ppdp.mechanisms.lora import PrivateLoRA
 
-BATCH, LENGTH, WORDS, WIDTH, RANK, STEPS = 32, 64, 1000, 256, 8, 7
+BATCH, WORDS, RANK, STEPS = 32, 1000, 8, 7
+SIZE = {"n_layer": 4, "n_embd": 256, "n_positions": 64}
+TINY = {"n_layer": 2, "n_embd": 32, "n_positions": 8}
 
 
-def network():
+def network(size):
     torch.manual_seed(0)
-    sizes = {"vocab_size": WORDS, "n_positions": LENGTH, "n_embd": WIDTH, "n_layer": 4, "n_head": 4}
+    sizes = {"vocab_size": WORDS, "n_head": 4, **size}
     config = GPT2Config(**sizes, bos_token_id=None, eos_token_id=None)
     targets = ["c_attn", "c_proj", "c_fc"]
     return get_peft_model(GPT2LMHeadModel(config), LoraConfig(r=RANK, target_modules=targets, fan_in_fan_out=True))
@@ -33,11 +35,11 @@ def loss(model, batch):
     return functional.cross_entropy(scores[:, :-1].mT, batch["ids"][:, 1:], reduction="none").mean(1)
 
 
-def ours(batch, method, microbatch):
+def ours(batch, size, method, microbatch):
     public = {"n_rows": BATCH, "batch_size": BATCH, "steps": 10_000, "epsilon": 8.0, "delta": 1e-3}
     probe = {name: one[:2] for name, one in batch.items()}
     private = PrivateLoRA(
-        network().train(), loss, probe=probe, method=method, microbatch=microbatch, dataset=method, **public
+        network(size).train(), loss, probe=probe, method=method, microbatch=microbatch, dataset=method, **public
     )
     batches = private.batches(batch)
 
@@ -47,11 +49,11 @@ def ours(batch, method, microbatch):
     return step
 
 
-def theirs(batch):
+def theirs(batch, size):
     from opacus.grad_sample import GradSampleModule
     from opacus.optimizers import DPOptimizer
 
-    model = network().train()
+    model = network(size).train()
     for name, parameter in model.named_parameters():
         parameter.requires_grad_("lora_B" in name)
     model = GradSampleModule(model)
@@ -69,7 +71,7 @@ def theirs(batch):
 SIDES = {"Opacus": theirs} | {
     f"{method}, {most} at once": partial(ours, method=method, microbatch=most)
     for method in ("fa", "m2")
-    for most in (BATCH, BATCH // 2)
+    for most in (1, BATCH // 2, BATCH)
 }
 
 
@@ -88,9 +90,12 @@ def memory(step):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
-    torch.set_num_threads(parser.parse_args().threads)
-    batch = {"ids": torch.randint(0, WORDS, (BATCH, LENGTH))}
-    steps = {side: make(batch) for side, make in SIDES.items()}
+    parser.add_argument("--tiny", action="store_true", help="the network of the guide")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    size = TINY if given.tiny else SIZE
+    batch = {"ids": torch.randint(0, WORDS, (BATCH, size["n_positions"]))}
+    steps = {side: make(batch, size) for side, make in SIDES.items()}
     took = {side: [] for side in SIDES}
     for i in range(STEPS + 1):
         for side, step in steps.items():
