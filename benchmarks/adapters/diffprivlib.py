@@ -7,7 +7,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ppdp.audit.foreign import ForeignTarget, foreign, seed_of
+from adapters._library import foreign
+from ppdp.audit import ForeignTarget
+from ppdp.audit.target import seed_of
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 

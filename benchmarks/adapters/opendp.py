@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ppdp.audit.foreign import ForeignTarget, foreign
+from adapters._library import foreign
+from ppdp.audit import ForeignTarget
 from ppdp.core.checks import number, positive
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.renyi import gaussian_curve, renyi_epsilon

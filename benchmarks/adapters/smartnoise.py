@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ppdp.audit.foreign import ForeignTarget, foreign
+from adapters._library import foreign
+from ppdp.audit import ForeignTarget
 from ppdp.core.checks import positive
 from ppdp.exceptions import InvalidParameter
 

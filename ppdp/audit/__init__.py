@@ -1,16 +1,13 @@
 """The audit lab: attacks on what ppdp certifies, and on what anybody claims."""
 
 from ppdp.audit.claims import Claim
-from ppdp.audit.foreign import ForeignTarget
 from ppdp.audit.lab import audit
-from ppdp.audit.members import MembershipReport
 from ppdp.audit.membership import attack_membership
-from ppdp.audit.output import Event, OutputFinding, attack_output
+from ppdp.audit.output import Event, OutputFinding, attack_output, symmetry_attack
 from ppdp.audit.pairs import worst_pair
-from ppdp.audit.report import AuditReport, ReplayFinding, ReplayReport
+from ppdp.audit.report import AuditReport, MembershipReport, ReplayFinding, ReplayReport
 from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability
-from ppdp.audit.symmetry import symmetry_attack
-from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, Target
+from ppdp.audit.target import ForeignTarget, FunctionTarget, GateTarget, PlanTarget, SelectionTarget, Target
 from ppdp.core.keywords import answering_all
 
 __all__ = [

@@ -12,7 +12,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.maps import FITTED, RESOLUTION, Answer, answered, as_declared, label_values, placed, present, quiet
+from ppdp.audit.external_transforms import (
+    FITTED,
+    RESOLUTION,
+    Answer,
+    answered,
+    as_declared,
+    label_values,
+    placed,
+    present,
+    quiet,
+)
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance, Moves, Sensitivity
 from ppdp.core.domain import Domain

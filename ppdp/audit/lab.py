@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -46,7 +44,6 @@ def audit(
     seconds: float = ...,
     runs: int = ...,
     confidence: float = ...,
-    folder: str | os.PathLike[str] | None = ...,
     n_jobs: int | None = ...,
     seed: int = ...,
     announce: Callable[[str], object] | None = ...,
@@ -66,7 +63,6 @@ def audit(
     seconds: float = 20.0,
     runs: int = 50_000,
     confidence: float = 1 - 1e-6,
-    folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     announce: Callable[[str], object] | None = None,
@@ -97,9 +93,6 @@ def audit(
         Of the whole plan, on both datasets together.
     confidence : float, default=1 - 1e-6
         Of everything that the output attack says.
-    folder : path-like, optional
-        Where the pair and its runs are kept, so that an interrupted output attack goes on; the stability attack is
-        made again.
     n_jobs : int, optional
         Processes for the runs; -1 for as many as there are processors.
     seed : int, default=0
@@ -132,7 +125,7 @@ def audit(
     integer("evaluations", evaluations, least=1)
     check_confidence(confidence)
     check_jobs(n_jobs)
-    started, home = time.monotonic(), None if folder is None else Path(folder)
+    started = time.monotonic()
     plan = subject if isinstance(subject, Plan) else subject.plan(domain)
     if announce is not None:
         announce(str(forecast(plan, evaluations=evaluations, seconds=seconds, runs=runs, n_jobs=n_jobs)))
@@ -141,11 +134,10 @@ def audit(
         stability = replace(stability, skipped=(*stability.skipped, SEEDED))
     output, pair, skipped = None, None, "it ends in a transformer, and no statistic is released"
     if plan.mechanism is not None or plan.releases:
-        pair, skipped = pair_to_attack(plan, evaluations, seconds, seed, home, n_jobs, stability)
+        pair, skipped = pair_to_attack(plan, evaluations, seconds, seed, n_jobs, stability)
     if pair is not None:
         target = PlanTarget("all that is released", plan, *pair)
-        runs_at = home and home / "runs"
-        output = attack_output(target, runs=runs, confidence=confidence, folder=runs_at, n_jobs=n_jobs)
+        output = attack_output(target, runs=runs, confidence=confidence, n_jobs=n_jobs)
     return AuditReport(
         epsilon=plan.epsilon,
         delta=plan.delta,

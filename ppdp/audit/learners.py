@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import finite
 from ppdp.certificate.record import Record, read_as
 from ppdp.core.adjacency import Adjacency
@@ -41,7 +40,7 @@ _MOST_LABELS = 20  # of more only the ends are tried for a canary
 class Learner:
     """What trains on rows, None for a refusal, with what is certified of it.
 
-    ``code`` stands for all that decides what is trained but the rows; ``labels`` are those that a canary may have.
+    ``labels`` are those that a canary may have.
     """
 
     fit: Callable[[Rows, Noise], Scorer | None]
@@ -49,7 +48,6 @@ class Learner:
     adjacency: Adjacency
     labels: tuple[float, ...]
     steps: tuple[str, ...]
-    code: str
 
 
 def learner_of_plan(plan: Plan) -> Learner:
@@ -70,9 +68,8 @@ def learner_of_plan(plan: Plan) -> Learner:
     labels = (-1.0, 1.0) if domain.classes is None else tuple(map(float, range(len(domain.classes))))
     certificate = issue(plan, {}, inference="0" * 64, invalid="error", seeded=False, issued={})
     fit = partial(_executed, plan, read_as(Record, certificate.to_dict()))
-    nobody = Rows.of(np.empty((0, domain.d)))
     steps = (*(step.name for step in plan.steps), last.name)
-    return Learner(fit, certified, domain.adjacency, labels, steps, digest_of_plan("", plan, nobody, nobody))
+    return Learner(fit, certified, domain.adjacency, labels, steps)
 
 
 def learner_of_function(train: Any, classes: NDArray[Any], claimed: Any, delta: float) -> Learner:
@@ -86,10 +83,9 @@ def learner_of_function(train: Any, classes: NDArray[Any], claimed: Any, delta: 
     loss = PrivacyLoss(failure=1.0) if claimed is None else claimed
     check_claim(loss, delta)
     labels = np.arange(float(len(classes)))[:: 1 if len(classes) <= _MOST_LABELS else len(classes) - 1]
-    code = digest_of(repr(loss), repr(delta), repr(classes.tolist()), code_of(train))
     certified = Certified(loss, loss.epsilon(delta), delta)
     name = str(getattr(train, "__name__", type(train).__name__))
-    return Learner(partial(_called, train, classes), certified, Adjacency.replace(), tuple(labels), (name,), code)
+    return Learner(partial(_called, train, classes), certified, Adjacency.replace(), tuple(labels), (name,))
 
 
 def _executed(plan: Plan, record: Record, rows: Rows, noise: Noise) -> Scorer | None:

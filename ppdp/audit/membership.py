@@ -5,27 +5,22 @@ Either many models are trained, with a canary and without it, or one model with 
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import bisect
 
-from ppdp.audit.digests import digest_of, digest_of_rows
 from ppdp.audit.learners import Learner, learner_of_function, learner_of_plan
-from ppdp.audit.members import MembershipReport
 from ppdp.audit.output import judged
 from ppdp.audit.pairs import worst_pair
+from ppdp.audit.report import MembershipReport
 from ppdp.audit.scores import Score
 from ppdp.audit.target import Target
-from ppdp.audit.trials import check_jobs, check_verdict, home_of, make_trials, record_verdict
-from ppdp.certificate.share.files import pack_arrays, unpack_arrays, write_bytes
+from ppdp.audit.trials import check_jobs, make_trials
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import integer
@@ -62,10 +57,6 @@ class _Canary(Target):
     def certified(self) -> Certified:
         return self.learner.certified
 
-    @property
-    def digest(self) -> str:
-        return digest_of(self.name, self.learner.code, digest_of_rows(self.left, self.right))
-
     def outcome(self, side: int, noise: Noise) -> Array:
         score = self.learner.fit((self.left, self.right)[side], noise)
         if score is None:
@@ -98,7 +89,6 @@ def attack_membership(
     domain: Domain | None = None,
     claimed: Any = None,
     delta: float = 1e-6,
-    folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     random_state: int | None = None,
@@ -131,15 +121,13 @@ def attack_membership(
     confidence : float, default=1 - 1e-4
         Of the lower bound on epsilon, and of a refutation.
     private : bool, default=True
-        Whether X and y are private: then the report and the folder are.
+        Whether X and y are private: then the report is.
     domain : Domain, optional
         Of a pipeline without rows: public facts, as for ``Pipeline.plan``. Few rows tell more.
     claimed : PrivacyLoss or (float, float), optional
         What is claimed of a function for one replaced row: a loss, or (epsilon, delta).
     delta : float, default=1e-6
         Where the epsilon of a function is compared, unless two numbers are claimed.
-    folder : path-like, optional
-        Keeps scores, coins and label of canaries, and a digest of what was given, so that a killed attack goes on.
     n_jobs : int, optional
         Processes; -1 for as many as there are processors.
     seed : int, default=0
@@ -150,7 +138,7 @@ def attack_membership(
     Raises
     ------
     InvalidParameter
-        If something is impossible, or the folder belongs to another audit.
+        If something is impossible.
 
     Examples
     --------
@@ -168,10 +156,9 @@ def attack_membership(
     once, confidence = integer("canaries", canaries) > 1, check_confidence(confidence)
     check_jobs(n_jobs)
     data = "made-up" if X is None else "private" if private else "public"
-    home = None if folder is None else Path(folder)
     if canary is not None and (once or X is None):
         raise InvalidParameter("canary= is one canary among rows.", fix="X, y and canaries=1.")
-    drawn = _Drawn(canaries, canary, rng, Noise() if random_state is None else Noise(random_state), home)
+    drawn = _Drawn(canaries, canary, rng, Noise() if random_state is None else Noise(random_state))
     if isinstance(subject, Plan | Pipeline):
         learner, pair = _planned(subject, X, y, domain, seed, drawn)
     else:
@@ -179,8 +166,10 @@ def attack_membership(
     if not differing(pair).any():
         raise InvalidParameter("the canary is the row in whose place it stands.", fix="another canary or seed.")
     target = _Canary(f"membership, {data} rows", learner, *pair)
-    attack = partial(_once if once else _often, target, confidence, home and home / "runs", random_state)
-    told, inside, epsilon_low, violated, refused = attack() if once else attack(slices, n_jobs)
+    if once:
+        told, inside, epsilon_low, violated, refused = _once(target, confidence, random_state)
+    else:
+        told, inside, epsilon_low, violated, refused = _often(target, confidence, random_state, slices, n_jobs)
     return MembershipReport(
         epsilon=target.certified.epsilon,
         delta=target.certified.delta,
@@ -223,7 +212,6 @@ class _Drawn(NamedTuple):
     given: tuple[Any, Any] | None
     rng: Random
     noise: Noise
-    home: Path | None
 
     def put(self, X: Any, y: Any) -> tuple[Any, Any]:
         """X and y with the canary that was given."""
@@ -244,17 +232,10 @@ class _Drawn(NamedTuple):
         return Rows(X, y, rows.weight, X)
 
     def _label(self, learner: Learner, rows: Rows, canary: Array) -> float:
-        """The least likely one; models may differ, so it is kept for an attack that goes on."""
-        place = self.home and self.home / "label.json"
-        if place is not None and place.exists():
-            return float(json.loads(place.read_text("utf-8")))
+        """The least likely one."""
         candidates = Rows.of(canary.repeat(len(learner.labels), axis=0), learner.labels)
         models = [score for _ in range(REFERENCES) if (score := learner.fit(rows, self.noise)) is not None]
-        label = learner.labels[np.mean([score(candidates) for score in models], axis=0).argmin() if models else 0]
-        if place is not None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(place, json.dumps(label).encode())
-        return label
+        return learner.labels[np.mean([score(candidates) for score in models], axis=0).argmin() if models else 0]
 
 
 def _refuse_others(adjacency: Adjacency) -> None:
@@ -305,28 +286,21 @@ def _called(train: Any, X: Any, y: Any, claimed: Any, delta: float, drawn: _Draw
     return learner, (Rows.of(there, np.searchsorted(classes, labels)), rows)
 
 
-def _often(
-    target: _Canary, confidence: float, home: Path | None, random_state: int | None, slices: int, n_jobs: int | None
-) -> Told:
+def _often(target: _Canary, confidence: float, random_state: int | None, slices: int, n_jobs: int | None) -> Told:
     """Many trainings, as the output attack makes and judges them."""
-    if home is not None:
-        check_verdict(home, slices, confidence, slice_runs=SLICE_MODELS)
-    made = partial(make_trials, target, slices, slice_runs=SLICE_MODELS, folder=home)
-    trials = made(n_jobs=n_jobs, random_state=random_state)
-    if home is not None:
-        record_verdict(home, slices, confidence)  # before anybody looks
+    trials = make_trials(target, slices, slice_runs=SLICE_MODELS, n_jobs=n_jobs, random_state=random_state)
     found = judged(target, trials, confidence=confidence)
     sides = [np.concatenate([_score((one.left, one.right)[side]) for one in trials.slices]) for side in (0, 1)]
     inside = np.repeat([True, False], [side.size for side in sides])
     return np.concatenate(sides), inside, found.epsilon_low, found.violated, found.refused
 
 
-def _once(target: _Canary, confidence: float, home: Path | None, random_state: int | None) -> Told:
+def _once(target: _Canary, confidence: float, random_state: int | None) -> Told:
     """One training: of every canary, how much better it is fitted than the row whose place it takes.
 
     Of several numbers of canaries the best fitted are guessed to be there, and as many of the worst not to be.
     """
-    told, inside = _tossed(target, confidence, home, random_state)
+    told, inside = _tossed(target, random_state)
     certified, low, violated = target.certified, 0.0, False
     order, counts = np.argsort(told, kind="stable"), {max(2, inside.size >> k) for k in range(_HALVINGS)}
     doubt = (1 - confidence) / len(counts)
@@ -339,16 +313,9 @@ def _once(target: _Canary, confidence: float, home: Path | None, random_state: i
     return told, inside, low, violated, int(not told.size)
 
 
-def _tossed(
-    target: _Canary, confidence: float, home: Path | None, random_state: int | None
-) -> tuple[Array, NDArray[np.bool_]]:
-    """What one model told of every canary, nothing if it was refused, and how the coins fell; kept before a look."""
+def _tossed(target: _Canary, random_state: int | None) -> tuple[Array, NDArray[np.bool_]]:
+    """What one model told of every canary, nothing if it was refused, and how the coins fell."""
     slots = differing((target.left, target.right)).nonzero()[0]
-    if home is not None:
-        home_of(home, {"once": target.digest, "confidence": confidence, "random_state": random_state})
-        if (place := home / "once.npz").exists():
-            kept = unpack_arrays(place.read_bytes(), {"told": None, "inside": [slots.size]})
-            return kept["told"], kept["inside"] > 0
     coins, seeded = map(np.random.default_rng, np.random.SeedSequence(random_state).spawn(2))
     inside, there = coins.random(slots.size) < 0.5, np.ones(target.left.n, dtype=bool)
     there[slots] = inside
@@ -359,6 +326,4 @@ def _tossed(
     noise = Noise() if random_state is None else Noise(seeded)
     score = target.learner.fit(Rows(mixed[0], mixed[1], target.left.weight, mixed[0]), noise)
     told = np.empty(0) if score is None else score(_at(target.left, slots)) - score(_at(target.right, slots))
-    if home is not None:
-        write_bytes(place, pack_arrays({"told": told, "inside": inside.astype(np.float64)}))
     return told, inside

@@ -8,17 +8,17 @@ give, at a stated confidence, a lower bound on mu and epsilon, or refute what is
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from ppdp.audit.scores import Score
 from ppdp.audit.target import Target
-from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
+from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, make_trials
 from ppdp.core.checks import integer
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
@@ -151,7 +151,6 @@ def attack_output(
     *,
     runs: int = 100_000,
     confidence: float = 1 - 1e-6,
-    folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
 ) -> OutputFinding:
@@ -163,12 +162,9 @@ def attack_output(
         What is attacked: a :class:`PlanTarget`, :class:`GateTarget` or :class:`FunctionTarget`.
     runs : int, default=100_000
         On both datasets together, rounded up to whole slices of 1000; at least 2000. Fixed in advance: whoever adds
-        runs until something is found has no such confidence, so a folder is judged with one number of runs only.
+        runs until something is found has no such confidence.
     confidence : float, default=1 - 1e-6
-        Of everything that the finding says; a folder is judged at one confidence only.
-    folder : path-like, optional
-        Where slices of runs are kept: called again, the attack goes on where it was interrupted, and once it was
-        judged says the same again.
+        Of everything that the finding says.
     n_jobs : int, optional
         Processes; -1 for as many as there are processors.
     random_state : int, optional
@@ -177,8 +173,7 @@ def attack_output(
     Raises
     ------
     InvalidParameter
-        If a number is impossible, the folder belongs to another target or was judged with another number of runs or
-        at another confidence, or runs repeat one another, see :class:`FunctionTarget`.
+        If a number is impossible, or runs repeat one another, see :class:`FunctionTarget`.
 
     Examples
     --------
@@ -195,12 +190,46 @@ def attack_output(
         raise InvalidParameter(f"a {type(target).__name__} is no target.", fix=fix)
     slices = -(-integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS) // (2 * SLICE))
     confidence = check_confidence(confidence)
-    if folder is not None:
-        check_verdict(folder, slices, confidence, slice_runs=SLICE)
-    trials = make_trials(target, slices, slice_runs=SLICE, folder=folder, n_jobs=n_jobs, random_state=random_state)
-    if folder is not None:
-        record_verdict(folder, slices, confidence)  # before anybody looks
+    trials = make_trials(target, slices, slice_runs=SLICE, n_jobs=n_jobs, random_state=random_state)
     return judged(target, trials, confidence=confidence)
+
+
+def symmetry_attack(candidate: ArrayLike, released: ArrayLike) -> float:
+    """How far a released ``Y = Z Z' V`` is from being made of a candidate V, whatever Z was.
+
+    ``V' Y = (Z' V)' (Z' V)`` is symmetric. For another V of which neither is a multiple of the other, and that are not
+    ``v a'`` and ``w a'`` with the same a, it is symmetric with probability 0. So no (epsilon, delta) with delta < 1 is
+    private, for any number of columns of Z: noise-free low-rank adaptation is not. Neither Z nor its law is needed.
+
+    Parameters
+    ----------
+    candidate : array-like of shape (d, m)
+        What may have been projected, such as the gradient of a batch with one record more.
+    released : array-like of shape (d, m)
+        What was released of it.
+
+    Returns
+    -------
+    float
+        ``|V'Y - Y'V| / |V'Y|`` in the Frobenius norm: 0 but for rounding if it was this candidate.
+
+    Raises
+    ------
+    InvalidParameter
+        If the two are no matrices of the same shape.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> V, Z = rng.standard_normal((20, 2)), rng.standard_normal((20, 5))
+    >>> symmetry_attack(V, Z @ Z.T @ V) < 1e-12, symmetry_attack(V + 0.01 * V[::-1], Z @ Z.T @ V) > 1e-5
+    (True, True)
+    """
+    V, Y = np.asarray(candidate, dtype=np.float64), np.asarray(released, dtype=np.float64)
+    if V.ndim != 2 or V.shape != Y.shape:
+        raise InvalidParameter(f"matrices of one shape are compared, not {V.shape} and {Y.shape}.")
+    product = V.T @ Y
+    return float(np.linalg.norm(product - product.T) / max(np.linalg.norm(product), np.finfo(np.float64).tiny))
 
 
 def judged(

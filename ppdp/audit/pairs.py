@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdp.audit.optimise import search
 from ppdp.audit.output import judged
 from ppdp.audit.plans import answer_target
+from ppdp.audit.search import search
 from ppdp.audit.stability import StabilityReport
 from ppdp.audit.target import PlanTarget
 from ppdp.audit.trials import make_trials
 from ppdp.bounds import lookup
-from ppdp.certificate.share.files import write_bytes
 from ppdp.core.checks import integer, number, positive
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
@@ -26,7 +22,6 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.testing.answers import held, law_of
 from ppdp.testing.neighbours import Pair, World, differing
 
-PAIR = "pair.json"
 SIDES = "left", "right"
 TRIAL_RUNS, TRIAL_CONFIDENCE = 4000, 0.9  # of runs that are not counted afterwards
 _TRIAL_SLICES = 4  # of which the first chooses
@@ -83,18 +78,13 @@ def pair_to_attack(
     evaluations: int,
     seconds: float,
     seed: int,
-    folder: Path | None,
     n_jobs: int | None,
     stability: StabilityReport,
 ) -> tuple[Pair | None, str]:
-    """The pair that a folder holds, or else the worst that is found, or why there is none.
+    """The worst pair that is found, or why there is none.
 
-    A search that ends by the clock does not find the same pair twice, so it is kept. Where there is no gate the
-    stability attack has made the same search.
+    Where there is no gate the stability attack has made the same search.
     """
-    kept = None if folder is None else kept_pair(folder, plan.domain.n, plan.domain.d, seed)
-    if kept is not None:
-        return kept, ""
     margin = plan.gate.needed_margin() if plan.gate is not None else 0.0
     name = answer_target(plan).name
     pair = next((f.pair for f in stability.findings if plan.gate is None and f.name == name), None)
@@ -109,8 +99,6 @@ def pair_to_attack(
         pair = _best(plan, pair, _crossing(answer_target(plan).world, pair), margin, n_jobs)
     elif plan.loss.parts and not in_places:
         pair = best_surroundings(plan, pair, margin, n_jobs)
-    if folder is not None:
-        keep_pair(folder, pair, seed)
     return pair, ""
 
 
@@ -177,49 +165,7 @@ def pair_to_dict(pair: Pair) -> dict[str, Any]:
     return {side: _listed(rows) for side, rows in zip(SIDES, pair)}
 
 
-def keep_pair(folder: Path, pair: Pair, seed: int) -> None:
-    """Write a pair, and the seed of the search that found it, into a folder, which is made if it is not there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / PAIR, json.dumps({"seed": seed, **pair_to_dict(pair)}, allow_nan=False).encode())
-
-
-def kept_pair(folder: Path, n_rows: int, n_features: int, seed: int) -> Pair | None:
-    """The pair of a folder, None if it has none.
-
-    Refused is whatever else it holds: datasets of another shape, or what another seed found.
-    """
-    path = folder / PAIR
-    if not path.exists():
-        return None
-    try:
-        found = json.loads(path.read_text("utf-8"))
-        left, right = (_rows(found[side]) for side in SIDES)
-        known = int(found["seed"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidParameter(f"{PAIR} is damaged.", fix="remove the folder, or use another one.") from None
-    if {rows.X.shape for rows in (left, right)} != {(n_rows, n_features)}:
-        raise InvalidParameter("the folder holds runs of another plan.", fix="use another folder, or remove this one.")
-    if known != seed:
-        raise InvalidParameter(f"the folder holds what seed {known} found.", fix=f"seed={known}, or another folder.")
-    return left, right
-
-
 def _listed(rows: Rows) -> dict[str, Any]:
     X = rows.X.astype(object)
     X[np.isnan(rows.X)] = None
     return {"X": X.tolist(), "y": None if rows.y is None else rows.y.tolist(), "weight": rows.weight.tolist()}
-
-
-def _rows(given: dict[str, Any]) -> Rows:
-    X, weight = _array(given["X"], 2), _array(given["weight"], 1)
-    y = None if given["y"] is None else _array(given["y"], 1)
-    if any(array.shape != (len(X),) for array in (weight, y) if array is not None):
-        raise ValueError
-    return Rows(X, y, weight, X)
-
-
-def _array(given: Any, dimensions: int) -> NDArray[np.float64]:
-    array = np.array(given, dtype=np.float64)
-    if array.ndim != dimensions:
-        raise ValueError
-    return array

@@ -20,9 +20,9 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from ppdp.audit.claims import lengths
-from ppdp.audit.optimise import share
 from ppdp.audit.plans import attained, reaching
 from ppdp.audit.report import ReplayFinding, ReplayReport
+from ppdp.audit.search import share
 from ppdp.core.boundary import discreet
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows

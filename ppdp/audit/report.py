@@ -1,36 +1,30 @@
-"""What an audit found: for a terminal, a notebook, a machine and a reviewer."""
+"""What an audit found: for a terminal, a notebook, and as JSON."""
 
 from __future__ import annotations
 
 import html
+import json
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import Any
-from xml.etree.ElementTree import Element
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ppdp.audit.optimise import SIZES
 from ppdp.audit.output import OutputFinding
 from ppdp.audit.pairs import pair_to_dict
+from ppdp.audit.search import SIZES
 from ppdp.audit.stability import NOTHING_MOVED, StabilityReport
-from ppdp.certificate.pages.drawing import budget_bar
-from ppdp.certificate.pages.markup import (
-    Cell,
-    bound,
-    element,
-    html_page,
-    items,
-    number,
-    pairs,
-    printable,
-    table,
-)
 from ppdp.certificate.share.files import write_atomically
 from ppdp.core.tables import aligned, html_table, visible
+from ppdp.exceptions import InvalidParameter
+from ppdp.testing.confidence import Certified
 from ppdp.testing.neighbours import Pair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 NOTHING = (
     "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."
@@ -46,6 +40,14 @@ FALSE = "Something depends on the rows more than is claimed: the claim is false,
 REFUSED = "The gate refused these rows; what stands behind it was looked at as if it had not."
 UNSEEN = "The conditions held on no pair, so nothing is claimed, and nothing was shown, of what stands behind them."
 REPLAYED = "what", "quantity", "share of the claim", ""
+
+
+def check_report_path(path: str | os.PathLike[str]) -> None:
+    """Refuse the name of a page: reports are JSON."""
+    if Path(path).suffix.lower() in (".html", ".htm"):
+        raise InvalidParameter(
+            "the report of an audit is saved as JSON, not as a page.", fix="a name that ends in .json."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,35 +92,14 @@ class Report(ABC):
         """What neighbours are, where it must be said."""
         return {"neighbours": self.neighbours} if self.neighbours else {}
 
-    def _note(self) -> str:
-        return f"ppdp {version('ppdp')}, seed {self.seed}, {self.seconds:.0f} seconds"
-
-    def _page(
-        self, title: str, attack: str, data: tuple[tuple[str, Cell], ...], *body: Element, private: str = ""
-    ) -> str:
-        claim = (f" {attack} (ε, δ) = (", bound(self.epsilon), ", ", bound(self.delta), ")")
-        neighbours = [("Neighbours", printable(self.neighbours))] if self.neighbours else []
-        header = element(
-            "header",
-            element("h1", element("span", self.word, class_="status"), *claim),
-            *([element("p", element("strong", private))] if private else []),
-            element("p", self.verdict, class_="lede"),
-            pairs(("Steps", printable(" > ".join(self.steps))), ("Rows", number(self.n_rows)), *neighbours, *data),
-        )
-        kind = "unconditional" if self.word == "NOT REFUTED" else "conditional"
-        return html_page(f"{title}: {self.word}", element("main", header, *body, class_=kind))
-
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
 
-    @abstractmethod
-    def to_html(self) -> str:
-        """One self-contained page, to stand beside the certificate's; if it is private, where the rows are."""
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, atomically."""
-        write_atomically(path, self.to_html())
+        """Write the JSON form, atomically."""
+        check_report_path(path)
+        write_atomically(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,65 +189,6 @@ class AuditReport(Report):
         attacks = {"stability": self.stability.to_dict(), "output": found and found.to_dict(), "not_run": self.not_run}
         end = {"pairs": pairs, "seed": self.seed, "seconds": self.seconds, "ppdp": version("ppdp")}
         return {**own, "steps": list(self.steps), "n_rows": self.n_rows, **attacks, **end}
-
-    def to_html(self) -> str:
-        """One self-contained page, to stand beside the certificate's."""
-        data = "Data", "made up: neighbouring datasets that were searched for; no private row was read"
-        closing = element("footer", element("p", f"{self._note()}.", class_="note"))
-        return self._page("Audit", "an attack on", (data,), *self._told_apart(), *self._pushed_apart(), closing)
-
-    def _told_apart(self) -> Iterator[Element]:
-        yield element("h2", "How well the two datasets can be told apart")
-        found = self.output
-        if found is None:
-            yield element("p", f"Not tried: {self.not_run}.")
-            return
-        yield element(
-            "p",
-            f"The plan was executed {found.runs:,} times on the worst pair found, with its own noise. Bounds from"
-            f" counts hold together at confidence 1 - {1 - found.confidence:.1g}: below the lower bound the claim would"
-            " be false, and the upper bound is what is certified."
-            + f" {found.refused:,} of them ended in a refusal."
-            * bool(found.refused),
-        )
-        if found.violated:
-            yield element(
-                "p",
-                f"An event is at least {found.excess:.3g} more likely on one dataset than what is certified allows for"
-                " how likely it is on the other. The whole loss is compared, so epsilon at this one delta may be kept.",
-            )
-        lines: list[tuple[Cell, ...]] = [
-            (name, number(low), number(high), (budget_bar(low / high if high else 0.0), f"{100 * low / high:.0f} %"))
-            for name, low, high in self.bounds()
-            if high
-        ]
-        yield table([("Loss", ""), ("Lower bound", "n"), ("Upper bound", "n"), ("Reached", "")], lines, class_="cards")
-        events: list[tuple[Cell, ...]] = [
-            (event.statistic, event.purpose, *map(number, event.bounds)) for event in found.events
-        ]
-        heads = [("Statistic", ""), ("Chosen for", ""), ("At least, on one", "n"), ("At most, on the other", "n")]
-        yield table(heads, events, class_="cards")
-
-    def _pushed_apart(self) -> Iterator[Element]:
-        yield element("h2", "How far neighbouring datasets were pushed apart")
-        yield element("p", "In every line on a pair of its own, the worst that was found for it.")
-        lines: list[tuple[Cell, ...]] = [
-            (
-                printable(f.name),
-                f.quantity,
-                number(f.attained),
-                number(f.claimed),
-                (budget_bar(f.ratio), "VIOLATED" if f.violated else f"{100 * f.ratio:.0f} %"),
-                number(f.evaluations),
-                number(f.evaluations if f.counted is None else f.counted),
-            )
-            for f in self.stability.telling
-        ]
-        heads = [("What", ""), ("Quantity", ""), ("Attained", "n"), ("Claimed", "n"), ("Reached", "")]
-        heads += [("Pairs tried", "n"), ("That count", "n")]
-        yield table(heads, lines, class_="cards")
-        if self.stability.skipped:
-            yield items([printable(f"Not attacked: {name}: {reason}.") for name, reason in self.stability.skipped])
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,13 +297,76 @@ class ReplayReport(Report):
         end = {"seed": self.seed, "seconds": self.seconds, "ppdp": version("ppdp")}
         return {"private": PRIVATE, **own, **rest, "findings": findings, **end}
 
-    def to_html(self) -> str:
-        """One self-contained page, to be kept where the rows are."""
-        lines: list[tuple[Cell, ...]] = [(printable(line[0]), *line[1:]) for line in self._lines()]
-        tried = "Pairs of neighbours", number(self.pairs)
-        data = "Data", "private rows and neighbours of them; nothing was released or charged"
-        body = table([(head, "") for head in REPLAYED], lines, class_="cards")
-        skipped = [printable(f"Not compared: {name}: {reason}.") for name, reason in self.skipped]
-        note = element("p", f"{self._note()}; {self._same()}.", class_="note")
-        parts = [body, *([items(skipped)] if skipped else []), note]
-        return self._page("PRIVATE replay audit", "a replay of", (tried, data), *parts, private=PRIVATE)
+
+@dataclass(frozen=True, slots=True)
+class MembershipReport(Report):
+    """What a membership attack told of models, beside what is certified or claimed of them.
+
+    Attributes
+    ----------
+    epsilon, delta, steps, n_rows, seed, seconds, neighbours
+        As of an :class:`AuditReport`; ``epsilon`` is infinite where nothing is claimed.
+    certified : Certified
+        What is certified; :meth:`plot` draws what it allows.
+    data : {"made-up", "public", "private"}
+        Among which rows canaries were.
+    models, canaries, refused : int
+        How many trainings there were, of how many canaries, and how many of them were refused.
+    curve : tuple of (float, float)
+        False and true positive rates of all thresholds, as counted.
+    auc, balanced : float
+        Area below it, and best balanced accuracy ``(TPR + TNR) / 2``, with the error of the counts.
+    epsilon_low : float
+        The mechanism is not (epsilon, ``delta``)-private for a smaller epsilon.
+    refuted : bool
+        Whether what is certified is false.
+    confidence : float
+        That both of these are right.
+    """
+
+    certified: Certified
+    data: str
+    models: int
+    canaries: int
+    refused: int
+    curve: tuple[tuple[float, float], ...]
+    auc: float
+    balanced: float
+    epsilon_low: float
+    refuted: bool
+    confidence: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is false."""
+        return self.refuted
+
+    @property
+    def _vacuous(self) -> bool:
+        return self.epsilon_low <= 0 and not self.violated
+
+    @property
+    def verdict(self) -> str:
+        """What that means, in words."""
+        return f"{TOLD} {REPORT}" if self.violated else NOTHING
+
+    def __repr__(self) -> str:
+        how = f"{self.models} models" if self.canaries == 1 else f"one model with {self.canaries} canaries"
+        refused = f", {self.refused} refused" if self.refused else ""
+        told = f"AUC {self.auc:.3f}, balanced accuracy {self.balanced:.3f}, epsilon at least {self.epsilon_low:.3f}"
+        line = f"{how}{refused}, {self.data} rows: {told} (confidence 1 - {1 - self.confidence:.1g})"
+        private = [PRIVATE] if self.data == "private" else []
+        return "\n".join([*private, f"MEMBERSHIP AUDIT: {self._caption()}", line, self.verdict])
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; the epsilon is null where nothing is claimed."""
+        names = "violated", "data", "delta", "n_rows", "models", "canaries", "refused", "curve", "auc", "balanced"
+        own = {name: getattr(self, name) for name in (*names, "epsilon_low", "confidence", "steps", "seed", "seconds")}
+        own |= {"epsilon": self.epsilon if math.isfinite(self.epsilon) else None} | self._unusual
+        return {"private": PRIVATE, **own} if self.data == "private" else own
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The curve below the one that the certificate allows: :func:`ppdp.plot.membership`."""
+        from ppdp.plot import membership
+
+        return membership(self, ax)

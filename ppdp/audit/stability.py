@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ppdp.audit.claims import Claim, StabilityTarget, lengths
-from ppdp.audit.optimise import SIZES, search, share
 from ppdp.audit.plans import plan_targets, stage_target
+from ppdp.audit.search import SIZES, search, share
 from ppdp.core.checks import integer, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

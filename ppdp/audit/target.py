@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,9 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import Score, joined, numbers_of, scores
-from ppdp.certificate.issuing import content_hash
+from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
@@ -24,6 +24,7 @@ from ppdp.pipeline.search.candidates import select
 from ppdp.pipeline.search.plan import Selection
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.answers import Rehearsal
 from ppdp.testing.confidence import Certified, check_claim
@@ -46,11 +47,6 @@ class Target(ABC):
     @abstractmethod
     def certified(self) -> Certified:
         """What is certified."""
-
-    @property
-    @abstractmethod
-    def digest(self) -> str:
-        """SHA-256 of everything public that decides what is released, both datasets included."""
 
     @abstractmethod
     def outcome(self, side: int, noise: Noise) -> Array:
@@ -122,11 +118,6 @@ class PlanTarget(_PlanTarget):
         """The plan's loss and its promise."""
         return Certified(self.plan.loss, self.plan.epsilon, self.plan.delta, self._sampler)
 
-    @property
-    def digest(self) -> str:
-        """Of the plan and the datasets."""
-        return digest_of_plan(self.name, self.plan, self.left, self.right)
-
     def outcome(self, side: int, noise: Noise) -> Array:
         """All released numbers, or a refusal."""
         found = self._executed(self.plan, side, noise)
@@ -191,11 +182,6 @@ class GateTarget(_PlanTarget):
             return Certified(PrivacyLoss(gate=_TEST_DELTA), 0.0, _TEST_DELTA, off)
         return Certified(gate.loss, gate.loss.epsilon(_TEST_DELTA), _TEST_DELTA, off)
 
-    @property
-    def digest(self) -> str:
-        """Of the plan with the gate that is tested, and the datasets."""
-        return digest_of_plan(f"{self.name} {self.fails}", self.tested, self.left, self.right)
-
     def outcome(self, side: int, noise: Noise) -> Array:
         """Whether it passed, or which side it was."""
         found = self._executed(self.tested, side, noise)
@@ -252,12 +238,6 @@ class SelectionTarget(_ClaimedTarget):
             raise InvalidParameter(problem, fix="as PrivateSearchCV plans one.")
         check_claim(self.loss, self.delta)
 
-    @property
-    def digest(self) -> str:
-        """Of the selection, the claim and the scores."""
-        scores = content_hash({"left": self.left, "right": self.right})
-        return digest_of(self.name, repr(self.selection), repr(self.loss), repr(self.delta), scores)
-
     def outcome(self, side: int, noise: Noise) -> Array:
         """The chosen candidate and the noisy scores."""
         scores = (self.left, self.right)[side]
@@ -272,12 +252,12 @@ class FunctionTarget(_ClaimedTarget):
     Attributes
     ----------
     name : str
-        For people, and for the digest: with the function's own code it stands for all that decides what is released.
+        For people.
     release : callable
         ``release(side, noise)`` with side 0 or 1: the released numbers, None for a refusal. All that is random in it
         must come from ``noise`` or from the operating system, such as by ``np.random.default_rng()`` within the call.
-        A generator that is made once outside starts anew in every process and after every interruption, so runs that
-        are taken for independent repeat one another; that is refused where it is seen.
+        A generator that is made once outside starts anew in every process, so runs that are taken for independent
+        repeat one another; that is refused where it is seen.
     loss : PrivacyLoss
         What is claimed.
     delta : float, default=1e-6
@@ -300,15 +280,69 @@ class FunctionTarget(_ClaimedTarget):
             raise InvalidParameter(problem, fix="release(side, noise).")
         check_claim(self.loss, self.delta)
 
-    @property
-    def digest(self) -> str:
-        """Of name, claim, and the code of the function."""
-        return digest_of(self.name, repr(self.loss), repr(self.delta), code_of(self.release))
-
     def outcome(self, side: int, noise: Noise) -> Array:
         """What the function says."""
         found = self.release(side, noise)
         return self._refused if found is None else np.append(1.0, numbers_of(found))
+
+
+@dataclass(frozen=True)
+class ForeignTarget(Target):
+    """A release of another library on two neighbouring datasets.
+
+    What it claims is taken literally: (epsilon, delta)-privacy for this pair. Its noise is its own; only a seeded
+    attack, a test of the audit itself, hands it a seed. Its warnings are silenced.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    release : callable
+        ``release(data, noise)``: what is published of one dataset; ``noise`` tells whether the run is seeded.
+    left, right : object
+        Neighbouring datasets, made up, in the form that ``release`` takes.
+    epsilon, delta : float
+        As claimed.
+    library : str
+        Whose release it is, as it is called in the package index.
+    errors : tuple of exception types, default=()
+        That the library raises because of what it is given: such an error is an outcome that an attacker sees. Any
+        other error ends the attack.
+    """
+
+    name: str
+    release: Callable[[Any, Noise], Any]
+    left: Any
+    right: Any
+    epsilon: float
+    delta: float = 0.0
+    library: str = "ppdp"
+    errors: tuple[type[Exception], ...] = ()
+
+    def __post_init__(self) -> None:
+        number("epsilon", self.epsilon, least=0)
+        number("delta", self.delta, least=0, most=1)
+
+    @cached_property
+    def certified(self) -> Certified:
+        """The claim, of which nothing is known but its two numbers."""
+        parts = (Pure(epsilon=self.epsilon),) if self.epsilon else ()
+        return Certified(PrivacyLoss(failure=self.delta, parts=parts), self.epsilon, self.delta)
+
+    def outcome(self, side: int, noise: Noise) -> Array:
+        """What was published, or that the library raised one of its errors."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                found = self.release((self.left, self.right)[side], noise)
+            except self.errors:
+                return self._refused
+        return np.append(1.0, numbers_of(found))
+
+
+def seed_of(noise: Noise) -> int | None:
+    """A seed for another library's generator where the attack is seeded; None leaves the noise to the library."""
+    return int(noise.standard_lattice(1)[0]) % 2**31 if noise.seeded else None
 
 
 def _check_pair(plan: Any, left: Any, right: Any) -> None:

@@ -21,14 +21,16 @@ def audit(options: Namespace) -> int:
     """Try to break the plan of a pipeline file: 0 if nothing is found, 1 if a claim is false."""
     from ppdp.audit import attack_membership
     from ppdp.audit import audit as attack
+    from ppdp.audit.report import check_report_path
 
     if options.out is not None:
+        check_report_path(options.out)
         refuse_taken(options.out)
     if options.out is not None and not os.access(options.out.absolute().parent, os.W_OK):
         refuse(f"{str(options.out)!r} cannot be written.", place="--out", fix="a folder that is there and yours.")
     file = read_pipeline_file(options.file, options.imports)
     plan, why = _planned(file, options)
-    given = {"folder": options.folder, "n_jobs": options.jobs, "seed": options.seed}
+    given = {"n_jobs": options.jobs, "seed": options.seed}
     report: Report
     if options.membership:
         report = attack_membership(plan, models=options.runs, **given)

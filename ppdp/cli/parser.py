@@ -177,7 +177,7 @@ def make_parser() -> Parser:
 
     audit = command("audit", "try to break what a pipeline file would certify, on made-up data")
     audit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
-    audit.add_argument("--out", type=Path, metavar="OUT", help="also write the report as a page")
+    audit.add_argument("--out", type=Path, metavar="OUT", help="also write the report as JSON")
     audit.add_argument(
         "--runs", type=_count, default=50_000, metavar="N", help="executions of the plan (default: 50000)"
     )
@@ -185,7 +185,6 @@ def make_parser() -> Parser:
         "--evaluations", type=_count, default=20_000, metavar="N", help="pairs tried on each stage (default: 20000)"
     )
     audit.add_argument("--seconds", type=float, default=20.0, help="longest search on each stage (default: 20)")
-    audit.add_argument("--folder", type=Path, metavar="PATH", help="keep runs here; an interrupted audit goes on")
     audit.add_argument("--membership", action="store_true", help="only ask of trained models who was a member")
     audit.add_argument("--jobs", type=int, metavar="N", help="processes for the runs; -1 for one per processor")
     audit.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")

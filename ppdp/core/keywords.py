@@ -59,6 +59,7 @@ INSTEAD: dict[str, str] = {
     "data_norm": "ranges= of MinMaxScaler, or NormClipper, in front, in a Pipeline.",
     "drop": "leave it out: every category has a column, and a model without a penalty learns the same.",
     "eps": "n_components, a public number of columns.",
+    "folder": "leave it out: an audit is made in one go; report.save(path) keeps what it found.",
     "groups": "groups= of Pipeline.fit, with Adjacency.person(rows=...).",
     "handle_unknown": "other, the name of the category that anything else counts as; None for a row of zeros.",
     "link": "leave it out: the link is the logarithm.",

@@ -7,9 +7,9 @@ import pytest
 
 from ppdp import Domain, PrivacyLoss, make_pipeline
 from ppdp.audit import PlanTarget, attack_output, attack_stability, worst_pair
-from ppdp.audit.optimise import search
 from ppdp.audit.pairs import best_surroundings
 from ppdp.audit.plans import answer_target
+from ppdp.audit.search import search
 from ppdp.bounds import FORMULAS
 from ppdp.core.formula import PrivacyMap
 from ppdp.mechanisms import (

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.random_projection import GaussianRandomProjection
 
 from ppdp import Domain, make_pipeline
-from ppdp.audit import Claim, attack_stability, optimise, worst_pair
+from ppdp.audit import Claim, attack_stability, worst_pair
+from ppdp.audit import search as climbing
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
@@ -307,10 +308,10 @@ def test_a_progress_bar_shows_what_is_spent(monkeypatch, limit):
             bar.append(done / len(items))
             yield done
 
-    monkeypatch.setattr(optimise, "progress", watched)
-    monkeypatch.setattr(optimise, "time", SimpleNamespace(monotonic=lambda: began + next(asked) / 200))
+    monkeypatch.setattr(climbing, "progress", watched)
+    monkeypatch.setattr(climbing, "time", SimpleNamespace(monotonic=lambda: began + next(asked) / 200))
     target = Watched(bar)
-    search = optimise.search(target, evaluations=400, seconds=math.inf if limit == "pairs" else 1.0)
+    search = climbing.search(target, evaluations=400, seconds=math.inf if limit == "pairs" else 1.0)
     assert search.counted == search.tried == len(target.seen)
     assert (search.tried == 400) == (limit == "pairs")
     assert target.seen[0] == 0

@@ -1,4 +1,4 @@
-"""Targets and folders of whoever does not know better, or does: no false alarm, no crash, nothing that stays hidden."""
+"""Targets of whoever does not know better, or does: no false alarm, no crash, nothing that stays hidden."""
 
 import dataclasses
 import json
@@ -15,9 +15,8 @@ from ppdp.audit.output import Event
 from ppdp.audit.scores import finite, joined, with_widths
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
-from ppdp.certificate.share.files import pack_arrays
 from ppdp.data.rows import Rows
-from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.pipeline import make_pipeline
 from ppdp.privacy.loss import PrivacyLoss
@@ -74,25 +73,6 @@ class TestRunsThatRepeat:
         with pytest.raises(InvalidParameter, match="20 of 20 slices of runs on one dataset"):
             make_trials(self.of(draw, width), 20, slice_runs=100, random_state=0)
 
-    def test_it_is_seen_when_a_script_goes_on(self, tmp_path):
-        def script(calls):
-            own = np.random.default_rng(0)
-
-            def release(side, noise):
-                nonlocal calls
-                calls -= 1
-                if not calls:
-                    raise KeyboardInterrupt
-                return own.normal(size=3)
-
-            return attacked(release, PrivacyLoss(mu=0.1), folder=tmp_path, random_state=None)
-
-        with pytest.raises(KeyboardInterrupt):
-            script(150)
-        with pytest.raises(InvalidParameter, match=r"2 of 4 slices.*Fix: draw everything from the noise"):
-            script(math.inf)
-        assert not (tmp_path / "verdict.json").exists()
-
     @pytest.mark.parametrize(
         "draw",
         [
@@ -146,13 +126,11 @@ class TestNumbersThatAreNone:
 
     @pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf, 1e300])
     @pytest.mark.repeated("strange", keep=2)
-    def test_among_honest_numbers_they_are_no_alarm(self, strange, tmp_path):
+    def test_among_honest_numbers_they_are_no_alarm(self, strange):
         def release(side, noise):
             return strange if chance(noise) < 0.1 else normal(noise) + side
 
-        first = attacked(release, folder=tmp_path)
-        assert not first.violated
-        assert attacked(release, folder=tmp_path) == first  # its slices can be read again
+        assert not attacked(release).violated
 
     def test_so_are_those_of_a_target_that_makes_many_at_once(self):
         class Many(FunctionTarget):
@@ -186,11 +164,9 @@ class TestNumbersThatAreNone:
 
 class TestWidths:
     @pytest.mark.parametrize(("one", "other"), [([0.0], [0.0, 0.0]), ([], [0.0]), ([1.0], [1.0, 0.0, 0.0])])
-    def test_how_much_is_released_is_seen(self, one, other, tmp_path):
+    def test_how_much_is_released_is_seen(self, one, other):
         for sides in ((one, other), (other, one)):
             assert attacked(lambda side, noise, sides=sides: sides[side]).violated
-        first = attacked(lambda side, noise: (one, other)[side], folder=tmp_path)
-        assert attacked(lambda side, noise: (one, other)[side], folder=tmp_path) == first
 
     def test_a_width_that_noise_decides_is_no_alarm(self):
         assert not attacked(lambda side, noise: [normal(noise) + side] + [0.0] * int(4 * chance(noise))).violated
@@ -295,7 +271,6 @@ class TestNumbersThatAreGiven:
             {"n_jobs": True},
             {"random_state": "a"},
             {"random_state": -1},
-            {"folder": 3},
             {"runs": 10**18},
             {"confidence": "x"},
             {"confidence": True},
@@ -323,49 +298,6 @@ class TestNumbersThatAreGiven:
 
         with pytest.raises(InvalidParameter, match="shape"):
             attack_output(Wrong("x", lambda side, noise: 0.0, ANY), **RUNS)
-
-
-class TestFolders:
-    def release(self, side, noise):
-        return normal(noise) + side
-
-    def test_one_confidence_only(self, tmp_path):
-        first = attacked(self.release, folder=tmp_path)
-        with pytest.raises(InvalidParameter, match="another confidence"):
-            attacked(self.release, folder=tmp_path, confidence=0.5)
-        assert attacked(self.release, folder=tmp_path) == first
-
-    def test_a_verdict_of_an_older_version_is_taken_once(self, tmp_path):
-        first = attacked(self.release, folder=tmp_path)
-        (tmp_path / "verdict.json").write_text('{"slices": 4}', encoding="utf-8")
-        assert attacked(self.release, folder=tmp_path) == first
-        with pytest.raises(InvalidParameter, match="another confidence"):
-            attacked(self.release, folder=tmp_path, confidence=0.5)
-
-    @pytest.mark.parametrize("shape", [(0, 2), (49, 2), (51, 2), (50,), (50, 0), (50, 2, 1)])
-    def test_a_slice_of_another_shape_is_damaged(self, tmp_path, shape):
-        attacked(self.release, folder=tmp_path)
-        arrays = {"left": np.ones(shape), "right": np.ones((50, 2)), "seconds": np.ones(1)}
-        (tmp_path / "slice-000001.npz").write_bytes(pack_arrays(arrays))
-        with pytest.raises(InvalidParameter, match=r"slice-000001\.npz is damaged"):
-            attacked(self.release, folder=tmp_path)
-
-    def test_what_was_judged_is_not_made_again(self, tmp_path):
-        """Other runs would be another look."""
-        attacked(self.release, folder=tmp_path)
-        (tmp_path / "slice-000001.npz").unlink()
-        with pytest.raises(InvalidParameter, match="1 slices are gone that were judged"):
-            attacked(self.release, folder=tmp_path)
-
-    def test_another_function_of_the_same_name_is_another_target(self, tmp_path):
-        attacked(lambda side, noise: normal(noise) + side, folder=tmp_path)
-        with pytest.raises(InvalidParameter, match="another target"):
-            attacked(lambda side, noise: normal(noise) + 9 * side, folder=tmp_path)
-
-    def test_a_file_is_no_folder(self, tmp_path):
-        (tmp_path / "file").touch()
-        with pytest.raises(ExportError, match="cannot use the folder"):
-            attacked(self.release, folder=tmp_path / "file")
 
 
 class TestFinding:

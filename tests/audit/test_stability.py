@@ -10,7 +10,7 @@ from effort import rounds
 
 from ppdp import Distance, Domain, make_pipeline
 from ppdp.audit import Claim, StabilityFinding, StabilityReport, attack_stability, worst_pair
-from ppdp.audit import optimise as climbing
+from ppdp.audit import search as climbing
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression

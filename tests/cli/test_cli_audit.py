@@ -35,14 +35,12 @@ def study(tmp_path):
 
 
 def test_nothing_is_found(study, capsys, tmp_path):
-    page = tmp_path / "audit.html"
-    assert main(["audit", str(study), *BRIEF, "--out", str(page), "--json"]) == 0
-    written = page.read_text("utf-8")
-    assert "NOT REFUTED" in written
-    assert "Lower bound" in written
+    place = tmp_path / "audit.json"
+    assert main(["audit", str(study), *BRIEF, "--out", str(place), "--json"]) == 0
     said = capsys.readouterr()
     assert said.err.startswith("ppdp: an audit with 8 rows takes about ")
     found = json.loads(said.out)
+    assert found == json.loads(place.read_text("utf-8"))
     assert found["violated"] is False
     assert 0 < found["output"]["mu_low"] <= found["output"]["mu"]
 
@@ -59,10 +57,10 @@ def test_a_false_claim_is_found(study, capsys, monkeypatch):
 def test_membership(study, capsys, tmp_path):
     model = 'name = "model"\nuse = "LogisticRegression"\nclasses = [0, 1]\nmax_iter = 2\n'
     study.write_text('[data]\nlabel = "y"\n' + FILE.replace('name = "mean"\nuse = "GaussianMechanism"\n', model))
-    page = tmp_path / "page.html"
-    assert main(["audit", str(study), "--rows", "12", "--runs", "40", "--membership", "--out", str(page)]) == 0
+    place = tmp_path / "membership.json"
+    assert main(["audit", str(study), "--rows", "12", "--runs", "40", "--membership", "--out", str(place)]) == 0
     assert capsys.readouterr().out.startswith("MEMBERSHIP AUDIT: ")
-    assert "Balanced accuracy" in page.read_text("utf-8")
+    assert 0 <= json.loads(place.read_text("utf-8"))["balanced"] <= 1
     study.write_text(FILE)
     assert main(["audit", str(study), "--rows", "12", "--membership"]) == 2
     assert "ends in no model" in capsys.readouterr().err
@@ -75,7 +73,8 @@ def test_membership(study, capsys, tmp_path):
         (["--runs", "many"], "--runs"),
         (["--seconds", "-1"], "seconds"),
         (["--out", "."], "already there"),
-        (["--out", "nowhere/audit.html"], "there is no folder"),
+        (["--out", "nowhere/audit.json"], "there is no folder"),
+        (["--out", "audit.html"], "as JSON"),
         (["--seed", "-1"], "seed"),
         (["--jobs", "0"], "n_jobs"),
         (["--evaluations", "0"], "--evaluations"),

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from ppdp import Domain
-from ppdp.audit.maps import answered, as_declared, label_values, placed, present, quiet
+from ppdp.audit.external_transforms import answered, as_declared, label_values, placed, present, quiet
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 
