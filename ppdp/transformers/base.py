@@ -222,6 +222,7 @@ class RowWiseTransformer(Transformer):
     """A public map of each row by itself; nothing is fitted. Gaps may come in."""
 
     allows_gaps = True
+    leakage = "none", "nothing: every row is mapped by itself"
 
 
 def chosen(ways: dict[str, Way], statistics: Any, stage: object) -> tuple[Way, ...]:

@@ -56,6 +56,8 @@ class Stage(Documented, Answering, BaseEstimator):
         Whether it works on a matrix of the products of all columns, whatever the way.
     elementwise : bool
         Whether every entry is mapped by itself, but for a clip of the row.
+    leakage : (str, str)
+        What a fit without noise, outside a pipeline, tells of the rows: "none", "low" or "high", and in words.
     needs_y : bool
         Whether it looks at labels, so that the last step must be a model, whose classes or range they have.
     """
@@ -70,6 +72,7 @@ class Stage(Documented, Answering, BaseEstimator):
     keeps_units = False
     multiplies_columns = False
     elementwise = False
+    leakage = "high", "unknown: assume that it leaks everything"
     needs_y = False
 
     @classmethod

@@ -86,6 +86,8 @@ LATER = [
     lambda: ClusterDeduplicator(eta=0.02, max_cluster=20, keys="raw"),
     lambda: Deduplicator(keys="raw"),
 ]
+NAMED = {type(make()) for make in [*FIRST, *FILLERS, *LATER]} | {Public, TargetMeanEncoder}  # whose one way is noisy
+LATER += [kind.example for kind in REGISTRY.values() if issubclass(kind, Stage) and kind not in NAMED]
 
 
 def drawn(seed):
@@ -126,9 +128,3 @@ def test_the_distance_holds_and_the_joint_margin_is_lipschitz(seed):
     described = [type(stage).__name__ for stage, _, _ in chain.steps]
     assert not reached > ROUNDING, (described, reached)
     assert moved <= ROUNDING, (described, moved)
-
-
-def test_every_stage_takes_part():
-    made = {type(make()) for make in [*FIRST, *FILLERS, *LATER]}
-    stages = {kind for kind in REGISTRY.values() if issubclass(kind, Stage)}
-    assert stages - made <= {Public, TargetMeanEncoder}  # whose one way is noisy

@@ -412,3 +412,17 @@ ENTRIES: tuple[Entry, ...] = (
         tables=COMMON,
     ),
 )
+
+
+def _standalone(kind: type[Any]) -> Entry:
+    """A stage that nobody has written down: it goes to what it is without noise."""
+    return Entry(
+        kind.__name__,
+        lambda: [kind.example()],
+        transformed,
+        lambda table: kind.example().fit(table.X, table.y).transform(table.new),
+    )
+
+
+_WRITTEN = {name for entry in ENTRIES for name in entry.name.partition(":")[0].split(", ")}
+ENTRIES += tuple(_standalone(getattr(S, name)) for name in S.__all__ if name not in _WRITTEN)

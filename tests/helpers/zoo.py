@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
-from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, transformers
 from ppdp.certificate.canonical import digest
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
@@ -324,6 +324,12 @@ ISSUED_BEFORE = {
 }
 """Kinds that no plan makes any more."""
 
+_NAMED = {type(step).__name__ for steps, _ in ZOO.values() for _, step in steps} | {"DateEncoder"}  # which is first
+ZOO |= {
+    name: ([BOX, ("step", getattr(transformers, name).example()), MEAN], {})
+    for name in transformers.__all__
+    if name not in _NAMED
+}
 NAMES = (*ZOO, *ISSUED_BEFORE)
 
 

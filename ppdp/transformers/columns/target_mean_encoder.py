@@ -78,6 +78,7 @@ class TargetMeanEncoder(Transformer):
 
     allows_gaps = True
     bounds_rows = True
+    leakage = "high", "mean labels of categories, also of one with a single row"
     needs_y = True
     chooses = False  # there is one way
     statistic_names = ("means", "positions", "unit")

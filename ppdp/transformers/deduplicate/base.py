@@ -42,6 +42,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
     compares = True
     keys = "current"
     keeps_units = True
+    leakage = "high", "which rows repeat each other, or lie close to each other"
 
     _rewrites = False  # whether kept rows have other values than they came with
     _weighs = False  # whether weights lie between 0 and 1, so that shortening is impossible

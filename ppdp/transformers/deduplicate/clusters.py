@@ -341,6 +341,7 @@ class ClusterQuantizer(_ClusterStage):
     low_dimension: bool = False
 
     _formula = "clusters.quantize"
+    leakage = "high", "where rows lie: a cluster may be one row"
     _rewrites = True
     relief = "a larger max_cluster or GridQuantizer"
 

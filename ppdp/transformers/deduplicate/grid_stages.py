@@ -230,6 +230,7 @@ class GridQuantizer(RowWiseTransformer):
     ramp: float = 0.5
     seed: int = 0
 
+    leakage = "high", "the length of the longest row, unless it is declared"
     statistic_names = ("cell", "row_norm", "entry_bound")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:

@@ -63,6 +63,7 @@ class ColumnImputer(Imputer):
     """Fills every gap of a column with the same value, the first of its statistics, and clips filled rows to a norm."""
 
     elementwise = True
+    leakage = "low", "means of columns, and which are empty"
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         values = np.zeros(rows.X.shape[1]) if way.name == "public" else self._values(rows, way, domain)
@@ -280,6 +281,7 @@ class MedianImputer(ColumnImputer):
     statistics: str = "auto"
 
     in_memory = True
+    leakage = "high", "medians of columns, which are values of single rows"
     relief = "TrimmedMeanImputer"
     statistic_names = ("median", "norm")
 

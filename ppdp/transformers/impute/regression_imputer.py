@@ -79,6 +79,7 @@ class RegressionImputer(Imputer):
     max_missing: int | float | None = None
     statistics: str = "auto"
 
+    leakage = "low", "a regression of every column"
     multiplies_columns = True
     statistic_names = ("moment", "ridge", "norm", "entry_bound")
 

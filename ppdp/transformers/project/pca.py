@@ -118,6 +118,7 @@ class PCA(Transformer):
     statistics: str = "auto"
 
     adds_up = True
+    leakage = "low", "means and directions of most variance"
     multiplies_columns = True
     statistic_names = ("components", "mean", "projection")
 

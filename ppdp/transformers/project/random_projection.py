@@ -76,6 +76,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
 
     allows_gaps = False
     takes_sparse = "projects"
+    leakage = "none", "nothing: every row is mapped by itself; images of private rows stay private"
     statistic_names = "components", "entry"
 
     @classmethod

@@ -57,6 +57,7 @@ class SoftPCA(Transformer):
     regularization: float | None = None
     statistics: str = "auto"
 
+    leakage = "low", "means and directions of most variance"
     multiplies_columns = True
     statistic_names = ("shrinkage",)
 

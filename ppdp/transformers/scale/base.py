@@ -53,6 +53,8 @@ class ColumnScaler(Transformer):
 class QuantileScaler(ColumnScaler):
     """A scaler by quantiles: exact ones under a condition on the gaps between ranks, or released ones."""
 
+    leakage = "high", "quantiles of columns, which are values of single rows"
+
     min_width: float | None
     gap: float | None
     statistics: str

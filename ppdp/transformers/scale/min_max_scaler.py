@@ -103,6 +103,11 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         return cls(ranges=(-10, 10))
 
     @property
+    def leakage(self) -> tuple[str, str]:  # type: ignore[override]
+        """Nothing where ranges are declared."""
+        return RowWiseTransformer.leakage if self.quantiles is None else QuantileScaler.leakage
+
+    @property
     def bounds_rows(self) -> bool:  # type: ignore[override]
         """True where ranges are declared, or released."""
         return self.quantiles is None

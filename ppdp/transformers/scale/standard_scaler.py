@@ -105,6 +105,7 @@ class StandardScaler(ColumnScaler):
     columns: Any = None
 
     adds_up = True
+    leakage = "low", "means and variances of columns"
     relief = "floor=True"
     statistic_names = ("mean", "scale", "clip", "columns")
 

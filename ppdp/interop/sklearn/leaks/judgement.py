@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.core.callables import calls_in
-from ppdp.interop.sklearn.leak import NOTHING, PROJECTED, UNKNOWN, Given, Leak, worst
+from ppdp.interop.sklearn.leak import UNKNOWN, Given, Leak, worst
 from ppdp.interop.sklearn.leaks.functions import leak_of_function
 from ppdp.interop.sklearn.table import RESAMPLES, TABLE
 
@@ -15,24 +15,6 @@ OF_ROWS = {"func", "inverse_func", "function", "utility"}
 WHOLE = {("sklearn", "FrozenEstimator"), ("ppdp", "Public"), ("ppdp", "Diffprivlib")}
 """Classes that say all about what they hold."""
 
-_ALONE: dict[str, Leak] = {
-    **dict.fromkeys(
-        ("Deduplicator", "GridDeduplicator", "LSHDeduplicator", "ClusterDeduplicator"),
-        Leak("high", "which rows repeat each other, or lie close to each other"),
-    ),
-    **dict.fromkeys(("CategoryEncoder", "DateEncoder", "NormClipper", "RowMap"), Leak("none", NOTHING)),
-    **dict.fromkeys(("MeanImputer", "TrimmedMeanImputer"), TABLE["SimpleImputer"].leak),
-    **dict.fromkeys(("PCA", "SoftPCA"), TABLE["PCA"].leak),
-    **dict.fromkeys(("MinMaxScaler", "RobustScaler"), TABLE["RobustScaler"].leak),
-    "ClusterQuantizer": TABLE["KMeans"].leak,
-    "GridQuantizer": Leak("high", "the length of the longest row, unless it is declared"),
-    "MedianImputer": Leak("high", "medians of columns, which are values of single rows"),
-    "RandomProjection": Leak("none", PROJECTED),
-    "RegressionImputer": TABLE["IterativeImputer"].leak,
-    "StandardScaler": TABLE["StandardScaler"].leak,
-    "TargetMeanEncoder": TABLE["TargetEncoder"].leak,
-}
-"""What ppdp's own stages tell outside of a ppdp pipeline, where they are exact."""
 _COVERED = Leak("none", "nothing that its certificate does not cover")
 _INTO = "put it into ppdp.Pipeline(..., epsilon=..., delta=...): alone it is exact, and no certificate covers it."
 _LAST = "make it the last step of ppdp.Pipeline(..., epsilon=..., delta=...), which sets the noise and accounts for it."
@@ -87,7 +69,7 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
     except Exception:  # it is broken, or only looks like one of scikit-learn's
         return UNKNOWN
     if root == "ppdp":
-        leak = _leak_of_own(kind.__name__, given, covered)
+        leak = _leak_of_own(estimator, given, covered)
     elif root == "sklearn" and kind.__name__ in TABLE:
         try:
             leak = TABLE[kind.__name__].leak_with(given)
@@ -113,8 +95,9 @@ def _is_stage(estimator: Any) -> bool:
     return isinstance(estimator, Stage | Mechanism)
 
 
-def _leak_of_own(name: str, given: Given, covered: bool) -> Leak:
+def _leak_of_own(estimator: Any, given: Given, covered: bool) -> Leak:
     """What is known of a stage, a mechanism or a search of ppdp."""
+    name = type(estimator).__name__
     if name == "Public":
         inner = given.get("transformer")
         inner = getattr(inner, "estimator", inner) if type(inner).__name__ == "FrozenEstimator" else inner
@@ -126,12 +109,10 @@ def _leak_of_own(name: str, given: Given, covered: bool) -> Leak:
         return _SEEDED if given.get("random_state") is not None else _COVERED
     if covered:
         return _COVERED
-    if name == "MinMaxScaler" and given.get("quantiles") is None:
-        return _ALONE["RowMap"]
-    known = _ALONE.get(name, UNKNOWN)
-    if known.severity == "none":
-        return known
-    return replace(known, leaks=f"{known.leaks}; without noise, outside a ppdp.Pipeline", twin=name, fix=_INTO)
+    severity, leaks = getattr(estimator, "leakage", (UNKNOWN.severity, UNKNOWN.leaks))
+    if severity == "none":
+        return Leak(severity, leaks)
+    return Leak(severity, f"{leaks}; without noise, outside a ppdp.Pipeline", name, _INTO)
 
 
 def _mechanism(name: str, given: Given, covered: bool) -> Leak:
