@@ -3,34 +3,15 @@
 Importing this package registers every formula that a certificate may name; they are found by their ids.
 """
 
-from ppdp.bounds import (  # noqa: F401  each registers its own
-    altered,
-    coarse_pca,
-    columns,
-    deduplication,
-    diffprivlib,
-    exponential,
-    imputation,
-    laplace,
-    learning,
-    low_rank,
-    moments,
-    newton,
-    order_statistics,
-    pca,
-    projection,
-    queries,
-    release,
-    rowwise,
-    sampled_learning,
-    scaling,
-    selection,
-    signs,
-    sketch,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from ppdp.core.formula import FORMULAS, Formula, lookup
 from ppdp.core.keywords import answering_all
 
 __all__ = ["FORMULAS", "Formula", "lookup"]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 
 answering_all(__name__)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ppdp.bounds.deduplication import nobody_absent
@@ -198,8 +197,13 @@ def label_codes(y: Any) -> Array:
 
 def selected(data: Any, where: NDArray[np.intp]) -> Any:
     """Some rows of a frame, a table, a series, a list or an array, as the same kind."""
-    rows = data.take(where) if _from(data, "pyarrow") else _safe_indexing(data, where)
-    return tuple(rows) if isinstance(data, tuple) else rows
+    if hasattr(data, "iloc"):
+        return data.iloc[where]
+    if isinstance(data, (list, tuple)):
+        return type(data)(data[position] for position in where)
+    if _from(data, "pyarrow"):
+        return data.take(where)
+    return data[where] if _from(data, "polars") else np.asarray(data)[where]
 
 
 def compacted(X: Array, where: NDArray[np.intp]) -> Array:
