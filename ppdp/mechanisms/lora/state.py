@@ -44,6 +44,7 @@ _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**16  # entries of a tensor all of whose bits are compared
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at where a function names them
 _MOST = 10_000  # objects that are looked at behind a module
+_CUDNN = ("enabled", "benchmark", "deterministic")
 _DEEPEST = 20  # levels of new objects that are compared with old ones
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
 _GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")
@@ -204,7 +205,7 @@ class State:
         """Whether a plain thing stands for its like, or a new one for another that held the same."""
         if type(one) is not type(other) or depth > _DEEPEST:
             return False
-        if type(one) in _PLAIN:
+        if not gc.is_tracked(other) and not isinstance(other, np.ndarray):  # holds no others: numbers, words, dates
             return repr(one) == repr(other)
         if id(other) in self._held:
             return False
@@ -213,7 +214,8 @@ class State:
 
 
 def _process() -> dict[str, Any]:
-    settings = (arithmetic(), torch.get_default_dtype(), torch.get_num_threads())
+    settings = [arithmetic(), torch.get_default_dtype(), torch.get_num_threads(), torch.is_anomaly_enabled()]
+    settings += [torch.get_deterministic_debug_mode(), *(getattr(torch.backends.cudnn, name) for name in _CUDNN)]
     return {"a global random generator": generators(), "a setting of torch": settings}
 
 

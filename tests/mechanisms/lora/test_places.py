@@ -7,6 +7,7 @@ import array
 import builtins
 import collections
 import contextvars
+import decimal
 import functools
 import queue
 import threading
@@ -108,6 +109,16 @@ def set_(_):
     return torch.get_default_dtype() == torch.float64
 
 
+def deterministic(_):
+    torch.use_deterministic_algorithms(not torch.are_deterministic_algorithms_enabled())
+    return torch.are_deterministic_algorithms_enabled()
+
+
+def exact(model):
+    model.exact += 1
+    return model.exact
+
+
 def learned(model):
     model.square.requires_grad_(not model.square.requires_grad)
     return model.square.requires_grad
@@ -120,6 +131,8 @@ def turned(model):
 
 PLACES = {
     "a setting": set_,
+    "another setting": deterministic,
+    "a number of another kind": exact,
     "whether a tensor is learned": learned,
     "how a tensor lies": turned,
     "a function of a library": lambda m: add(nn.functional.relu),
@@ -163,6 +176,7 @@ class Keeping(Twice):
         self.current, self.order, self.dict, self.int = self.a, [self.a, self.b], collections.Counter(), Count(3)
         self.deep = functools.reduce(lambda held, _: [held], range(12), [0])
         self.set, self.objects, self.bytes = {Box()}, np.array([Box()], dtype=object), bytearray(1)
+        self.exact = decimal.Decimal(0)
         self.box, self.square = Box(inner=Box()), torch.ones(2, 3)[:, :2]
         self.weak = weakref.ref(self.box.inner)
 
@@ -185,6 +199,7 @@ def test_what_is_kept_anywhere_ends_the_training(place):
             training.fit(examples)
     finally:
         torch.set_default_dtype(torch.float32)
+        torch.use_deterministic_algorithms(False)
         for owner in (torch, nn.Linear, nn.Module, builtins, nn.functional.relu):
             if "n" in vars(owner):
                 del owner.n
