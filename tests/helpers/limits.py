@@ -424,5 +424,6 @@ def _standalone(kind: type[Any]) -> Entry:
     )
 
 
-_WRITTEN = {name for entry in ENTRIES for name in entry.name.partition(":")[0].split(", ")}
-ENTRIES += tuple(_standalone(getattr(S, name)) for name in S.__all__ if name not in _WRITTEN)
+_WRITTEN = {entry.name.partition(",")[0] for entry in ENTRIES}
+_OTHERS = [getattr(S, name) for name in S.__all__ if name not in _WRITTEN]
+ENTRIES += tuple(_standalone(kind) for kind in _OTHERS if hasattr(kind, "statistics"))  # which can be released

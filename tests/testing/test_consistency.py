@@ -11,6 +11,7 @@ from limits import ENTRIES
 from ppdp import Adjacency, Domain
 from ppdp.testing import REGISTRY
 from ppdp.transformers import RobustScaler, StandardScaler
+from ppdp.transformers.base import Stage
 from ppdp.transformers.scale.standard_scaler import usual_floor
 
 FEW, MANY, MOST = 4_000, 64_000, 1_000_000
@@ -33,7 +34,8 @@ def test_what_is_released_goes_where_it_should(entry, place):
 
 def test_every_registered_class_has_an_entry():
     said = {entry.name.partition(",")[0] for entry in ENTRIES}
-    assert said >= {name for name, kind in REGISTRY.items() if kind.__module__.startswith("ppdp.")}
+    own = {name: kind for name, kind in REGISTRY.items() if kind.__module__.startswith("ppdp.")}
+    assert said >= {name for name, kind in own.items() if not issubclass(kind, Stage) or hasattr(kind, "statistics")}
 
 
 def test_what_goes_elsewhere_is_said():
