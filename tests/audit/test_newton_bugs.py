@@ -51,7 +51,7 @@ def gradients_over(norms):
 
     def step(loss, intercept, theta, clip, *given):
         part = given[-1]
-        _, _, residuals, _ = newton._of_rows(loss, theta, part)
+        _, _, residuals, _ = newton._gradients_of(loss, theta, part)
         weights = part.weight / np.maximum(norms(part, residuals), clip)
         gradients = newton._with_constant(residuals * weights[:, None], part.X.T, intercept)
         return np.concatenate([gradients, exact(loss, intercept, theta, clip, *given)[gradients.size :]])
@@ -125,7 +125,7 @@ def in_form(monkeypatch):
 
         monkeypatch.setattr(solvers.Newton, "question", asked)
         if name == "ends early":
-            monkeypatch.setattr(whitened.Search, "settled", lambda self, noise: len(self._moves) > 1)
+            monkeypatch.setattr(whitened.NewtonState, "converged", lambda self, noise: len(self._step_lengths) > 1)
 
     return use
 
@@ -133,29 +133,29 @@ def in_form(monkeypatch):
 def diagonals_not_clipped(monkeypatch):
     exact = newton._step_sums
 
-    def step(loss, intercept, theta, clip, bent, *given):
+    def step(loss, intercept, theta, clip, curvature_clip, *given):
         part = given[-1]
-        _, scores, _, _ = newton._of_rows(loss, theta, part)
-        bends = loss.curvatures(scores, part.y) * (part.weight / bent)[:, None]
-        gradients = exact(loss, intercept, theta, clip, bent, *given)[: theta.size]
-        return np.concatenate([gradients, newton._with_constant(bends, part.X.T**2, intercept)])
+        _, scores, _, _ = newton._gradients_of(loss, theta, part)
+        curvatures = loss.curvatures(scores, part.y) * (part.weight / curvature_clip)[:, None]
+        gradients = exact(loss, intercept, theta, clip, curvature_clip, *given)[: theta.size]
+        return np.concatenate([gradients, newton._with_constant(curvatures, part.X.T**2, intercept)])
 
     monkeypatch.setattr(newton, "_step_sums", step)
 
 
 def scores_that_pass_for_shorter(monkeypatch):
-    exact = newton._as_scores
+    exact = newton._scored
 
     def scores(*given):
-        found = exact(*given)
-        return replace(found, norms=found.norms / 4)
+        scored = exact(*given)
+        return replace(scored, norms=scored.norms / 4)
 
-    monkeypatch.setattr(newton, "_as_scores", scores)
+    monkeypatch.setattr(newton, "_scored", scores)
 
 
 def norms_without_the_constant(monkeypatch):
-    exact = newton._mapped
-    monkeypatch.setattr(newton, "_mapped", lambda *given: exact(*given[:4], False, *given[5:]))
+    exact = newton._transformed
+    monkeypatch.setattr(newton, "_transformed", lambda *given: exact(*given[:4], False, *given[5:]))
 
 
 def the_last_factor_as_a_sum(monkeypatch):

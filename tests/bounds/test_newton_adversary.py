@@ -225,10 +225,10 @@ def test_rows_that_moved_are_charged_as_others_and_rows_in_other_places_not_at_a
 
 
 def begun(model, labels, monkeypatch):
-    """The loss, and the view and coefficients with which steps begin."""
+    """The loss, and the whitening and coefficients with which steps begin."""
     caught = []
     with monkeypatch.context() as patch:
-        patch.setattr(newton, "Search", lambda *given: caught.extend(given[:3]))
+        patch.setattr(newton, "NewtonState", lambda *given: caught.extend(given[:3]))
         with pytest.raises(AttributeError):
             answers(model, question_of(model), rows_of([0.5, 0.1], y=labels[:1]))
     return caught
@@ -252,26 +252,26 @@ def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
         rng.uniform(-1, 1, (n, d)) * rng.choice([1.0, 1e-3, 1e-310, 0.0], (n, 1)),
         rng.integers(max(k, 2), size=n) * 1.0,
     )
-    whitening, theta = rng.standard_normal((d, d)), rng.standard_normal((k, d + 1))
-    view = whitened.View(
-        rng.uniform(-1, 1, d), whitening, np.ones(d), True, np.zeros(k), np.zeros((k, d)), 0.0, *np.ones((2, d))
+    matrix, theta = rng.standard_normal((d, d)), rng.standard_normal((k, d + 1))
+    whitening = whitened.Whitening(
+        rng.uniform(-1, 1, d), matrix, np.ones(d), True, np.zeros(k), np.zeros((k, d)), 0.0, *np.ones((2, d))
     )
 
-    def seen(X, y):
+    def computed(X, y):
         rows = Rows(X, y, np.ones(len(X)))
-        Z = newton._as_seen(view, math.sqrt(d), rows)
-        of_rows, norms = newton._of_rows(loss, theta, Z), newton._norms_of_rows(math.sqrt(d), rows)
-        line = newton._as_scores(theta[0, :-1], view.longest(math.sqrt(d)), True, Z)
+        Z = newton._whitened(whitening, math.sqrt(d), rows)
+        of_rows, norms = newton._gradients_of(loss, theta, Z), newton._norms_of_rows(math.sqrt(d), rows)
+        line = newton._scored(theta[0, :-1], whitening.norm_bound(math.sqrt(d)), True, Z)
         squares = newton.squares_of((Z.X * Z.X).T)
         return [Z.X, Z.weight, squares, line.X, line.norms, *of_rows, loss.curvatures(of_rows[1], y), norms]
 
-    everywhere = seen(X, y)
+    everywhere = computed(X, y)
     with np.errstate(all="ignore"):
         for _ in range(rounds(20)):
             which = rng.permutation(n)[: rng.choice([1, 2, 3, n // 3, n])]
             part = np.array(X[which], order=rng.choice(["C", "F"]))
             beside = np.vstack([rng.choice([0.0, 1e300, np.nan, -1e-310], (rng.integers(4), 1)) * np.ones(d), part])
-            found = seen(beside, np.r_[np.zeros(len(beside) - len(part)), y[which]])
+            found = computed(beside, np.r_[np.zeros(len(beside) - len(part)), y[which]])
             assert all((one[which] == two[len(beside) - len(part) :]).all() for one, two in zip(everywhere, found))
 
 
@@ -297,36 +297,35 @@ SIZES = 10.0 ** np.array([-320, -200, -160, -20, 0, 8, 160, 200, 308])
 LONGEST = 1 + 1e-12
 
 
-def seen(rng, view, theta, scale):
-    """How rows are seen, and coefficients, of these sizes; sometimes with what is no number."""
-    d, width = len(view.centre), theta.shape[1]
-    whitening, theta = (rng.choice(SIZES) * rng.uniform(-1, 1, shape) for shape in ((d, d), (len(theta), width)))
+def extreme(rng, whitening, theta, scale):
+    """A whitening, and coefficients, of these sizes; sometimes with what is no number."""
+    d, width = len(whitening.centre), theta.shape[1]
+    matrix, theta = (rng.choice(SIZES) * rng.uniform(-1, 1, shape) for shape in ((d, d), (len(theta), width)))
     if rng.random() < scale:
-        whitening[rng.integers(d), rng.integers(d)] = rng.choice([np.nan, np.inf, -0.0])
+        matrix[rng.integers(d), rng.integers(d)] = rng.choice([np.nan, np.inf, -0.0])
     if rng.random() < scale:
         theta[0, rng.integers(width)] = rng.choice([np.nan, np.inf, -np.inf])
-    spread = np.ones(d)
-    rest = 0.0, view.variances, view.radii
-    return whitened.View(np.zeros(d), whitening, spread, view.intercept, view.mean, view.cross, *rest), theta
+    return replace(whitening, centre=np.zeros(d), matrix=matrix, spread=np.ones(d), target_noise=0.0), theta
 
 
 @each_model
 def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypatch):
-    """Views and coefficients that no noise leads to; rows of subnormal norm, and some longer than was declared."""
-    loss, view, theta = begun(model, labels, monkeypatch)
+    """Whitenings and coefficients that no noise leads to; rows of subnormal norm, and some longer than was declared."""
+    loss, whitening, theta = begun(model, labels, monkeypatch)
     rng, longest = np.random.default_rng(0), 0.0
     for _ in range(rounds(300)):
-        view_, theta_ = seen(rng, view, theta, 0.2)
+        whitening_, theta_ = extreme(rng, whitening, theta, 0.2)
         X = rng.choice([*SIZES[:5], 1 + 1e-15, 0.0, -0.0], (1, 2)) * rng.choice([-1.0, 1.0], (1, 2))
         rows = Rows(X, rng.choice(shares_of(model, labels), 1), rng.choice([1.0, 0.3, 1e-310, 0.0], 1))
-        clip, bent = rng.choice([0.2, 500.0]), rng.choice([1e-14, 1.0, 1e5])
+        clip, curvature_clip = rng.choice([0.2, 500.0]), rng.choice([1e-14, 1.0, 1e5])
         with np.errstate(all="ignore"):
-            seen_ = newton._as_seen(view_, 1.0, rows)
+            whitened_rows = newton._whitened(whitening_, 1.0, rows)
             sums, diagonal = (
-                newton._step_sums(loss, view.intercept, theta_, clip, bent, True, form, seen_) for form in (False, True)
+                newton._step_sums(loss, whitening.intercept, theta_, clip, curvature_clip, True, form, whitened_rows)
+                for form in (False, True)
             )
             norms = partial(newton._norms_of_gradients, loss, theta_)
-            bins = newton._histogram(np.arange(4.0), norms, seen_)
+            bins = newton._histogram(np.arange(4.0), norms, whitened_rows)
         parts = [sums[: theta.size], sums[theta.size :], diagonal[theta.size :], bins]
         for part in parts:
             assert np.isfinite(part).all()
@@ -342,10 +341,12 @@ def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypat
 def test_rows_that_are_seen_too_far_away_are_absent(size):
     """Their squares would be no numbers, nor would sums over all rows."""
     loss = LogisticRegression((0, 1))._loss(question_of(LogisticRegression((0, 1), **NEWTON)))
-    view = whitened.View(-np.ones(1), np.array([[size]]), np.ones(1), True, *np.zeros((2, 1, 1)), 0.0, *np.ones((2, 1)))
+    whitening = whitened.Whitening(
+        -np.ones(1), np.array([[size]]), np.ones(1), True, *np.zeros((2, 1, 1)), 0.0, *np.ones((2, 1))
+    )
     with np.errstate(all="ignore"):
-        seen_ = newton._as_seen(view, 1.0, Rows(np.ones((1, 1)), np.ones(1), np.ones(1)))
-        for rows in (seen_, newton._as_scores(np.ones(1), view.longest(1.0), True, seen_)):
+        whitened_rows = newton._whitened(whitening, 1.0, Rows(np.ones((1, 1)), np.ones(1), np.ones(1)))
+        for rows in (whitened_rows, newton._scored(np.ones(1), whitening.norm_bound(1.0), True, whitened_rows)):
             sums = newton._step_sums(loss, True, np.zeros((1, 2)), 3.0, 1.0, True, True, rows)
             assert np.linalg.norm(sums[:2]) <= LONGEST
             assert np.linalg.norm(sums[2:]) <= LONGEST

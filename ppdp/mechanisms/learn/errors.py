@@ -11,54 +11,55 @@ import numpy as np
 
 from ppdp.data.rows import Array
 from ppdp.data.units import Answers, Columns
-from ppdp.mechanisms.learn.whitened import Search
+from ppdp.mechanisms.learn.whitened import NewtonState
 
 CLIPPED = 4 * (math.sqrt(2) - 1) ** 2  # variance that clips may add to a gradient, over that of noise
-CLEAR = 1.25  # norms of its noise by which a curvature must lie above 0 to be seen
+CLEAR = 1.25  # norms of its noise by which a curvature must lie above 0 to be resolved
 UNKNOWN = -1.0  # a variance
-FEW = 1.0  # variance from directions that are not seen, over that from others, up to which errors of noise are told
+FEW = 1.0  # variance from unresolved directions, over that from others, up to which errors of noise are given
 FEWER = 0.05  # ... and up to which errors of drawing are, of which nothing at all is known there
 TRAINED = "what the noise of training does to it depends on the rows: no standard error"
 UNSEEN = "noise hides how the loss bends: no standard error"
 
 
 def errors_of_coefficients(
-    search: Search, curvature: tuple[Array, Array] | None, dispersion: float, missed: float
+    state: NewtonState, curvature: tuple[Array, Array] | None, dispersion: float, unresolved: float
 ) -> Array:
     """Directions as columns of coefficients, and below them three variances in each; of shape (width + 3, width).
 
-    The first is of noise where the curvature is seen, the second of what is not known where it is not, the third of
+    The first is of noise where the curvature is resolved, the second of what is not known where it is not, the third of
     drawing the rows, ``dispersion`` over the curvature, with the square of the penalty's bias; -1 where that is not
-    known. Every number is finite. ``curvature`` is that of the loss with the norm of its noise by direction, ``missed``
-    the variance of scores that directions which are not seen may add.
+    known. Every number is finite. ``curvature`` is that of the loss with the norm of its noise by direction,
+    ``unresolved`` the variance of scores that other directions may add.
     """
-    width = search.theta.shape[1]
+    width = state.theta.shape[1]
     with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
-        if curvature is not None and np.isfinite(found := _of_steps(search, *curvature, dispersion, missed)).all():
-            return found
+        errors = None if curvature is None else _of_steps(state, *curvature, dispersion, unresolved)
+        if errors is not None and np.isfinite(errors).all():
+            return errors
     nothing = np.zeros((width + 3, width))
     nothing[:width], nothing[width + 1], nothing[width + 2] = np.eye(width), 1.0, UNKNOWN
     return nothing
 
 
-def _of_steps(search: Search, matrix: Array, radii: Array, dispersion: float, missed: float) -> Array:
-    view, (gradient, noise), width = search.view, search.last, search.theta.shape[1]
-    values, vectors = np.linalg.eigh(matrix + search.ridge)
-    radii = vectors.T**2 @ radii
-    seen = values > CLEAR * radii
-    least = np.where(seen, values - radii, np.inf)
+def _of_steps(state: NewtonState, matrix: Array, noise_norms: Array, dispersion: float, unresolved: float) -> Array:
+    whitening, (gradient, noise), width = state.whitening, state.last_gradient, state.theta.shape[1]
+    values, vectors = np.linalg.eigh(matrix + state.ridge)
+    noise_norms = vectors.T**2 @ noise_norms
+    resolved = values > CLEAR * noise_norms
+    least = np.where(resolved, values - noise_norms, np.inf)
     move = (vectors.T @ gradient[0]) / least
-    of_noise = ((1 + CLIPPED) * noise**2 + radii**2 / (4 * width) * float(move @ move)) / least**2
-    typical = (missed + search.length(search.theta) ** 2) / width
-    hidden = np.where(seen, 0.0, vectors.T**2 @ (typical / np.diag(view.moments)))
-    penalty = vectors.T @ search.ridge
-    unpenalised = least - np.einsum("ij,ji->i", penalty, vectors)  # the penalty's own bend tells of no rows
+    of_noise = ((1 + CLIPPED) * noise**2 + noise_norms**2 / (4 * width) * float(move @ move)) / least**2
+    typical = (unresolved + state.score_norm(state.theta) ** 2) / width
+    of_others = np.where(resolved, 0.0, vectors.T**2 @ (typical / np.diag(whitening.moments)))
+    penalty = vectors.T @ state.ridge
+    unpenalised = least - np.einsum("ij,ji->i", penalty, vectors)  # the curvature of the penalty tells of no rows
     drawing = np.full(width, UNKNOWN)
     if not math.isnan(dispersion):
-        of_rows = (dispersion + (penalty @ search.theta[0]) ** 2 / unpenalised) / unpenalised
+        of_rows = (dispersion + (penalty @ state.theta[0]) ** 2 / unpenalised) / unpenalised
         drawing = np.where(unpenalised > 0, of_rows, UNKNOWN)
-    directions = np.vstack([view.coefficients(one) for one in np.eye(width)[:, None]]).T @ vectors
-    return np.vstack([directions, of_noise, hidden, drawing])
+    directions = np.vstack([whitening.coefficients(unit) for unit in np.eye(width)[:, None]]).T @ vectors
+    return np.vstack([directions, of_noise, of_others, drawing])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Errors:
 
     directions: Array  # (width, number of directions); coefficients, intercept last
     noise: Array
-    hidden: Array
+    unresolved: Array  # of directions whose curvature is not known
     drawing: Array
 
     @classmethod
@@ -75,8 +76,8 @@ class Errors:
         """From a release, for coefficients that are ``scale`` times those that were learned."""
         if released is None:
             return None
-        noise, hidden, drawing = released[-3:]
-        return cls(scale * released[:-3], noise, hidden, np.where(sampled & (drawing >= 0), drawing, np.nan))
+        noise, unresolved, drawing = released[-3:]
+        return cls(scale * released[:-3], noise, unresolved, np.where(sampled & (drawing >= 0), drawing, np.nan))
 
     @classmethod
     def alike(cls, width: int, error: float) -> Errors:
@@ -85,13 +86,13 @@ class Errors:
 
     def __call__(self, numbers: Array) -> tuple[Array, Array]:
         """Of as many numbers as there are rows of factors."""
-        squares, unknown = (numbers @ self.directions) ** 2, np.isnan(self.drawing) | (self.hidden > 0)
+        squares, unknown = (numbers @ self.directions) ** 2, np.isnan(self.drawing) | (self.unresolved > 0)
         with np.errstate(invalid="ignore"):
-            seen, hidden = squares @ self.noise, squares @ self.hidden
-            error = np.where(hidden <= FEW * seen, np.sqrt(seen + hidden), np.nan)
-            beside = squares[:, unknown] @ (self.noise + self.hidden)[unknown]
+            resolved, unresolved = squares @ self.noise, squares @ self.unresolved
+            error = np.where(unresolved <= FEW * resolved, np.sqrt(resolved + unresolved), np.nan)
+            left_out = squares[:, unknown] @ (self.noise + self.unresolved)[unknown]
             drawing = np.sqrt(squares[:, ~unknown] @ self.drawing[~unknown])
-            return error, np.where(beside <= FEWER * (seen + hidden), drawing, np.nan)
+            return error, np.where(left_out <= FEWER * (resolved + unresolved), drawing, np.nan)
 
 
 def coefficient_answers(model: Any, columns: Columns, errors: Errors | None) -> list[Answers]:

@@ -1,6 +1,6 @@
 """Noisy Newton steps on rows that released moments have whitened: ``docs/theory/newton.md``.
 
-Rows are seen by sums of vectors of norm 1 at most; everything else is made from those sums with their noise.
+All that is asked of rows are sums of vectors of norm 1 at most; everything else is made from those sums with noise.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
-from ppdp.mechanisms.learn.whitened import Loss, Search, View, square, upper
+from ppdp.mechanisms.learn.whitened import Loss, NewtonState, Whitening, square, upper
 
-REACH = 8.0  # norm of the longest row as it is seen, over that of a typical one, where noise is large ...
+NORM_RATIO = 8.0  # norm of the longest whitened row, over that of a typical one, where noise is large ...
 CERTAIN = 500.0  # ... up to this `n mu / width`, and growing from there on
 CONSTANT = 3.0  # norm of a row over the constant beside it
-LEAST_BENT = 1e-12  # clip of curvatures over the square of that of gradients, where no row is expected to have any
+LEAST_CURVATURE = 1e-12  # clip of curvatures over the square of that of gradients, where no row is expected to have any
 LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows in it makes no gradient longer
-FARTHEST = 1e150  # norm that a row may have as it is seen, or its squares overflow
+LARGEST_NORM = 1e150  # of a whitened row, or its squares overflow
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
 COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is taken to be empty
 
@@ -47,122 +47,113 @@ def fitted_by_newton(
     size: int,
     parameters: Mapping[str, Any],
 ) -> tuple[list[Array], Array]:
-    """Coefficients (n_scores, width) behind every step, intercepts last; the last of them are calibrated.
+    """Coefficients (n_scores, width) behind every step, intercepts last, and what is known of the errors of the last.
 
-    With them comes what is known of the errors of the last.
-
-    Parameters
-    ----------
-    rows : Rows or Stream
-        With labels or targets.
-    loss : Loss
-        Of one row.
-    answer : callable
-        Adds the noise to ``size`` numbers.
-    noise_scale : float
-        Its standard deviation.
-    parameters : mapping
-        Those of the formula.
+    ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula.
     """
     intercept = bool(parameters["fit_intercept"])
     factors = Factors.of(**parameters)
     width, n_targets = rows.d + intercept, loss.targets(np.zeros(1)).shape[1]
 
-    def asked(mean: Array, weights: Array) -> Array:
+    def noisy_mean(mean: Array, weights: Array) -> Array:
         padded = np.zeros(size)
         padded[: len(weights)] = mean * weights
         return np.asarray(answer(padded)[: len(weights)] / weights)
 
-    grid = parameters["norm"] * 2.0 ** (-np.arange(NORMS)[::-1] / 2)
-    bound, of_norms = float(parameters["norm"]), partial(_histogram, grid, partial(_norms_of_rows, parameters["norm"]))
-    shares = asked(mean_of(rows, of_norms, NORMS), np.full(NORMS, factors.norms))
+    bound = float(parameters["norm"])
+    grid = bound * 2.0 ** (-np.arange(NORMS)[::-1] / 2)
+    of_norms = partial(_histogram, grid, partial(_norms_of_rows, bound))
+    shares = noisy_mean(mean_of(rows, of_norms, NORMS), np.full(NORMS, factors.norms))
     noise = noise_scale / factors.moments
-    usual = _cheapest(shares, grid, math.sqrt(2) * width * noise, noise_scale / factors.norms)
+    usual = _choose_clip(shares, grid, math.sqrt(2) * width * noise, noise_scale / factors.norms)
     certain = 2 * math.sqrt(3 + len(factors.steps)) / (noise_scale * width)  # about n mu / width
-    reach = REACH * max(1.0, (certain / CERTAIN) ** 0.25)
+    norm_ratio = NORM_RATIO * max(1.0, (certain / CERTAIN) ** 0.25)
     unit = usual / min(math.sqrt(rows.d), CONSTANT)
     norm = math.sqrt(usual**2 + (1 + intercept) * unit**2)
     numbers = triangle(width + n_targets)
-    second = mean_of(rows, partial(_second_moments, loss, intercept, unit, (bound, norm)), numbers)
-    moments = norm**2 * asked(second, np.full(numbers, factors.moments))
-    released, least = square(moments, width + n_targets), usual**2 / (reach**2 * width)
-    view = View.of(released, n_targets, intercept, unit, norm**2 * noise, least)
-    theta, rows = view.first(loss), rows.each(partial(_as_seen, view, bound), rows.d)
+    exact = mean_of(rows, partial(_second_moments, loss, intercept, unit, (bound, norm)), numbers)
+    moments = square(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
+    least = usual**2 / (norm_ratio**2 * width)
+    whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least)
+    theta, rows = whitening.initial(loss), rows.each(partial(_whitened, whitening, bound), rows.d)
 
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
     of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
-    shares = asked(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))
-    together = math.hypot(*(own for own, _ in factors.steps))
-    clip = _cheapest(shares, lengths, 2 * math.sqrt(width) * noise_scale / together, noise_scale / factors.lengths)
+    shares = noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))
+    pooled = math.hypot(*(of_gradient for of_gradient, _ in factors.steps))
+    clip = _choose_clip(shares, lengths, 2 * math.sqrt(width) * noise_scale / pooled, noise_scale / factors.lengths)
 
     main = factors.steps[: parameters["iterations"]]
-    search = Search(loss, view, theta, parameters["alpha"] / rows.n, (reach / REACH) ** 2, len(main))
-    steps = partial(_steps, asked=asked, noise_scale=noise_scale)
-    thetas = list(steps(rows, search, main, clip, diagonal=parameters["diagonal"]))
+    state = NewtonState(loss, whitening, theta, parameters["alpha"] / rows.n, (norm_ratio / NORM_RATIO) ** 2, len(main))
+    steps = partial(_steps, noisy_mean=noisy_mean, noise_scale=noise_scale)
+    thetas = list(steps(rows, state, main, clip, diagonal=parameters["diagonal"]))
     if calibrating := factors.steps[len(main) :]:
-        direction, line = search.calibration(len(calibrating))
-        scores = rows.each(partial(_as_scores, direction, view.longest(bound), intercept), 1)
-        *_, last = steps(scores, line, calibrating, CALIBRATION_CLIP * reach / REACH)
+        direction, of_scores = state.calibration(len(calibrating))
+        scores = rows.each(partial(_scored, direction, whitening.norm_bound(bound), intercept), 1)
+        *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
         thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
-    models, dispersion, missed = [view.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
+    models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
     if dispersion is None:
         last = models[-1][0]
         residual = np.concatenate([-last[: rows.d], -last[rows.d :] / unit, [1 / unit]])
-        missed = max(float(residual @ released @ residual), 0.0) + norm**2 * noise * float(residual @ residual)
-        dispersion = missed
-    curved = bool(parameters["curvature"])
-    seen = (search if curved else view).curvature() if search.seen or not curved else None
-    return models, errors_of_coefficients(search, seen, dispersion / rows.n, missed)
+        dispersion = max(float(residual @ moments @ residual), 0.0) + norm**2 * noise * float(residual @ residual)
+        unresolved = dispersion
+    curvature = None
+    if not parameters["curvature"]:
+        curvature = whitening.curvature()
+    elif state.released_curvatures:
+        curvature = state.curvature()
+    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved)
 
 
 def _steps(
     rows: Rows | Stream,
-    search: Search,
+    state: NewtonState,
     factors: Sequence[tuple[float, float]],
     clip: float,
     *,
-    asked: Callable[[Array, Array], Array],
+    noisy_mean: Callable[[Array, Array], Array],
     noise_scale: float,
     diagonal: bool = False,
 ) -> Iterator[Array]:
-    """Coefficients of what is seen behind every step.
+    """Coefficients of whitened rows behind every step.
 
     Once another step would leave little beside its noise, the rows are read for the last time: what they answer there
     is released with the factors of all steps that are left, and the step is that of the mean.
     """
-    loss, intercept, made, (scores, width) = search.loss, search.view.intercept, 0, search.theta.shape
+    loss, intercept, made, (scores, width) = state.loss, state.whitening.intercept, 0, state.theta.shape
     for step in progress(range(len(factors)), "noisy Newton steps"):
         if step < made:
             continue
-        bent = min(clip**2, max(search.usual_curvature(diagonal), LEAST_BENT * clip**2))
+        curvature_clip = min(clip**2, max(state.curvature_clip(diagonal), LEAST_CURVATURE * clip**2))
         rest, size, numbers = np.array(factors[step:]), scores * width, width if diagonal else triangle(width)
-        if not search.settled(clip * noise_scale / float(np.linalg.norm(rest[:, 0]))):
+        if not state.converged(clip * noise_scale / float(np.linalg.norm(rest[:, 0]))):
             rest = rest[:1]
         of_curvature = float(rest[0, 1])
-        of_gradients = [rest[0, 0], *(both(*own) for own in rest[1:])]  # a curvature is released once
-        sums = partial(_step_sums, loss, intercept, search.theta, clip, bent, of_curvature > 0, diagonal)
+        of_gradients = [rest[0, 0], *(both(*factor) for factor in rest[1:])]  # a curvature is released once
+        sums = partial(_step_sums, loss, intercept, state.theta, clip, curvature_clip, of_curvature > 0, diagonal)
         weights = np.repeat([of_gradients[0], of_curvature], [size, scores * numbers * (of_curvature > 0)])
         mean = mean_of(rows, sums, len(weights))
-        gradient, curvature = np.split(asked(mean, weights), [size])
-        answers = [gradient, *(asked(mean[:size], np.full(size, own)) for own in of_gradients[1:])]
+        gradient, curvature = np.split(noisy_mean(mean, weights), [size])
+        answers = [gradient, *(noisy_mean(mean[:size], np.full(size, factor)) for factor in of_gradients[1:])]
         gradient = clip * np.average(answers, axis=0, weights=np.square(of_gradients)).reshape(scores, width)
-        curvatures, unsure = None, 0.0
+        curvatures, curvature_noise = None, 0.0
         if of_curvature:
-            each = bent * curvature.reshape(scores, -1)
-            curvatures = [np.diag(own) if diagonal else square(own, width) for own in each]
-            unsure = bent * noise_scale / of_curvature
-        _step(search, gradient, clip * noise_scale / math.hypot(*of_gradients), curvatures, unsure)
+            of_scores = curvature_clip * curvature.reshape(scores, -1)
+            curvatures = [np.diag(numbers) if diagonal else square(numbers, width) for numbers in of_scores]
+            curvature_noise = curvature_clip * noise_scale / of_curvature
+        _step(state, gradient, clip * noise_scale / math.hypot(*of_gradients), curvatures, curvature_noise)
         made = step + len(rest)
-        yield from repeat(search.theta, len(rest))
+        yield from repeat(state.theta, len(rest))
 
 
-def _step(search: Search, *seen: Any) -> None:
+def _step(state: NewtonState, *released: Any) -> None:
     """Make a step, or none where what was released is so far from anything that it leads to no numbers."""
-    before = search.theta
+    before = state.theta
     with suppress(np.linalg.LinAlgError, ArithmeticError):
-        search.see(*seen)
-    if not np.isfinite(search.theta).all():
-        search.theta = before
+        state.update(*released)
+    if not np.isfinite(state.theta).all():
+        state.theta = before
 
 
 def mean_of(rows: Rows | Stream, contribution: Callable[[Rows], Array], numbers: int) -> Array:
@@ -186,20 +177,21 @@ def _norms_of_rows(bound: float, part: Rows) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", X, X)) * unit
 
 
-def _as_seen(view: View, bound: float, rows: Rows) -> Rows:
-    """Rows as they are seen."""
-    (whitening, unit), shift = on_grid(view.whitening.T, view.steepest()), view.centre @ view.whitening
-    return _mapped(whitening, unit, shift, (bound, view.longest(bound)), view.intercept, rows)
+def _whitened(whitening: Whitening, bound: float, rows: Rows) -> Rows:
+    """Rows, whitened."""
+    matrix, unit = on_grid(whitening.matrix.T, whitening.largest_column())
+    shift = whitening.centre @ whitening.matrix
+    return _transformed(matrix, unit, shift, (bound, whitening.norm_bound(bound)), whitening.intercept, rows)
 
 
-def _as_scores(direction: Array, longest: float, intercept: bool, rows: Rows) -> Rows:
+def _scored(direction: Array, longest: float, intercept: bool, rows: Rows) -> Rows:
     """Their scores alone, but for slope and intercept."""
     length = float(np.linalg.norm(direction))
     direction, unit = on_grid(direction[None], length)
-    return _mapped(direction, unit, np.zeros(1), (longest, longest * length), intercept, rows)
+    return _transformed(direction, unit, np.zeros(1), (longest, longest * length), intercept, rows)
 
 
-def _mapped(A: Array, unit: float, shift: Array, bounds: tuple[float, float], intercept: bool, rows: Rows) -> Rows:
+def _transformed(A: Array, unit: float, shift: Array, bounds: tuple[float, float], intercept: bool, rows: Rows) -> Rows:
     """Rows times ``unit Aᵀ`` less a shift, with the norms that they have with a constant; one that overflows is absent.
 
     ``bounds`` are on norms of rows before and behind that. Each row has bits of itself alone, so few that sums of
@@ -212,27 +204,25 @@ def _mapped(A: Array, unit: float, shift: Array, bounds: tuple[float, float], in
     def task(piece: slice) -> None:
         for start in range(piece.start, piece.stop, BLOCK):
             part = slice(start, min(start + BLOCK, piece.stop))
-            X, own = on_grid(rows.X[part], before)
-            found = A @ X.T
-            found *= unit * own / grid
-            found -= shift[:, None] / grid
-            np.rint(found, out=found)
-            squares[part] = np.einsum("ij,ij->j", found, found)
-            np.multiply(found, grid, out=Z[:, part])
+            X, step = on_grid(rows.X[part], before)
+            mapped = A @ X.T
+            mapped *= unit * step / grid
+            mapped -= shift[:, None] / grid
+            np.rint(mapped, out=mapped)
+            squares[part] = np.einsum("ij,ij->j", mapped, mapped)
+            np.multiply(mapped, grid, out=Z[:, part])
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass
-    lost, weight = ~((squares <= HALF**2) & (behind < FARTHEST)), rows.weight
-    if lost.any():
-        Z[:, lost], squares[lost], weight = 0.0, 0.0, np.where(lost, 0.0, weight)
+    dropped, weight = ~((squares <= HALF**2) & (behind < LARGEST_NORM)), rows.weight
+    if dropped.any():
+        Z[:, dropped], squares[dropped], weight = 0.0, 0.0, np.where(dropped, 0.0, weight)
     norms = np.sqrt(squares * np.square(grid) + intercept + LEAST_SQUARE)
     return replace(rows, X=Z.T, weight=weight, norms=norms, raw=None, ours=True)
 
 
-def _of_rows(loss: Loss, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
-    """Norms of rows as they are seen, their scores and residuals, and the norms of their gradients: 0 where one
-    overflows.
-    """
+def _gradients_of(loss: Loss, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
+    """Norms of whitened rows, their scores and residuals, and the norms of their gradients: 0 where one overflows."""
     assert part.y is not None
     assert part.norms is not None
     d, norms = part.d, part.norms
@@ -242,14 +232,14 @@ def _of_rows(loss: Loss, theta: Array, part: Rows) -> tuple[Array, Array, Array,
     scores += theta[:, d:].sum(axis=1)
     residuals = loss.residuals(scores, part.y)
     lengths = norms * _lengths(residuals)
-    lost = ~np.isfinite(lengths)
-    if lost.any():
-        residuals[lost], lengths[lost], norms = 0.0, 0.0, np.where(lost, 0.0, norms)
+    dropped = ~np.isfinite(lengths)
+    if dropped.any():
+        residuals[dropped], lengths[dropped], norms = 0.0, 0.0, np.where(dropped, 0.0, norms)
     return norms, scores, residuals, lengths
 
 
 def _norms_of_gradients(loss: Loss, theta: Array, part: Rows) -> Array:
-    return _of_rows(loss, theta, part)[-1]
+    return _gradients_of(loss, theta, part)[-1]
 
 
 def _lengths(of_scores: Array) -> Array:
@@ -281,25 +271,32 @@ def _second_moments(loss: Loss, intercept: bool, unit: float, bounds: tuple[floa
 
 
 def _step_sums(
-    loss: Loss, intercept: bool, theta: Array, clip: float, bent: float, curved: bool, diagonal: bool, part: Rows
+    loss: Loss,
+    intercept: bool,
+    theta: Array,
+    clip: float,
+    curvature_clip: float,
+    curved: bool,
+    diagonal: bool,
+    part: Rows,
 ) -> Array:
     """Sums of the rows' clipped gradients, over their clip, and of their clipped curvatures, over theirs."""
     assert part.y is not None
-    norms, scores, residuals, lengths = _of_rows(loss, theta, part)
+    norms, scores, residuals, lengths = _gradients_of(loss, theta, part)
     residuals *= (part.weight / np.maximum(lengths, clip))[:, None]
     gradients = _with_constant(residuals, part.X.T, intercept)
     if not curved:
         return gradients
-    bends, Z, sizes = loss.curvatures(scores, part.y), part.X.T, norms**2
+    curvatures, Z, sizes = loss.curvatures(scores, part.y), part.X.T, norms**2
     if diagonal:
         Z = Z * Z
         sizes = np.sqrt(squares_of(Z) + intercept + LEAST_SQUARE)
-    sizes = sizes * _lengths(bends)
-    bends[~np.isfinite(sizes) | (norms == 0)] = 0.0
-    bends = np.maximum(bends, 0.0) * (part.weight / np.fmax(sizes, bent))[:, None]
+    sizes = sizes * _lengths(curvatures)
+    curvatures[~np.isfinite(sizes) | (norms == 0)] = 0.0
+    curvatures = np.maximum(curvatures, 0.0) * (part.weight / np.fmax(sizes, curvature_clip))[:, None]
     if diagonal:
-        return np.concatenate([gradients, _with_constant(bends, Z, intercept)])
-    return np.concatenate([gradients, *(upper(_bent(Z, own, intercept)) for own in np.sqrt(bends).T)])
+        return np.concatenate([gradients, _with_constant(curvatures, Z, intercept)])
+    return np.concatenate([gradients, *(upper(_weighted_gram(Z, roots, intercept)) for roots in np.sqrt(curvatures).T)])
 
 
 def _with_constant(of_scores: Array, Z: Array, intercept: bool) -> Array:
@@ -307,13 +304,13 @@ def _with_constant(of_scores: Array, Z: Array, intercept: bool) -> Array:
     return np.vstack([Z @ of_scores, *[of_scores.sum(axis=0)] * intercept]).T.ravel()
 
 
-def _bent(Z: Array, roots: Array, intercept: bool) -> Array:
+def _weighted_gram(Z: Array, roots: Array, intercept: bool) -> Array:
     """Sum of ``b z zᵀ`` of rows, from the roots of their b; z ends in a constant, if there is an intercept."""
     V = np.vstack([Z * roots, *[roots] * intercept])
     return np.asarray(V @ V.T)
 
 
-def _cheapest(shares: Array, grid: Array, price: float, noise: float) -> float:
+def _choose_clip(shares: Array, grid: Array, price: float, noise: float) -> float:
     """The clip, of a grid, at which what it cuts off and what noise it asks for are least together.
 
     Shares of norms in the bins are noisy; beyond the fullest they are taken to fall, and small ones to be 0.

@@ -19,7 +19,7 @@ from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel, is_auto
-from ppdp.mechanisms.learn.whitened import STEEP_EXPONENTS, Loss
+from ppdp.mechanisms.learn.whitened import LARGEST_SLOPE_OF_EXPONENTIALS, Loss
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -217,7 +217,9 @@ class _LogLink(LinearRegressor):
             return y[:, None] / LARGEST_SHARE
 
         dispersion = 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan
-        return Loss(self._residuals, curvatures, usual_curvatures, targets, link, dispersion, STEEP_EXPONENTS)
+        return Loss(
+            self._residuals, curvatures, usual_curvatures, targets, link, dispersion, LARGEST_SLOPE_OF_EXPONENTIALS
+        )
 
     def _radius(self, domain: Domain) -> float:
         return 4.0 if is_auto(self.coef_norm) else super()._radius(domain)

@@ -1,6 +1,6 @@
-"""What is made of the answers that Newton steps see, and nothing else: no rows come here.
+"""What Newton steps make of released answers; no rows come here: ``docs/theory/newton.md``.
 
-How rows are whitened, where the steps begin, and how far each of them goes: ``docs/theory/newton.md``.
+How rows are whitened, where the steps begin, and how far each of them goes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from scipy.stats import qmc
 
 Array = NDArray[np.float64]
 
-HIDDEN = 0.05  # least share of its variance that is taken to be seen of a direction
-STEEP, HIGH = 4.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
-STEEP_EXPONENTS = 0.5  # and where residuals grow with scores as exponentials do
-CURVED = 12.0  # norm at which a row's curvature is clipped, over that of a typical row
-BELIEVED = 4.0  # squared standard errors by which a curvature must differ to be another
-TRUSTED = 2.0  # longest step, where coefficients are short
-WORSE = 1.3  # growth of the gradient at which a step is taken back
-SETTLED = 0.2  # of the noise, which the error that a last step leaves may be
+LEAST_SHARE = 0.05  # of its variance that a direction keeps, at least
+LARGEST_SLOPE, LARGEST_INTERCEPT = 4.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
+LARGEST_SLOPE_OF_EXPONENTIALS = 0.5  # and where residuals grow with scores as exponentials do
+CURVATURE_CLIP = 12.0  # norm at which a row's curvature is clipped, over that of a typical row
+SIGNIFICANT = 4.0  # squared standard errors by which a curvature must differ to be another
+TRUST = 2.0  # longest step, where coefficients are short
+GROWTH = 1.3  # growth of the gradient at which a step is taken back
+CONVERGED = 0.2  # of the noise, which the error that a last step leaves may be
 RATE = 0.3  # at which errors are taken to fall as long as no two steps show it
 NODES = 1024  # of an integral over several scores
 
@@ -39,7 +39,7 @@ class Loss:
     targets: Callable[[Array], Array]  # of y: (n, n_targets), of norm 1 at most
     link: Callable[[Array], Array]  # of scores: the targets that are expected there
     dispersion: float | None = math.nan  # variance of residuals over curvature; None: that of targets about scores
-    steepest: float = STEEP  # largest norm of coefficients where steps begin
+    largest_slope: float = LARGEST_SLOPE  # largest norm of coefficients where steps begin
 
 
 @cache
@@ -75,92 +75,94 @@ def _nodes(dimension: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
-    """How rows are seen: centred and whitened by released moments, with a constant behind them."""
+class Whitening:
+    """A map of rows, from released moments: centred and whitened, with a constant behind them."""
 
     centre: Array
-    whitening: Array
-    spread: Array  # largest standard deviation of what is seen in each direction, up to 1
+    matrix: Array
+    spread: Array  # largest standard deviation of whitened rows in each direction, up to 1
     intercept: bool
-    mean: Array  # of the targets
-    cross: Array  # covariances of the targets with what is seen, shape (n_targets, d)
-    unsure: float  # mean variance of the noise in them
-    variances: Array  # released, of what is seen in each direction, and the norm of their noise
-    radii: Array
+    target_means: Array
+    target_covariances: Array  # with whitened rows, shape (n_targets, d)
+    target_noise: float  # mean variance of the noise in them
+    variances: Array  # released, of whitened rows in each direction
+    noise_norms: Array  # of the noise in them
 
     @classmethod
-    def of(cls, moments: Array, n_targets: int, intercept: bool, unit: float, noise: float, least: float) -> View:
+    def of(cls, moments: Array, n_targets: int, intercept: bool, unit: float, noise: float, least: float) -> Whitening:
         """From the moments of rows, constant and targets; entries off the diagonal have noise ``noise/√2``.
 
-        Directions of less variance than ``least`` are seen as if they had that much.
+        Directions of less variance than ``least`` are whitened as if they had that much.
         """
         d = len(moments) - n_targets - intercept
-        own, cross = moments[:d, :d], moments[:d, d + intercept :].T / unit
-        centre, mean, radius = np.zeros(d), np.zeros(n_targets), noise * math.sqrt(2 * d)
+        rows, cross = moments[:d, :d], moments[:d, d + intercept :].T / unit
+        centre, mean, noise_norm = np.zeros(d), np.zeros(n_targets), noise * math.sqrt(2 * d)
         if intercept:
             weight = max(float(moments[d, d]) / unit**2, 1e-3)
             centre, mean = moments[:d, d] / (unit * weight), moments[d, d + 1 :] / (unit**2 * weight)
             error = noise / (math.sqrt(2) * unit**2 * weight)
             mean = mean * np.maximum(0.0, 1 - error**2 / np.maximum(mean**2, 1e-300))
-            radius = math.hypot(radius, float(np.linalg.norm(centre)) * noise * math.sqrt(d) / unit) / weight
-            own, cross = own / weight - np.outer(centre, centre), cross / weight - np.outer(mean, centre)
-        values, vectors = np.linalg.eigh(own)
-        floors = np.maximum(values, max(radius, least))
-        spread = np.sqrt(np.clip((values + radius) / floors, HIDDEN, 1.0))
+            noise_norm = math.hypot(noise_norm, float(np.linalg.norm(centre)) * noise * math.sqrt(d) / unit) / weight
+            rows, cross = rows / weight - np.outer(centre, centre), cross / weight - np.outer(mean, centre)
+        values, vectors = np.linalg.eigh(rows)
+        floors = np.maximum(values, max(noise_norm, least))
+        spread = np.sqrt(np.clip((values + noise_norm) / floors, LEAST_SHARE, 1.0))
         whitening = vectors / np.sqrt(floors)
-        seen = cross @ whitening * np.clip(values / floors, 0.0, 1.0)
+        shrunk = cross @ whitening * np.clip(values / floors, 0.0, 1.0)
         errors = (noise / unit) ** 2 / 2 / floors
-        squares = np.maximum((seen**2).sum(axis=1, keepdims=True), 1e-300)
-        seen = seen * np.maximum(0.0, 1 - errors.sum() / squares)
-        unsure = float(errors.mean())
-        return cls(centre, whitening, spread, intercept, mean, seen, unsure, values / floors, radius / floors)
+        squares = np.maximum((shrunk**2).sum(axis=1, keepdims=True), 1e-300)
+        shrunk = shrunk * np.maximum(0.0, 1 - errors.sum() / squares)
+        of_rows = values / floors, noise_norm / floors
+        return cls(centre, whitening, spread, intercept, mean, shrunk, float(errors.mean()), *of_rows)
 
     @property
     def moments(self) -> Array:
-        """Second moments of what is seen, as far as noise lets them be known."""
+        """Second moments of whitened rows, as far as noise lets them be known."""
         return np.diag([*self.spread**2, *[1.0] * self.intercept])
 
     def curvature(self) -> tuple[Array, Array]:
-        """Released moments of what is seen, and the norm of their noise in each direction."""
+        """Released moments of whitened rows, and the norm of their noise in each direction."""
         constant = [1.0] * self.intercept
-        return np.diag([*self.variances, *constant]), np.array([*self.radii, *[0.0] * self.intercept])
+        return np.diag([*self.variances, *constant]), np.array([*self.noise_norms, *[0.0] * self.intercept])
 
-    def steepest(self) -> float:
-        """Largest norm with which an entry of what is seen is taken of a row."""
-        return float(np.linalg.norm(self.whitening, axis=0).max())
+    def largest_column(self) -> float:
+        """Largest norm of a column of the matrix."""
+        return float(np.linalg.norm(self.matrix, axis=0).max())
 
-    def longest(self, bound: float) -> float:
-        """How long rows of a norm may be seen."""
-        shift = float(np.linalg.norm(self.centre @ self.whitening))
-        return (bound * float(np.linalg.norm(self.whitening)) + shift) * 1.001
+    def norm_bound(self, bound: float) -> float:
+        """Largest norm of a whitened row, for rows of a norm."""
+        shift = float(np.linalg.norm(self.centre @ self.matrix))
+        return (bound * float(np.linalg.norm(self.matrix)) + shift) * 1.001
 
     def coefficients(self, theta: Array) -> Array:
-        """Coefficients of what is seen as those of rows, intercepts last."""
+        """Coefficients of rows from those of whitened ones, intercepts last."""
         d = len(self.centre)
-        coef = theta[:, :d] @ self.whitening.T
+        coef = theta[:, :d] @ self.matrix.T
         return np.hstack([coef, theta[:, d:] - (coef @ self.centre)[:, None]]) if self.intercept else coef
 
-    def first(self, loss: Loss) -> Array:
+    def initial(self, loss: Loss) -> Array:
         """Coefficients with which rows of a normal distribution have these moments with their targets."""
-        if len(self.cross) > 1:
-            shares = np.clip(self.mean, 1e-3, 1.0) if self.intercept else np.full(len(self.cross), 1 / len(self.cross))
-            coef = self.cross / shares[:, None]
-            coef *= min(1.0, loss.steepest / max(float(np.linalg.norm(coef)), 1e-300))
+        if len(self.target_covariances) > 1:
+            count = len(self.target_covariances)
+            shares = np.clip(self.target_means, 1e-3, 1.0) if self.intercept else np.full(count, 1 / count)
+            coef = self.target_covariances / shares[:, None]
+            coef *= min(1.0, loss.largest_slope / max(float(np.linalg.norm(coef)), 1e-300))
             return np.hstack([coef, np.log(shares / shares.sum())[:, None]]) if self.intercept else coef
         points, weights = _nodes(1)
-        length = float(np.linalg.norm(self.cross))
+        length = float(np.linalg.norm(self.target_covariances))
 
-        def expected(level: float, steepness: float) -> Array:
-            return np.asarray(weights * loss.link(level + steepness * points)[:, 0])
+        def expected(level: float, slope: float) -> Array:
+            return np.asarray(weights * loss.link(level + slope * points)[:, 0])
 
-        def level(steepness: float) -> float:
+        def level(slope: float) -> float:
             if not self.intercept:
                 return 0.0
-            return _root(lambda at: float(expected(at, steepness).sum() - self.mean[0]), -HIGH, HIGH)
+            mean, most = self.target_means[0], LARGEST_INTERCEPT
+            return _root(lambda at: float(expected(at, slope).sum() - mean), -most, most)
 
-        steepness = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, loss.steepest)
-        coef = self.cross * (steepness / length if length else 0.0)
-        return np.hstack([coef, [[level(steepness)]]]) if self.intercept else coef
+        slope = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, loss.largest_slope)
+        coef = self.target_covariances * (slope / length if length else 0.0)
+        return np.hstack([coef, [[level(slope)]]]) if self.intercept else coef
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
@@ -172,157 +174,173 @@ def _root(increasing: Callable[[float], float], low: float, high: float) -> floa
     return float(brentq(increasing, low, high, xtol=1e-6))
 
 
-class Search:
-    """Coefficients of what is seen, how sure they are, and where the next step goes.
+class NewtonState:
+    """Coefficients of whitened rows, how sure they are, and where the next step goes.
 
     Each step is that of an extended Kalman filter: it moves the coefficients by as much as the gradient is more certain
     than what is known of them.
     """
 
-    def __init__(self, loss: Loss, view: View, theta: Array, penalty: float, curved: float, steps: int) -> None:
-        self.curved, self.steps, self.left = curved, steps, steps
-        self.loss, self.view, self.theta = loss, view, theta
-        self.trusted, self._moves = TRUSTED, [1.0]
-        ridge = penalty * view.whitening.T @ view.whitening
-        self.ridge = np.pad(ridge, (0, int(view.intercept)))
-        self._known: list[tuple[Array, float]] = []  # curvatures that were released, with their noise
-        self._curvatures, self._rms = self._expected()
+    def __init__(
+        self, loss: Loss, whitening: Whitening, theta: Array, penalty: float, curvature_scale: float, steps: int
+    ) -> None:
+        self.loss, self.whitening, self.theta = loss, whitening, theta
+        self.curvature_scale, self.steps, self.remaining = curvature_scale, steps, steps
+        self.trust, self._step_lengths = TRUST, [1.0]
+        ridge = penalty * whitening.matrix.T @ whitening.matrix
+        self.ridge = np.pad(ridge, (0, int(whitening.intercept)))
+        self._curvatures: list[tuple[Array, float]] = []  # those that were released last, with their noise
+        self._normal_curvatures, self._rms = self._curvatures_of_normal_rows()
         width = theta.shape[1]
-        unsure = (1 + self.length(theta) ** 2) / width + min(view.unsure / (2 * self._typical()) ** 2, TRUSTED**2)
-        self._units = 1 / np.diag(view.moments)  # variances of coefficients that move scores by as much
-        known = unsure * self._units
-        known[len(view.centre) :] += 1.0
-        self._covariances = [np.diag(known) for _ in theta]
+        of_slope = whitening.target_noise / (2 * self._mean_curvature()) ** 2
+        variance = (1 + self.score_norm(theta) ** 2) / width + min(of_slope, TRUST**2)
+        self._units = 1 / np.diag(whitening.moments)  # variances of coefficients that move scores by as much
+        variances = variance * self._units
+        variances[len(whitening.centre) :] += 1.0
+        self._covariances = [np.diag(variances) for _ in theta]
         self._best: tuple[Array, float, Array, float, list[Array], list[Array]] | None = None
-        self.seen: list[tuple[Array, float]] = []  # curvatures of the first score with their noise, step by step
-        self.last = np.zeros_like(theta), math.inf  # the gradient that was followed last, and its noise
+        self.released_curvatures: list[tuple[Array, float]] = []  # of the first score, with their noise, by step
+        self.last_gradient = np.zeros_like(theta), math.inf  # that was followed, and its noise
 
-    def calibration(self, steps: int) -> tuple[Array, Search]:
-        """Direction in which scores of rows have a standard deviation of 1, and the search of slope and intercept."""
-        d, theta, certain = len(self.view.centre), self.theta, self.view.intercept
-        slope = self.length(theta[:, :d])
+    def calibration(self, steps: int) -> tuple[Array, NewtonState]:
+        """Direction in which scores of rows have a standard deviation of 1, and the state of slope and intercept."""
+        d, theta, intercept = len(self.whitening.centre), self.theta, self.whitening.intercept
+        slope = self.score_norm(theta[:, :d])
         direction = theta[0, :d] / max(slope, 1e-300)
-        of_both = np.zeros((1 + certain, d + certain))
+        of_both = np.zeros((1 + intercept, d + intercept))
         of_both[0, :d], of_both[1:, d:] = direction, 1.0
-        one = View(np.zeros(1), np.eye(1), np.ones(1), certain, self.view.mean, np.ones((1, 1)), 0.0, *np.ones((2, 1)))
-        search = Search(self.loss, one, np.hstack([[[slope]], theta[:, d:]]), 0.0, self.curved, steps)
-        search._covariances = [of_both @ self._covariances[0] @ of_both.T]
-        search._moves = [self._moves[-1]]
-        return direction, search
+        means, ones = self.whitening.target_means, np.ones((2, 1))
+        scores = Whitening(np.zeros(1), np.eye(1), np.ones(1), intercept, means, np.ones((1, 1)), 0.0, *ones)
+        state = NewtonState(self.loss, scores, np.hstack([[[slope]], theta[:, d:]]), 0.0, self.curvature_scale, steps)
+        state._covariances = [of_both @ self._covariances[0] @ of_both.T]
+        state._step_lengths = [self._step_lengths[-1]]
+        return direction, state
 
     def curvature(self) -> tuple[Array, Array]:
         """That of the first score, from all steps but the first together, and the norm of its noise by direction."""
-        seen = self.seen[1:] or self.seen
-        weights = np.array([1 / unsure**2 for _, unsure in seen])
-        pooled = np.tensordot(weights / weights.sum(), [matrix for matrix, _ in seen], 1)
-        unsure = float(weights.sum() ** -0.5)
-        matrix, _ = self._blend(self._curvatures[0], pooled, unsure)
-        return matrix, np.full(len(matrix), unsure * math.sqrt(2 * len(matrix)))
+        released = self.released_curvatures[1:] or self.released_curvatures
+        weights = np.array([1 / noise**2 for _, noise in released])
+        pooled = np.tensordot(weights / weights.sum(), [matrix for matrix, _ in released], 1)
+        noise = float(weights.sum() ** -0.5)
+        matrix, _ = _shrunk(self._normal_curvatures[0], pooled, noise)
+        return matrix, np.full(len(matrix), noise * math.sqrt(2 * len(matrix)))
 
-    def usual_curvature(self, diagonal: bool) -> float:
+    def curvature_clip(self, diagonal: bool) -> float:
         """Norm at which curvatures of rows are clipped, or their diagonals."""
         width = self.theta.shape[1]
-        return self.curved * CURVED * (math.sqrt(3 * width) if diagonal else width) * self._rms
+        return self.curvature_scale * CURVATURE_CLIP * (math.sqrt(3 * width) if diagonal else width) * self._rms
 
-    def _typical(self) -> float:
+    def _mean_curvature(self) -> float:
         """Mean curvature in a direction."""
-        matrices = [own for own, _ in self._known] or self._curvatures
-        return float(np.mean([np.trace(own) for own in matrices])) / self.theta.shape[1]
+        matrices = [matrix for matrix, _ in self._curvatures] or self._normal_curvatures
+        return float(np.mean([np.trace(matrix) for matrix in matrices])) / self.theta.shape[1]
 
-    def settled(self, noise: float) -> bool:
+    def converged(self, noise: float) -> bool:
         """Whether one step more, with so much noise on each entry of its gradient, leaves little beside that noise."""
-        *_, before, last = [math.inf, *self._moves]
-        least = RATE if len(self._moves) < 3 else 0.0
-        return last * min(1.0, max(last, last / before, least)) ** 2 < SETTLED * self._moved_by(noise)
+        *_, before, last = [math.inf, *self._step_lengths]
+        least = RATE if len(self._step_lengths) < 3 else 0.0
+        return last * min(1.0, max(last, last / before, least)) ** 2 < CONVERGED * self._noise_in_scores(noise)
 
-    def _moved_by(self, noise: float) -> float:
+    def _noise_in_scores(self, noise: float) -> float:
         """How far the noise of a gradient moves the scores of rows."""
-        return noise * math.sqrt(self.theta.size) / max(self._typical(), 1e-300)
+        return noise * math.sqrt(self.theta.size) / max(self._mean_curvature(), 1e-300)
 
-    def _expected(self) -> tuple[list[Array], float]:
+    def _curvatures_of_normal_rows(self) -> tuple[list[Array], float]:
         """Curvature of the loss of rows that are normal, for each score, and root mean square of that of scores."""
-        d, spread = len(self.view.centre), self.view.spread
+        d, spread = len(self.whitening.centre), self.whitening.spread
         left, lengths, right = np.linalg.svd(self.theta[:, :d] * spread, full_matrices=False)
         rank = int((lengths > 1e-9).sum())
         right = right[:rank]
         points, weights = _nodes(rank)
         levels = self.theta[:, d:].sum(axis=1)
-        bends = self.loss.usual_curvatures(levels + points @ (left[:, :rank] * lengths[:rank]).T)
-        found = []
-        for own in bends.T:
-            shares = weights * own
+        curvatures = self.loss.usual_curvatures(levels + points @ (left[:, :rank] * lengths[:rank]).T)
+        matrices = []
+        for of_score in curvatures.T:
+            shares = weights * of_score
             level, first = float(shares.sum()), shares @ points
             second = (points * shares[:, None]).T @ points - level * np.eye(rank)
             matrix = (level * np.eye(d) + right.T @ second @ right) * np.outer(spread, spread)
-            if self.view.intercept:
+            if self.whitening.intercept:
                 edge = (right.T @ first) * spread
                 matrix = np.block([[matrix, edge[:, None]], [edge[None], np.array([[level]])]])
-            found.append(matrix)
-        return found, math.sqrt(float(weights @ (bends**2).sum(axis=1)))
+            matrices.append(matrix)
+        return matrices, math.sqrt(float(weights @ (curvatures**2).sum(axis=1)))
 
-    def see(self, gradient: Array, noise: float, curvatures: Sequence[Array] | None, unsure: float) -> None:
-        """Make a step: ``noise`` is on every entry of the gradient, ``unsure`` that of a triangle of curvatures.
+    def update(self, gradient: Array, noise: float, curvatures: Sequence[Array] | None, curvature_noise: float) -> None:
+        """Make a step: ``noise`` is on every entry of the gradient, ``curvature_noise`` on a triangle of curvatures.
 
-        Where no curvatures are seen, those seen last are used, or before any those of normal rows.
+        Where no curvatures are given, the last ones are used, or before any those of normal rows.
         """
         gradient = gradient + self.theta @ self.ridge
-        known = self._known or [(own, 0.0) for own in self._curvatures]
+        known = self._curvatures or [(matrix, 0.0) for matrix in self._normal_curvatures]
         if curvatures is not None:
-            known = self._known = [self._blend(*own, unsure) for own in zip(self._curvatures, curvatures, strict=True)]
-        length, drowned = float(np.linalg.norm(gradient)), noise * math.sqrt(gradient.size)
-        if self._best is not None and length > WORSE * self._best[1] + 3 * drowned:
+            pairs = zip(self._normal_curvatures, curvatures, strict=True)
+            known = self._curvatures = [_shrunk(normal, released, curvature_noise) for normal, released in pairs]
+        length, noise_length = float(np.linalg.norm(gradient)), noise * math.sqrt(gradient.size)
+        if self._best is not None and length > GROWTH * self._best[1] + 3 * noise_length:
             self.theta, _, gradient, noise, self._covariances, matrices = self._best
             known = [(matrix, 0.0) for matrix in matrices]
-            self.trusted /= 3
+            self.trust /= 3
         else:
-            self.trusted = min(1.5 * self.trusted, TRUSTED)
+            self.trust = min(1.5 * self.trust, TRUST)
             self._best = self.theta, length, gradient, noise, self._covariances, [matrix for matrix, _ in known]
             if curvatures is not None and np.any(curvatures[0] - np.diag(np.diag(curvatures[0]))):
-                self.seen.append((curvatures[0], unsure))
-        self.last = gradient, noise
-        moves, left = [], []
-        for own, (matrix, error), covariance in zip(gradient, known, self._covariances, strict=True):
-            matrix = matrix + self.ridge
-            seen = matrix @ covariance
-            variance = noise**2 + error**2 / 2 * float(np.trace(covariance))
-            expected = seen @ matrix + variance * np.eye(len(seen))
-            surprise = float(own @ np.linalg.solve(expected, own)) / len(own)
-            if surprise > 1:  # less is known than was thought
-                covariance, seen = surprise * covariance, surprise * seen
-                expected = seen @ matrix + variance * np.eye(len(seen))
-            gain = np.linalg.solve(expected, seen).T
-            moves.append(gain @ own)
-            left.append(covariance - gain @ seen)
-        move = np.array(moves)
-        trusted = self.trusted * self.left / self.steps  # the last steps have little to do
-        self.left -= 1
-        asked, longest = self.length(move), trusted * max(1.0, self.length(self.theta) / 3)
-        made = min(asked, longest)
-        unknown = ((asked - made) ** 2 + min(made**2, made) ** 2) / gradient.shape[1]
-        self._covariances = [(own + own.T) / 2 + np.diag(unknown * self._units) for own in left]
-        self.theta = self.theta - move * (made / asked if asked else 1.0)
-        self._moves.append(math.sqrt(max(asked**2 - self._moved_by(noise) ** 2, (asked / 4) ** 2)))
-        self._curvatures, self._rms = self._expected()
+                self.released_curvatures.append((curvatures[0], curvature_noise))
+        self.last_gradient = gradient, noise
+        of_scores = zip(gradient, known, self._covariances, strict=True)
+        steps = (self._kalman(slope, *curvature, before, noise) for slope, curvature, before in of_scores)
+        moves, covariances = zip(*steps)
+        self._move(np.array(moves), covariances, noise)
 
-    def length(self, theta: Array) -> float:
+    def _kalman(
+        self, gradient: Array, curvature: Array, error: float, covariance: Array, noise: float
+    ) -> tuple[Array, Array]:
+        """Step of one score, and the covariance of its coefficients behind it."""
+        matrix = curvature + self.ridge
+        cross = matrix @ covariance
+        variance = noise**2 + error**2 / 2 * float(np.trace(covariance))
+        expected = cross @ matrix + variance * np.eye(len(cross))
+        surprise = float(gradient @ np.linalg.solve(expected, gradient)) / len(gradient)
+        if surprise > 1:  # less is known than was thought
+            covariance, cross = surprise * covariance, surprise * cross
+            expected = cross @ matrix + variance * np.eye(len(cross))
+        gain = np.linalg.solve(expected, cross).T
+        return gain @ gradient, covariance - gain @ cross
+
+    def _move(self, move: Array, covariances: Sequence[Array], noise: float) -> None:
+        """Make a step as far as it is trusted; what is left of it is unknown."""
+        trust = self.trust * self.remaining / self.steps  # the last steps have little to do
+        self.remaining -= 1
+        length, longest = self.score_norm(move), trust * max(1.0, self.score_norm(self.theta) / 3)
+        made = min(length, longest)
+        unknown = ((length - made) ** 2 + min(made**2, made) ** 2) / move.shape[1]
+        self._covariances = [
+            (covariance + covariance.T) / 2 + np.diag(unknown * self._units) for covariance in covariances
+        ]
+        self.theta = self.theta - move * (made / length if length else 1.0)
+        self._step_lengths.append(math.sqrt(max(length**2 - self._noise_in_scores(noise) ** 2, (length / 4) ** 2)))
+        self._normal_curvatures, self._rms = self._curvatures_of_normal_rows()
+
+    def score_norm(self, theta: Array) -> float:
         """Root mean square of what coefficients add to the scores of rows."""
-        return math.sqrt(float((theta**2 @ np.diag(self.view.moments)[: theta.shape[1]]).sum()))
+        return math.sqrt(float((theta**2 @ np.diag(self.whitening.moments)[: theta.shape[1]]).sum()))
 
-    def _blend(self, usual: Array, seen: Array, unsure: float) -> tuple[Array, float]:
-        """The released curvature as far as it is no noise, else that of normal rows; and the noise in it."""
-        own = np.diag(usual)
-        apart = np.diag(seen) - own
-        believed = own + np.maximum(0.0, 1 - BELIEVED * unsure**2 / np.maximum(apart**2, 1e-300)) * apart
-        believed = np.maximum(believed, np.minimum(own, unsure))
-        units = np.sqrt(believed / np.maximum(own, 1e-300))
-        usual = usual * np.outer(units, units)
-        if not np.any(seen - np.diag(np.diag(seen))):  # a diagonal alone was seen
-            return usual, 0.0
-        beside = seen - usual
-        numbers = len(usual) * (len(usual) + 1) / 2
-        noise = unsure**2 * (numbers + 3 * math.sqrt(2 * numbers))
-        share = max(0.0, 1 - noise / max(float((beside**2).sum()), 1e-300))
-        values, vectors = np.linalg.eigh(usual + share * beside)
-        least = max(0.05 * float(np.linalg.eigvalsh(usual)[0]), share * unsure * math.sqrt(len(usual) / 8))
-        values = np.maximum(values, max(least, 1e-12))
-        return (vectors * values) @ vectors.T, share * unsure
+
+def _shrunk(normal: Array, released: Array, noise: float) -> tuple[Array, float]:
+    """The released curvature as far as it is no noise, else that of normal rows; and the noise in it."""
+    diagonal = np.diag(normal)
+    difference = np.diag(released) - diagonal
+    kept = np.maximum(0.0, 1 - SIGNIFICANT * noise**2 / np.maximum(difference**2, 1e-300))
+    believed = np.maximum(diagonal + kept * difference, np.minimum(diagonal, noise))
+    units = np.sqrt(believed / np.maximum(diagonal, 1e-300))
+    normal = normal * np.outer(units, units)
+    if not np.any(released - np.diag(np.diag(released))):  # a diagonal alone was released
+        return normal, 0.0
+    difference = released - normal
+    numbers = len(normal) * (len(normal) + 1) / 2
+    square_of_noise = noise**2 * (numbers + 3 * math.sqrt(2 * numbers))
+    share = max(0.0, 1 - square_of_noise / max(float((difference**2).sum()), 1e-300))
+    values, vectors = np.linalg.eigh(normal + share * difference)
+    least = max(0.05 * float(np.linalg.eigvalsh(normal)[0]), share * noise * math.sqrt(len(normal) / 8))
+    values = np.maximum(values, max(least, 1e-12))
+    return (vectors * values) @ vectors.T, share * noise

@@ -273,10 +273,12 @@ class TestNoneWhereNoneIsKnown:
     @pytest.mark.parametrize("curvature", [None, (np.eye(3), np.zeros(3)), (np.full((3, 3), np.nan), np.ones(3))])
     def test_of_what_leads_to_no_numbers(self, curvature):
         """The table that is released is finite, and tells no error."""
-        view = SimpleNamespace(moments=np.eye(3), coefficients=lambda theta: theta)
-        search = SimpleNamespace(theta=np.full((1, 3), np.nan), view=view, last=(np.zeros((1, 3)), 1.0))
-        search.ridge, search.length = np.zeros((3, 3)), np.linalg.norm
-        found = errors_of_coefficients(search, curvature, 1.0, 1.0)
+        whitening = SimpleNamespace(moments=np.eye(3), coefficients=lambda theta: theta)
+        state = SimpleNamespace(
+            theta=np.full((1, 3), np.nan), whitening=whitening, last_gradient=(np.zeros((1, 3)), 1.0)
+        )
+        state.ridge, state.score_norm = np.zeros((3, 3)), np.linalg.norm
+        found = errors_of_coefficients(state, curvature, 1.0, 1.0)
         assert np.isfinite(found).all()
         assert (found[-1] == UNKNOWN).all()
         assert np.isnan(Errors.of(found, 1.0, sampled=True)(np.eye(3))).all()
