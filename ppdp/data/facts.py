@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import OneToOneFeatureMixin, is_regressor
 
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.callables import calls_in, what_nobody_checked
+from ppdp.core.closure_inspection import declared_of, functions_in
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
@@ -206,8 +206,8 @@ def _kept_by_functions(steps: Sequence[tuple[str, Any]]) -> list[Fact]:
         Fact(name, words, "declared")
         for name, step in steps
         if hasattr(step, "get_params")
-        for _, function in calls_in(step.get_params(deep=False), deep=True)
-        for words in what_nobody_checked(function)
+        for _, function in functions_in(step.get_params(deep=False), deep=True)
+        if (words := declared_of(function)) is not None
     ]
 
 

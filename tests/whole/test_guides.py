@@ -9,7 +9,8 @@ import pytest
 
 from ppdp import Domain, exceptions, make_pipeline
 from ppdp.exceptions import NoRoute, PpdpError
-from ppdp.interop.sklearn.table import TABLE
+from ppdp.interop.sklearn.counterparts import COUNTERPARTS
+from ppdp.interop.sklearn.known_estimators import KNOWN
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.testing import REGISTRY
 from ppdp.transformers import ClusterDeduplicator, ClusterQuantizer, MinMaxScaler, StandardScaler
@@ -83,8 +84,7 @@ def test_the_guide_to_what_is_supported_names_every_class_that_is_known():
         }
         for part in (converted, refused)
     ]
-    twins = {name for name, known in TABLE.items() if known.make}
-    assert named == [twins, set(TABLE) - twins]
+    assert named == [set(COUNTERPARTS), set(KNOWN) - set(COUNTERPARTS)]
 
 
 def test_the_reference_of_errors_has_every_class_with_its_code():

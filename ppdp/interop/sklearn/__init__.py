@@ -2,7 +2,7 @@
 
 from ppdp.core.keywords import answering_all
 from ppdp.interop.sklearn.from_sklearn import FromSklearn
-from ppdp.interop.sklearn.report import Conversion, Converted
+from ppdp.interop.sklearn.steps import Conversion, Converted
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.interop.sklearn.counterparts import is_public, public_map, refuse_unknown, role_of
 from ppdp.interop.sklearn.facts import Facts
-from ppdp.interop.sklearn.flatten import WEIGHTS, branches, flattened, named_parts
-from ppdp.interop.sklearn.parameters import Step, own_name
-from ppdp.interop.sklearn.twins import is_public, public_map, refuse_unknown, role_of
+from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
 from ppdp.transformers.columns.block import Block
 
 

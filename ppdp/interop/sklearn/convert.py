@@ -11,11 +11,9 @@ from ppdp.core.checks import shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
 from ppdp.interop.sklearn.columns import hoisted, is_listed, split_columns
+from ppdp.interop.sklearn.counterparts import is_public, public_map, role_of, twin_of
 from ppdp.interop.sklearn.facts import Facts
-from ppdp.interop.sklearn.flatten import flattened
-from ppdp.interop.sklearn.parameters import Step
-from ppdp.interop.sklearn.report import Conversion, Converted
-from ppdp.interop.sklearn.twins import is_public, public_map, role_of, twin_of
+from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import OneHot

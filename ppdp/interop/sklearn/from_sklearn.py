@@ -14,9 +14,8 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.columns import frame_of_types
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.facts import Facts
-from ppdp.interop.sklearn.flatten import is_named
-from ppdp.interop.sklearn.leaks.judgement import root_of
-from ppdp.interop.sklearn.report import Conversion
+from ppdp.interop.sklearn.leaks import root_of
+from ppdp.interop.sklearn.steps import Conversion, is_named
 
 
 class FromSklearn:

@@ -9,10 +9,9 @@ from html import escape
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn.flatten import DEEPEST, is_named
-from ppdp.interop.sklearn.leak import CHOOSES, SEVERITIES, UNREADABLE, Leak
-from ppdp.interop.sklearn.leaks.judgement import is_whole, leak_of, leak_of_container, root_of
-from ppdp.interop.sklearn.table import CONTAINERS
+from ppdp.interop.sklearn.known_estimators import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak
+from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of
+from ppdp.interop.sklearn.steps import DEEPEST, is_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +119,7 @@ def lint(estimator: Any) -> Report:
     """List every stage of a workflow, what it tells about the rows it is fitted on, and which twin ppdp has.
 
     Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters. A function among them is
-    looked into (closures, defaults, arguments, globals that it names) and, if all of it can be seen, run on made-up
-    rows.
+    run on made-up rows; what these cannot show, and what a function of your own holds on to, is declared.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ppdp.bounds.queries import by_column
-from ppdp.core.callables import refuse_fitted
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.checks import choice, number, positive, shown
 from ppdp.core.domain import Domain
 from ppdp.data.counting import rank_scores
@@ -144,7 +144,7 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
                 fix="pass utility=function of an array of rows.",
                 parameter="utility",
             )
-        refuse_fitted(self.utility, "ExponentialMechanism")
+        refuse_captured(self.utility, "ExponentialMechanism")
         spread = float(domain.require("row_norm", "ExponentialMechanism")) / math.sqrt(domain.d)
         made_up = np.random.default_rng(0).uniform(-spread, spread, (8, domain.d))
         made_up[1], made_up[2] = made_up[0], 0.0

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.core.callables import refuse_fitted
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.checks import number
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.ranges import LARGEST
@@ -232,7 +232,7 @@ class Mapped(PublicMap):
         return self.out_ranges is not None
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
-        refuse_fitted(partial(self.function, **self.keywords), self.step)
+        refuse_captured(partial(self.function, **self.keywords), self.step)
         if self.out_ranges is None:
             return ColumnFacts.within(given.names, self._ends(given))
         width = output_width(self._called, len(given.names), self.step)

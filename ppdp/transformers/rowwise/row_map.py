@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.callables import refuse_fitted
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.checks import length, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -33,8 +33,9 @@ class RowMap(RowWiseTransformer):
         ``function(X) -> array`` for a float64 array X of shape (n, d) with NaN for gaps. It must treat rows one by one:
         before any data is seen it is run on made-up rows, together and one at a time, and refused if the results
         differ. What made-up rows cannot show remains the user's declaration. A function that holds on to an estimator
-        is refused: it may carry what that was fitted to. Numbers and tables that it holds on to outside its own code,
-        and what nobody can look into, are in the certificate as declared. Default: the identity.
+        or a table is refused: it may carry private statistics. A public table is an argument,
+        ``functools.partial(function, weights=W)``. That nothing it holds on to was read off the rows is in the
+        certificate as declared. Default: the identity.
     out_ranges : mapping, pair, or sequence of pairs, optional
         Public (low, high) of every output column, to which it is clipped. Either this or ``out_norm`` is needed.
     lipschitz : float, optional
@@ -76,7 +77,7 @@ class RowMap(RowWiseTransformer):
             raise InvalidParameter(
                 f"function must be callable, got {shown(self.function)}.", stage="RowMap", parameter="function"
             )
-        refuse_fitted(self.function, "RowMap")
+        refuse_captured(self.function, "RowMap")
         table = self._table(domain)
         if self.function is None and len(table) == domain.d:
             check_reached(table, domain, "RowMap", "out_ranges")

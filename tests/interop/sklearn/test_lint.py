@@ -38,11 +38,10 @@ import ppdp
 from ppdp import lint, mechanisms, transformers
 from ppdp.cli import main as cli
 from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn import models, public_maps, stages
-from ppdp.interop.sklearn.leak import SEVERITIES, Leak
+from ppdp.interop.sklearn.counterparts import COUNTERPARTS
+from ppdp.interop.sklearn.counterparts import STAGES as STAGE_ROLES
+from ppdp.interop.sklearn.known_estimators import CONTAINERS, KNOWN, SEVERITIES, Leak
 from ppdp.interop.sklearn.lint import Finding, Report
-from ppdp.interop.sklearn.table import CONTAINERS, TABLE
-from ppdp.interop.sklearn.twins import STAGES as STAGE_ROLES
 from ppdp.transformers.rowwise.public import PROJECTS, SUBTRACTS
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
@@ -73,18 +72,18 @@ class TestScikitLearn:
     @pytest.mark.filterwarnings("ignore::FutureWarning")  # classes that a later version will not have
     @pytest.mark.parametrize("name", EVERYTHING)
     def test_every_estimator_is_classified(self, name):
-        assert (name in TABLE) != (name in CONTAINERS)
+        assert (name in KNOWN) != (name in CONTAINERS)
         report = lint(made(EVERYTHING[name]))
         assert report.severity in SEVERITIES
         assert not any("unknown" in found.leaks for found in report)
 
     def test_nothing_is_classified_that_does_not_exist(self):
-        assert set(TABLE) - set(EVERYTHING) <= GONE
+        assert set(KNOWN) - set(EVERYTHING) <= GONE
         assert set(CONTAINERS) <= set(EVERYTHING)
 
     def test_words_are_short_and_twins_exist(self):
         ours = {*transformers.__all__, *mechanisms.__all__, *ppdp.__all__, ""}
-        for name, leak in ((name, known.leak) for name, known in TABLE.items()):
+        for name, leak in ((name, known.leak) for name, known in KNOWN.items()):
             assert leak.severity in SEVERITIES, name
             assert 0 < len(leak.leaks) <= 85, name
             assert leak.twin in ours, name
@@ -97,19 +96,14 @@ class TestScikitLearn:
         assert "images of private rows stay private" in found.leaks
 
     def test_whatever_becomes_a_stage_or_a_model_has_a_twin_in_lint_and_the_other_way_round(self):
-        for name, known in TABLE.items():
-            assert bool(known.role) == (known.make is not None), name
-            if known.role in (*STAGE_ROLES, "model"):
-                assert hasattr(ppdp.mechanisms if known.role == "model" else ppdp.transformers, known.leak.twin), name
-
-    def test_what_conversion_can_make_of_a_class_is_in_the_table_and_the_other_way_round(self):
-        made = {known.make.__name__ for known in TABLE.values() if known.make is not None}
-        modules = {module.__name__: vars(module).values() for module in (models, public_maps, stages)}
-        makers = [one for here, all_of in modules.items() for one in all_of if getattr(one, "__module__", "") == here]
-        assert made | {"constant"} == {one.__name__ for one in makers if one.__name__[0].islower()}
+        for name, (role, _) in COUNTERPARTS.items():
+            if role in (*STAGE_ROLES, "model"):
+                assert hasattr(mechanisms if role == "model" else transformers, KNOWN[name].leak.twin), name
+            else:
+                assert role in ("map", "map anywhere"), name
 
     def test_what_public_takes_fitted_is_in_the_table(self):
-        assert {*SUBTRACTS, *PROJECTS} <= set(TABLE)
+        assert {*SUBTRACTS, *PROJECTS} <= set(KNOWN)
 
     def test_missing_text_becomes_a_category(self):
         (found,) = lint(SimpleImputer(strategy="most_frequent"))

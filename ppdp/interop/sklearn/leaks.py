@@ -1,19 +1,50 @@
-"""What an estimator tells: by its class, its parameters, and the functions among them."""
+"""What an estimator tells about the rows: by its class, its parameters, and the functions among them."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ppdp.core.callables import calls_in
-from ppdp.interop.sklearn.leak import UNKNOWN, Given, Leak, worst
-from ppdp.interop.sklearn.leaks.functions import leak_of_function
-from ppdp.interop.sklearn.table import RESAMPLES, TABLE
+import numpy as np
+
+from ppdp.core.closure_inspection import captured_by, declared_of, functions_in, library_name
+from ppdp.interop.sklearn.known_estimators import KNOWN, NOTHING, RESAMPLES, SEVERITIES, UNKNOWN, Given, Leak
+from ppdp.transformers.rowwise.probe import made_up_rows
 
 OF_ROWS = {"func", "inverse_func", "function", "utility"}
 """Parameters whose function takes a table of rows."""
 WHOLE = {("sklearn", "FrozenEstimator"), ("ppdp", "Public"), ("ppdp", "Diffprivlib")}
 """Classes that say all about what they hold."""
+FITS = {
+    "scale": "StandardScaler",
+    "zscore": "StandardScaler",
+    "minmax_scale": "MinMaxScaler",
+    "maxabs_scale": "MaxAbsScaler",
+    "robust_scale": "RobustScaler",
+    "quantile_transform": "QuantileTransformer",
+    "power_transform": "PowerTransformer",
+    "label_binarize": "LabelBinarizer",
+    "get_dummies": "OneHotEncoder",
+    "factorize": "OrdinalEncoder",
+}
+"""Functions that do what a class of scikit-learn does when it is fitted."""
+_BY_LABELS = {"label_binarize", "get_dummies", "factorize"}  # of which numbers show nothing
+
+_CARRIED = Leak(
+    "high",
+    "whatever the estimator in its function was fitted on",
+    "Public",
+    "Public(transformer) if those were public data.",
+)
+_MIXED = Leak(
+    "high",
+    "other rows: a made-up row came out differently among them, or when it was mapped again",
+    fix="a function of one row at a time, without memory and random numbers; for means, ranges or categories the stage "
+    "that reads them: StandardScaler, MinMaxScaler(ranges=...), OneHotEncoder(categories=...).",
+)
+_ROW_WISE = Leak("none", NOTHING, "RowMap", "RowMap(function, out_ranges=...).")
 
 _COVERED = Leak("none", "nothing that its certificate does not cover")
 _INTO = "put it into ppdp.Pipeline(..., epsilon=..., delta=...): alone it is exact, and no certificate covers it."
@@ -70,9 +101,9 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
         return UNKNOWN
     if root == "ppdp":
         leak = _leak_of_own(estimator, given, covered)
-    elif root == "sklearn" and kind.__name__ in TABLE:
+    elif root == "sklearn" and kind.__name__ in KNOWN:
         try:
-            leak = TABLE[kind.__name__].leak_with(given)
+            leak = KNOWN[kind.__name__].leak_with(given)
         except Exception:  # a parameter of a type that scikit-learn does not take
             return UNKNOWN
     else:
@@ -81,11 +112,73 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
         return leak
     functions = [
         leak_of_function(function, of_rows=name in OF_ROWS)
-        for name, function in calls_in(given, deep=is_whole(estimator))
+        for name, function in functions_in(given, deep=is_whole(estimator))
     ]
     func = given.get("func") if kind.__name__ == "FunctionTransformer" else None
     unread = [UNKNOWN] if func is not None and not callable(func) else []
-    return worst([leak, *functions, *unread])
+    return max([leak, *functions, *unread], key=lambda leak: SEVERITIES.index(leak.severity))
+
+
+def leak_of_function(function: Callable[..., Any], *, of_rows: bool) -> Leak:
+    """What a function tells that a user hands to an estimator, with its arguments as ``partial(function, ...)``.
+
+    If it takes a table of rows, it is run on made-up ones.
+    """
+    if captured_by(function).estimator is not None:
+        return _CARRIED
+    name = library_name(getattr(function, "func", function)).rpartition(".")[2]
+    mixes = _mixes_rows(function) if of_rows else None
+    if of_rows and name in FITS and (mixes is not False or name in _BY_LABELS):
+        known = KNOWN[FITS[name]].leak
+        return replace(known, leaks=f"{known.leaks}, by {name}", fix=f"{known.fix.rstrip('.')}, in place of {name}.")
+    if mixes:
+        return _MIXED
+    held = declared_of(function)
+    if held is None and mixes is False:
+        return _ROW_WISE
+    unless = [*([held] if held else []), *(["its function treats rows one by one"] if of_rows else [])]
+    if not unless:
+        return _ROW_WISE
+    return Leak(
+        "declared",
+        f"nothing, if {' and '.join(unless)}: nobody checked",
+        "RowMap",
+        "make sure of it; in a ppdp pipeline the certificate says that you declared it.",
+    )
+
+
+def _mixes_rows(function: Callable[..., Any]) -> bool | None:
+    """Whether a made-up row comes out differently alone than among others; None if no made-up row is taken."""
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for width in (3, 2, 1):
+                rows = made_up_rows(width, gaps=False)
+                try:
+                    together = _as_table(function(rows.copy()))
+                    if len(together) != len(rows):
+                        return True
+                    alone = [_as_table(function(row[None, :].copy())) for row in rows]
+                except Exception:  # a user's function may raise anything
+                    continue
+                return [len(one) for one in alone] != [1] * len(rows) or not _agree(together, np.concatenate(alone))
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    return None
+
+
+def _as_table(out: Any) -> Any:
+    out = np.asarray(out.toarray() if hasattr(out, "toarray") else out)
+    return out.reshape(len(out), -1) if out.ndim else out.reshape(1, 1)
+
+
+def _agree(together: Any, alone: Any) -> bool:
+    """Whether results are the same, up to the rounding of sums in another order."""
+    if together.shape != alone.shape or not np.issubdtype(together.dtype, np.number):
+        return bool(np.array_equal(together.astype(str), alone.astype(str)))
+    size = np.nan_to_num(np.abs(together), nan=0.0, posinf=0.0).max(axis=1, keepdims=True, initial=0.0)
+    return bool(np.isclose(together, alone, rtol=0.0, atol=1e-9 * size, equal_nan=True).all())
 
 
 def _is_stage(estimator: Any) -> bool:

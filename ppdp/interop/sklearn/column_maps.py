@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, flag, integer, number, pair
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.facts import Facts
-from ppdp.interop.sklearn.parameters import Step, is_word
+from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, PublicMap, Scaled
 from ppdp.transformers.columns.powers import Powers
@@ -217,7 +217,7 @@ def function(step: Step, facts: Facts, columns: Any) -> PublicMap | None:
     keywords = given["kw_args"] or {}
     if not isinstance(keywords, Mapping):
         step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
-    refuse_fitted(partial(given["func"], **keywords), step.name)
+    refuse_captured(partial(given["func"], **keywords), step.name)
     facts.mapped.add(step.name)
     made = Mapped(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
     if not (made.bounds or made.rises):

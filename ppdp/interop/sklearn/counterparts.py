@@ -1,0 +1,368 @@
+"""What stands for each class of scikit-learn: a public map of columns, a stage, or a model trained with noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Real
+from typing import Any, NoReturn
+
+from sklearn.base import clone
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+
+from ppdp import mechanisms, transformers
+from ppdp.core.checks import flag, integer, number
+from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.interop.sklearn.column_maps import (
+    Constant,
+    bins,
+    constant,
+    function,
+    normaliser,
+    one_hot,
+    ordinal,
+    powers,
+    range_scaler,
+    threshold,
+)
+from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.leaks import leak_of, root_of
+from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers.base import Stage
+from ppdp.transformers.columns.categories import Categorical, labels_only
+from ppdp.transformers.columns.maps import PublicMap
+from ppdp.transformers.columns.unlisted import Unlisted
+
+
+def imputer(step: Step, facts: Facts) -> Any:
+    """A mean, or a trimmed mean in place of a median."""
+    given = step.read(
+        "strategy",
+        "missing_values",
+        "fill_value",
+        fixes={"add_indicator": "leave it out: which columns have missing values is read off the rows."},
+    )
+    if not (isinstance(given["missing_values"], float) and math.isnan(given["missing_values"])):
+        step.refuse(
+            f"missing_values={given['missing_values']!r} has no twin.",
+            "put NaN for missing values before the pipeline.",
+        )
+    if is_word(given["strategy"], "mean"):
+        return transformers.MeanImputer()
+    if is_word(given["strategy"], "median"):
+        step.changed.append("a trimmed mean instead of the median, whose release would drown in noise")
+        return transformers.TrimmedMeanImputer()
+    step.refuse(
+        f"strategy={given['strategy']!r} has no twin: one row can decide it.",
+        "strategy='constant' with a public fill_value, for text a category of its own; or 'mean' or 'median'.",
+    )
+
+
+def standard(step: Step, facts: Facts) -> Any:
+    """By released or exact moments."""
+    given = step.read("with_mean", "with_std")
+    if not flag("with_std", given["with_std"], step.name):
+        step.refuse("with_std=False has no twin.", "leave the step out: models learn an intercept.")
+    step.changed.append("a floor under the standard deviation, and a public clip of scaled rows")
+    return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
+
+
+def robust(step: Step, facts: Facts) -> Any:
+    """By quantiles behind a condition."""
+    given = step.read("quantile_range")
+    step.changed.append("quantiles rest on a tested condition; StandardScaler() is far cheaper")
+    return transformers.RobustScaler(quantile_range=given["quantile_range"])
+
+
+def _components(step: Step, value: Any) -> int:
+    try:
+        return integer("n_components", value, step.name)
+    except InvalidParameter:
+        pass
+    step.refuse(
+        f"n_components={value!r} is decided by the rows.",
+        "a number of components, such as n_components=5.",
+    )
+
+
+def pca(step: Step, facts: Facts) -> Any:
+    """The projection on the components."""
+    whiten = {"whiten": "leave it out, and put StandardScaler before it."}
+    rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
+    return transformers.PCA(rank, center=step.kind == "PCA")
+
+
+def projection(step: Step, facts: Facts) -> Any:
+    """A random projection with a public seed."""
+    given = step.read("n_components", "eps", "random_state", "density")
+    components = given["n_components"]
+    if is_word(components, "auto"):
+        if facts.domain.n_rows is None:
+            step.refuse(
+                "n_components='auto' needs the public number of rows.",
+                "domain=Domain(n_rows=...), or a number of components.",
+            )
+        eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
+        components = int(johnson_lindenstrauss_min_dim(facts.domain.n_rows, eps=eps))
+        step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
+    seed = given["random_state"]
+    if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
+        seed = 0
+        step.changed.append("drawn from the public seed 0")
+    else:
+        step.changed.append(f"random_state={seed} became the public seed={seed}")
+    family, s = "gaussian", None
+    if step.kind == "SparseRandomProjection":
+        family, density, fix = "sparse", given["density"], "density='auto', or a share of at most 1."
+        s = None if is_word(density, "auto") else 1 / number("density", density, step.name, least=1e-7, most=1, fix=fix)
+    return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)
+
+
+_TRAINED = "trained with noise"
+_WEIGHTS = {
+    "penalty": "penalty='l2', or none; a sparse model has no twin.",
+    "multi_class": "leave it at its default: several classes are learned together.",
+    "positive": "leave it out; coefficients of either sign are learned.",
+}
+
+
+def _penalty(step: Step, given: dict[str, Any]) -> bool:
+    """Whether there is a squared penalty."""
+    if not is_word(given["penalty"], "l2", "deprecated", None, "none"):
+        step.refuse(f"penalty={given['penalty']!r} has no twin.", _WEIGHTS["penalty"])
+    if given["penalty"] == "deprecated" and given.get("l1_ratio"):
+        step.refuse("l1_ratio has no twin.", "leave it at 0; a sparse model has no twin.")
+    return given["penalty"] not in (None, "none")
+
+
+def logistic(step: Step, facts: Facts) -> Any:
+    """With a squared penalty, or none."""
+    given = step.read("C", "penalty", "l1_ratio", "fit_intercept", "class_weight", fixes=_WEIGHTS)
+    if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
+        step.refuse(f"C={given['C']!r} is no positive number.", "C=1.0, which becomes alpha=1/C.")
+    inverse = float(given["C"])
+    strength = 1 / inverse if _penalty(step, given) and math.isfinite(inverse) else 0.0
+    step.changed.append(f"C={inverse:g} became alpha={strength:g}" if strength else "no penalty became alpha=0")
+    step.changed.append(_TRAINED)
+    return mechanisms.LogisticRegression(facts.classes, alpha=strength, **_learned(step, given))
+
+
+def _learned(step: Step, given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a classifier that mean the same; weights are public, or follow from released numbers of rows."""
+    weights = given["class_weight"]
+    if is_word(weights, "balanced"):
+        step.changed.append("class_weight='balanced' goes by noisy numbers of rows of each class")
+    return {"fit_intercept": given["fit_intercept"], "class_weight": weights}
+
+
+def support(step: Step, facts: Facts) -> Any:
+    """With a smooth hinge loss."""
+    fixes = {"C": "leave it out: this model has no penalty.", **_WEIGHTS}
+    given = step.read("loss", "fit_intercept", "class_weight", fixes=fixes)
+    step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
+    return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
+
+
+_STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
+
+
+def descent_classifier(step: Step, facts: Facts) -> Any:
+    """By its loss."""
+    given = step.read("loss", "penalty", "fit_intercept", "class_weight", fixes=_WEIGHTS | _STEPS)
+    _penalty(step, given)
+    step.changed.append(f"{_TRAINED}, without a penalty")
+    if is_word(given["loss"], "log_loss"):
+        return mechanisms.LogisticRegression(facts.classes, alpha=0.0, **_learned(step, given))
+    if is_word(given["loss"], "hinge"):
+        return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
+    step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
+
+
+def descent_regressor(step: Step, facts: Facts) -> Any:
+    """Least squares."""
+    given = step.read("penalty", "fit_intercept", fixes=_STEPS | {"loss": "loss='squared_error'."})
+    _penalty(step, given)
+    step.changed.append(f"{_TRAINED}, without a penalty")
+    return mechanisms.LinearRegression(facts.y_range, fit_intercept=given["fit_intercept"])
+
+
+def least_squares(step: Step, facts: Facts) -> Any:
+    """Least squares."""
+    given = step.read("fit_intercept", fixes=_WEIGHTS)
+    step.changed.append(_TRAINED)
+    return mechanisms.LinearRegression(facts.y_range, fit_intercept=given["fit_intercept"])
+
+
+def ridge(step: Step, facts: Facts) -> Any:
+    """Least squares with a squared penalty."""
+    given = step.read("alpha", "fit_intercept", fixes=_WEIGHTS)
+    if isinstance(given["alpha"], bool) or not isinstance(given["alpha"], (int, float)):
+        step.refuse("alpha must be one number.", "one penalty for all columns.")
+    step.changed.append(_TRAINED)
+    return mechanisms.Ridge(facts.y_range, alpha=float(given["alpha"]), fit_intercept=given["fit_intercept"])
+
+
+def log_link(step: Step, facts: Facts) -> Any:
+    """Counts and amounts, with a logarithm as link."""
+    fixes = {"alpha": "leave it out: this model has no penalty.", "link": "leave it out: the link is the logarithm."}
+    tweedie = step.kind == "TweedieRegressor"
+    given = step.read(*(["power", "link"] if tweedie else []), "fit_intercept", fixes=fixes)
+    step.changed.append(f"{_TRAINED}, without a penalty")
+    if not tweedie:
+        return getattr(mechanisms, step.kind)(facts.y_range, fit_intercept=given["fit_intercept"])
+    power = given["power"]
+    if not is_word(given["link"], "auto", "log") or not (isinstance(power, (int, float)) and 1 <= power <= 2):
+        step.refuse(
+            "only powers of 1 to 2 with the logarithm as link have a twin.", "power=1.5, or Ridge() for power=0."
+        )
+    return mechanisms.TweedieRegressor(facts.y_range, power=float(power), fit_intercept=given["fit_intercept"])
+
+
+COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "Normalizer": ("map anywhere", normaliser),
+    "Binarizer": ("map anywhere", threshold),
+    "PolynomialFeatures": ("map anywhere", powers),
+    "FunctionTransformer": ("map anywhere", function),
+    "MinMaxScaler": ("map", range_scaler),
+    "MaxAbsScaler": ("map", range_scaler),
+    "KBinsDiscretizer": ("map", bins),
+    "OneHotEncoder": ("map", one_hot),
+    "OrdinalEncoder": ("map", ordinal),
+    "SimpleImputer": ("imputer", imputer),
+    "StandardScaler": ("scaler", standard),
+    "RobustScaler": ("scaler", robust),
+    "PCA": ("components", pca),
+    "TruncatedSVD": ("components", pca),
+    "GaussianRandomProjection": ("projection", projection),
+    "SparseRandomProjection": ("projection", projection),
+    "LogisticRegression": ("model", logistic),
+    "LinearSVC": ("model", support),
+    "SGDClassifier": ("model", descent_classifier),
+    "LinearRegression": ("model", least_squares),
+    "SGDRegressor": ("model", descent_regressor),
+    "Ridge": ("model", ridge),
+    "PoissonRegressor": ("model", log_link),
+    "GammaRegressor": ("model", log_link),
+    "TweedieRegressor": ("model", log_link),
+}
+"""By class: its role, and what makes of a step what stands for it.
+
+"map" is public at the entrance, "map anywhere" also behind stages that look at the rows. Maps are made of a step, facts
+and columns, all others of a step and facts.
+"""
+
+STAGES = ("imputer", "scaler", "components", "projection")
+"""Roles of stages that see the rows or draw a map of all columns."""
+
+
+def role_of(step: Step) -> str:
+    """What becomes of its class, by :data:`COUNTERPARTS`; empty if nothing."""
+    return COUNTERPARTS[step.kind][0] if step.kind in COUNTERPARTS else ""
+
+
+def is_public(step: Step) -> bool:
+    """Whether it becomes a public map of each row."""
+    return _is_constant(step) or role_of(step).startswith("map")
+
+
+def _is_constant(step: Step) -> bool:
+    return step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant")
+
+
+def _maker(step: Step) -> Callable[..., Any]:
+    """What makes its twin."""
+    return constant if _is_constant(step) else COUNTERPARTS[step.kind][1]
+
+
+def public_map(steps: list[Step], columns: Any, facts: Facts) -> tuple[PublicMap, ...]:
+    """The maps of some public steps, one after the other, for columns as in a ``ColumnTransformer``; None is all."""
+    maps: list[PublicMap] = []
+    waiting: Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
+    for step in steps:
+        with step.reading():
+            made = _maker(step)(step, facts, columns)
+        if made is None or (isinstance(made, Constant) and waiting is not None):  # the first one leaves no gap
+            continue
+        if isinstance(made, Constant):
+            waiting = made
+            continue
+        if isinstance(made, Unlisted) or _has_labels(made):
+            if maps:
+                step.refuse(
+                    "its categories are text, and what stands before it makes numbers.",
+                    "put it first, or declare its categories as numbers.",
+                )
+            made = made if waiting is None else _with_gaps(made, waiting)
+        elif waiting is not None:
+            maps.append(waiting.of_numbers())
+        waiting = None
+        maps.append(made)
+    return tuple(maps if waiting is None else [*maps, waiting.of_numbers()])
+
+
+def _has_labels(made: PublicMap) -> bool:
+    """Whether it has categories of which some are text."""
+    lists = made.categories if isinstance(made, Categorical) else ()
+    return any(isinstance(label, str) for one in lists for label in labels_only(one))
+
+
+def _with_gaps(made: PublicMap, constant: Constant) -> PublicMap:
+    """An encoder behind what puts a constant for gaps, which is one of its categories."""
+    if isinstance(made, Unlisted):
+        return replace(made, missing=constant.named())
+    assert isinstance(made, Categorical)
+    return replace(made, gap=constant.label(made), expects=True)
+
+
+def twin_of(step: Step, facts: Facts, *, last: bool) -> Any:
+    """What stands for a step that is no public map: a stage, or a mechanism that learns what the model learns."""
+    role = role_of(step)
+    if isinstance(step.estimator, (Stage, Mechanism)):
+        return clone(step.estimator)  # what it was fitted to stays behind
+    if role == "model" and not last:
+        step.refuse("a model must be the last step.", "move it to the end.")
+    if role in (*STAGES, "model"):
+        with step.reading():
+            twin = _maker(step)(step, facts)
+        if role == "model":
+            _check_answers(step, twin, facts)
+        return twin
+    if step.kind == "FeatureUnion":
+        step.refuse(
+            "a FeatureUnion has no twin behind a stage that looks at the rows.",
+            "put that stage behind the FeatureUnion, for all columns, or give its columns to one stage only.",
+        )
+    if step.kind == "ColumnTransformer":
+        step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
+    refuse_unknown(step)
+
+
+def _check_answers(step: Step, twin: Any, facts: Facts) -> None:
+    """Labels may be read from y, but a regressor's targets need a public range."""
+    if hasattr(twin, "classes") and facts.classes is None and facts.domain.classes is None:
+        facts.read.add("classes")
+        step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")
+    if getattr(twin, "y_range", ()) is None and facts.domain.y_range is None:
+        facts.lack("y_range", {"": "(low, high)"}, "the public range of the targets is not declared.", step.name)
+
+
+def refuse_unknown(step: Step) -> NoReturn:
+    """Say that the class has no twin, what it would leak, and what to do."""
+    with step.reading():
+        inside = [one for one in step.given().values() if hasattr(one, "get_params")]
+    leak, kind = leak_of(step.estimator), type(step.estimator).__name__
+    if root_of(step.estimator) == "ppdp":
+        fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
+        if hasattr(step.estimator, "column_maps"):
+            fix = "ppdp.make_column_map((stage, columns), ...) of ppdp's stages, instead of the ColumnTransformer."
+        raise UnknownStage(
+            f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
+            stage=step.name,
+            fix="use it as it is: pipe.fit(X, y)." if hasattr(step.estimator, "plan") else fix,
+        )
+    leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
+    if not leaks and inside:
+        leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."
+    raise UnknownStage(f"{kind} has no twin here.{leaks}", stage=step.name, fix=leak.fix)

@@ -1,0 +1,345 @@
+"""What is known of each class of scikit-learn: what fitting it tells (lint), and what stands for it (conversion)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any
+
+Given = Mapping[str, Any]
+Holds = Callable[[Given], bool]
+
+SEVERITIES = ("none", "declared", "low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """What fitting without noise tells about the rows, as a ``Finding`` of :func:`ppdp.lint` has it."""
+
+    severity: str
+    leaks: str
+    twin: str = ""
+    fix: str = ""
+
+
+NOTHING = "nothing: every row is mapped by itself"
+PROJECTED = f"{NOTHING}; images of private rows stay private"
+CHOOSES = Leak("high", "which columns it takes: a function of the data decides", fix="name them: ['age', 'dose'].")
+UNREADABLE = Leak(
+    "high",
+    "unknown: it cannot be read, so assume that it leaks everything",
+    fix="give a list of (name, estimator): names are strings, estimators are instances, and none contains itself.",
+)
+UNKNOWN = Leak(
+    "high",
+    "unknown: assume that it leaks everything",
+    fix="RowMap for a public map of each row, Public(transformer) if it was fitted on public data.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEstimator:
+    """A class of scikit-learn."""
+
+    leak: Leak  # what fitting it tells
+    harmless: Holds | None = None  # whether it looks at no value with these parameters
+    otherwise: Mapping[Holds, Leak] = field(default_factory=dict)  # where it looks at something else than usual
+
+    def leak_with(self, given: Given) -> Leak:
+        """What fitting it with these parameters tells."""
+        if self.harmless is not None and self.harmless(given):
+            return replace(self.leak, severity="none", leaks=NOTHING)
+        return next((leak for holds, leak in self.otherwise.items() if holds(given)), self.leak)
+
+
+_REMOVE = "leave it out; the certificate needs a stage with a known bound."
+_MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
+_NO_CLASSIFIER = "LogisticRegression(classes=...) or LinearSVC(classes=...) of ppdp.mechanisms."
+_NO_REGRESSOR = (
+    "Ridge, LinearRegression, PoissonRegressor, GammaRegressor or TweedieRegressor(y_range=...) of ppdp.mechanisms."
+)
+_TREES = "thresholds between values of rows, and leaves that may hold one row"
+_INSIDE = "every model inside"
+_FIRST = "one model alone, which learns several classes together: all models of an ensemble look at the rows."
+_ROWS = "the rows themselves, which are stored in the fitted object"
+_CONSTANT = "SimpleImputer(strategy='constant', keep_empty_features=True)."
+_RANGES = "smallest and largest values, each of which is one row's"
+
+
+def _row_wise(twin: str = "RowMap", fix: str = "RowMap(function, out_ranges=...).") -> Leak:
+    return Leak("none", NOTHING, twin, fix)
+
+
+_CHOICE = Leak(
+    "high",
+    "which columns were chosen: one row can tip the choice",
+    fix="choose columns by public knowledge, in a ColumnTransformer.",
+)
+_SCORES = Leak(
+    "low", "a score of each column, kept in scores_; no column is dropped", fix="leave it out: it changes no row."
+)
+_COUNTED = Leak("low", "in how many rows every word occurs", fix="IDF weights of a public corpus: Public.")
+_SHAPES = Leak(
+    "high",
+    "quantiles, ranges or a shape fitted to the values of columns",
+    "GridQuantizer",
+    "a public function or public edges: RowMap, GridQuantizer, KBinsDiscretizer(strategy='uniform') with ranges.",
+)
+_CATEGORIES = Leak("high", "which categories occur, also one that a single row has", fix="declare categories=[...].")
+_WORDS = Leak("high", "every word that occurs, also in one row only", fix="HashingVectorizer, or a public vocabulary.")
+_COMPONENTS = Leak("low", "means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")
+_CLASSIFIER = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...), or LinearSVC(classes=...).")
+_LOGISTIC = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...).")
+_SUPPORT = Leak("high", _MODEL, "LinearSVC", "LinearSVC(classes=...).")
+_LEAST_SQUARES = Leak("high", _MODEL, "LinearRegression", "LinearRegression(y_range=...).")
+_RIDGE = Leak("high", _MODEL, "Ridge", "Ridge(y_range=...).")
+
+
+def _fixed_categories(given: Given) -> bool:
+    rare = given.get("min_frequency") is None and given.get("max_categories") is None
+    return rare and not isinstance(given.get("categories"), str | None)
+
+
+def _fixed_words(given: Given) -> bool:
+    return given.get("vocabulary") is not None
+
+
+def _constant(given: Given) -> bool:
+    return given.get("strategy") == "constant" and not given.get("add_indicator")
+
+
+def _shows_gaps(given: Given) -> bool:
+    return bool(given.get("add_indicator")) or given.get("initial_strategy") not in ("mean", "constant")
+
+
+# By names of classes, one or several.
+_CLASSES: dict[str, Leak | KnownEstimator] = {
+    # --- stages that look at no value ---
+    "Normalizer Binarizer PolynomialFeatures FunctionTransformer AdditiveChi2Sampler PolynomialCountSketch "
+    "SkewedChi2Sampler": _row_wise(),
+    "RBFSampler": KnownEstimator(
+        _row_wise(),
+        otherwise={
+            lambda given: given.get("gamma") == "scale": Leak(
+                "low", "the variance of the columns", "RowMap", "declare gamma as a number."
+            ),
+        },
+    ),
+    "SparseCoder": Leak(
+        "declared",
+        "nothing, if its dictionary was not learned from these rows: nobody checked",
+        "RowMap",
+        "RowMap(function, out_ranges=...) with a public dictionary.",
+    ),
+    "GaussianRandomProjection SparseRandomProjection": Leak(
+        "none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."
+    ),
+    "FeatureHasher HashingVectorizer PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
+    "FrozenEstimator": Leak(
+        "high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data."
+    ),
+    # --- averages of all rows ---
+    "StandardScaler": KnownEstimator(
+        Leak("low", "means and variances of columns", "StandardScaler", "StandardScaler()."),
+        harmless=lambda given: not given.get("with_mean") and not given.get("with_std"),
+    ),
+    "SimpleImputer": KnownEstimator(
+        Leak("low", "means of columns, and which are empty", "MeanImputer", "MeanImputer()."),
+        harmless=lambda given: _constant(given) and given.get("keep_empty_features") is True,
+        otherwise={
+            _constant: Leak("low", "which columns are empty: they are dropped", "RowMap", _CONSTANT),
+            lambda given: given.get("strategy") == "most_frequent": Leak(
+                "high",
+                "most frequent values: one row can decide which they are",
+                "CategoryEncoder",
+                "text: CategoryEncoder(..., add_indicator=True), where missing values are a category of their own; "
+                "numbers: TrimmedMeanImputer().",
+            ),
+            lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): Leak(
+                "high",
+                "medians, which are values of single rows, or where values are missing",
+                "TrimmedMeanImputer",
+                f"TrimmedMeanImputer(), or {_CONSTANT}",
+            ),
+        },
+    ),
+    "PCA": KnownEstimator(
+        _COMPONENTS,
+        otherwise={
+            lambda given: not isinstance(given.get("n_components"), Integral | None): Leak(
+                "high",
+                "how many components are kept: one row can tip the choice; means and directions of most variance",
+                "PCA",
+                "PCA(k) with a public k, or SoftPCA().",
+            ),
+        },
+    ),
+    "IncrementalPCA": _COMPONENTS,
+    "TruncatedSVD": Leak("low", "directions of most variance", "PCA", "PCA(k, center=False), or SoftPCA()."),
+    "IterativeImputer": KnownEstimator(
+        Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer()."),
+        otherwise={
+            _shows_gaps: Leak(
+                "high",
+                "which columns have missing values, or values of single rows, besides a regression of every column",
+                "RegressionImputer",
+                "RegressionImputer().",
+            ),
+        },
+    ),
+    "FactorAnalysis FastICA NMF MiniBatchNMF SparsePCA MiniBatchSparsePCA DictionaryLearning "
+    "MiniBatchDictionaryLearning LatentDirichletAllocation BernoulliRBM": Leak(
+        "low", "directions that were fitted to all rows", "PCA", "PCA(k), or SoftPCA()."
+    ),
+    "TfidfTransformer": KnownEstimator(_COUNTED, harmless=lambda given: not given.get("use_idf")),
+    "KernelCenterer": Leak("low", "means of a kernel's columns", fix=_REMOVE),
+    "EmpiricalCovariance ShrunkCovariance LedoitWolf OAS GraphicalLasso": Leak(
+        "low", "the covariance of the columns", "GaussianMechanism", "GaussianMechanism(query='covariance')."
+    ),
+    # --- single rows decide ---
+    "MinMaxScaler MaxAbsScaler": Leak("high", _RANGES, "MinMaxScaler", "MinMaxScaler(ranges=...) with public ranges."),
+    "RobustScaler": KnownEstimator(
+        Leak(
+            "high",
+            "quantiles of columns, which are values of single rows",
+            "RobustScaler",
+            "StandardScaler() behind public ranges; RobustScaler is rarely affordable.",
+        ),
+        harmless=lambda given: not given.get("with_centering") and not given.get("with_scaling"),
+    ),
+    "QuantileTransformer PowerTransformer": _SHAPES,
+    "SplineTransformer": KnownEstimator(_SHAPES, harmless=lambda given: not isinstance(given.get("knots"), str | None)),
+    "KBinsDiscretizer": _SHAPES,
+    "OneHotEncoder OrdinalEncoder": KnownEstimator(_CATEGORIES, harmless=_fixed_categories),
+    "LabelEncoder LabelBinarizer": _CATEGORIES,
+    "MultiLabelBinarizer": KnownEstimator(_CATEGORIES, harmless=lambda given: given.get("classes") is not None),
+    "TargetEncoder": Leak(
+        "high",
+        "mean labels of categories, also of one with a single row",
+        "TargetMeanEncoder",
+        "CategoryEncoder(categories, encoding='ordinal') and then TargetMeanEncoder(), or OneHotEncoder.",
+    ),
+    "CountVectorizer": KnownEstimator(_WORDS, harmless=_fixed_words),
+    "TfidfVectorizer": KnownEstimator(
+        _WORDS,
+        harmless=lambda given: _fixed_words(given) and not given.get("use_idf"),
+        otherwise={_fixed_words: _COUNTED},
+    ),
+    "DictVectorizer": _WORDS,
+    "KNNImputer": Leak("high", _ROWS, "MeanImputer", "MeanImputer(), or RegressionImputer()."),
+    "MissingIndicator": KnownEstimator(
+        Leak(
+            "high",
+            "which columns have missing values: one row decides",
+            fix="MissingIndicator(features='all').",
+        ),
+        harmless=lambda given: given.get("features") == "all",
+    ),
+    "SelectKBest": KnownEstimator(_CHOICE, otherwise={lambda given: given.get("k") == "all": _SCORES}),
+    "SelectPercentile": KnownEstimator(_CHOICE, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
+    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFE RFECV "
+    "SequentialFeatureSelector": _CHOICE,
+    "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "
+    "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
+        "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
+    ),
+    "CCA PLSCanonical PLSRegression PLSSVD LinearDiscriminantAnalysis NeighborhoodComponentsAnalysis": Leak(
+        "high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
+    ),
+    "RandomTreesEmbedding": Leak("high", "thresholds between values of rows", fix="RandomProjection(k)."),
+    "KMeans MiniBatchKMeans BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
+    "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
+    "BayesianGaussianMixture": Leak(
+        "high",
+        "where rows lie: a cluster may be one row",
+        "ClusterQuantizer",
+        "ClusterQuantizer(), GridQuantizer().",
+    ),
+    "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM": Leak(
+        "high", "which rows are unusual", fix=_REMOVE
+    ),
+    # --- models ---
+    "LogisticRegression": _LOGISTIC,
+    "LogisticRegressionCV": Leak(
+        "high",
+        _MODEL,
+        "LogisticRegression",
+        "LogisticRegression(classes=...), searched by ppdp.PrivateSearchCV over alpha, which is 1/C.",
+    ),
+    "LinearSVC SVC NuSVC": _SUPPORT,
+    "SGDClassifier RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier": _CLASSIFIER,
+    "LinearRegression SGDRegressor HuberRegressor TheilSenRegressor RANSACRegressor": _LEAST_SQUARES,
+    "Ridge RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
+    "ARDRegression LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+    "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV QuantileRegressor": _RIDGE,
+    **{
+        name: Leak("high", _MODEL, name, f"{name}(y_range=...).")
+        for name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+    },
+    "KNeighborsClassifier RadiusNeighborsClassifier GaussianProcessClassifier LabelPropagation LabelSpreading": Leak(
+        "high", _ROWS, fix=_NO_CLASSIFIER
+    ),
+    "KNeighborsRegressor RadiusNeighborsRegressor KernelRidge SVR NuSVR GaussianProcessRegressor": Leak(
+        "high", _ROWS, fix=_NO_REGRESSOR
+    ),
+    "DecisionTreeClassifier ExtraTreeClassifier ExtraTreesClassifier RandomForestClassifier GradientBoostingClassifier "
+    "HistGradientBoostingClassifier": Leak("high", _TREES, fix=_NO_CLASSIFIER),
+    "DecisionTreeRegressor ExtraTreeRegressor ExtraTreesRegressor RandomForestRegressor GradientBoostingRegressor "
+    "HistGradientBoostingRegressor IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
+    "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
+    "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
+    "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),
+    "DummyClassifier": Leak(
+        "high", "shares of labels", "GaussianMechanism", "GaussianMechanism(query='histogram') of the labels."
+    ),
+    "DummyRegressor": Leak(
+        "high",
+        "a mean or quantile of the targets",
+        "GaussianMechanism",
+        "GaussianMechanism(query='mean') or ExponentialMechanism(...) of the targets.",
+    ),
+    # --- estimators around estimators ---
+    "AdaBoostClassifier BaggingClassifier StackingClassifier VotingClassifier ClassifierChain MultiOutputClassifier "
+    "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Leak(
+        "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}"
+    ),
+    "AdaBoostRegressor BaggingRegressor StackingRegressor VotingRegressor RegressorChain MultiOutputRegressor": Leak(
+        "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_REGRESSOR}"
+    ),
+    "CalibratedClassifierCV TunedThresholdClassifierCV": Leak(
+        "high", "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities."
+    ),
+    "FixedThresholdClassifier": Leak("none", "nothing beyond the model inside", fix="apply the threshold afterwards."),
+    "TransformedTargetRegressor": KnownEstimator(
+        Leak(
+            "high",
+            "what its transformer reads off the targets",
+            fix="map y by a public function, and declare y_range.",
+        ),
+        harmless=lambda given: given.get("transformer") is None and given.get("regressor") is not None,
+    ),
+    "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV": Leak(
+        "high",
+        "which candidate won, and its scores: both are read off the rows",
+        "PrivateSearchCV",
+        "ppdp.PrivateSearchCV(Pipeline.from_sklearn(its estimator, ...), param_grid) charges the search; "
+        "in place of C it takes alpha, which is 1/C.",
+    ),
+}
+
+KNOWN: dict[str, KnownEstimator] = {
+    name: known if isinstance(known, KnownEstimator) else KnownEstimator(known)
+    for names, known in _CLASSES.items()
+    for name in names.split()
+}
+"""By name of the class."""
+
+CONTAINERS = {"ColumnTransformer": "transformers", "FeatureUnion": "transformer_list", "Pipeline": "steps"}
+"""They only pass rows on to what this parameter holds."""
+
+RESAMPLES = Leak(
+    "high",
+    "which rows are repeated, made up or dropped: that goes by the counts of labels and by neighbours",
+    fix="leave it out; for repeated records put Deduplicator() first.",
+)

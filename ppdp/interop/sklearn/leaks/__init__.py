@@ -1,1 +1,0 @@
-"""What each estimator, and each function in one, tells about the rows: for ``ppdp.lint``."""

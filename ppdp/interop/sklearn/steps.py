@@ -1,0 +1,196 @@
+"""Steps of a pipeline of scikit-learn: what they are given, what is inside, and what became of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from ppdp.core.checks import shown
+from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage
+
+DEEPEST = 50  # pipelines inside pipelines
+WEIGHTS = {"transformer_weights": "leave it out, and use feature_range of a MinMaxScaler."}
+_COMPUTATION = """
+    algorithm average compute_inverse_components copy copy_X early_stopping epsilon eta0 iterated_power learning_rate
+    max_iter n_iter n_iter_no_change n_jobs n_oversamples power_iteration_normalizer power_t random_state shuffle solver
+    subsample svd_solver tol validation_fraction verbose warm_start
+"""
+_FORM = """
+    accept_sparse check_inverse clip dense_output dtype dual feature_name_combiner feature_names_out
+    force_int_remainder_cols intercept_scaling inv_kw_args inverse_func keep_empty_features l1_ratio order
+    quantile_method sparse_output sparse_threshold validate
+"""
+_HARMLESS = frozenset(f"{_COMPUTATION} {_FORM}".split())
+"""How a result is computed or stored; the twins have their own ways."""
+
+
+@dataclass
+class Step:
+    """One step of somebody else's pipeline: its class and parameters are looked at, and nothing that was fitted."""
+
+    name: str
+    estimator: Any
+    changed: list[str] = field(default_factory=list)
+    """How the twin differs, in plain words."""
+    ignored: list[str] = field(default_factory=list)
+    """Parameters without a meaning for the twin."""
+
+    @property
+    def kind(self) -> str:
+        """Name of its class, if that is one of scikit-learn's."""
+        return own_name(self.estimator)
+
+    def given(self) -> dict[str, Any]:
+        """Its parameters."""
+        found: dict[str, Any] = self.estimator.get_params(deep=False)
+        return found
+
+    def read(self, *used: str, fixes: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults."""
+        given, signature = self.given(), inspect.signature(type(self.estimator)).parameters
+        for name, value in given.items():
+            if name in used or (name in signature and _same(value, signature[name].default)):
+                continue
+            if name not in _HARMLESS:
+                self.refuse(f"{name}={shown(value)} has no twin and would change the result.", (fixes or {}).get(name))
+            self.ignored.append(name)
+        return given
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """In this context its parameters are read: whatever they raise by themselves is refused, and names it."""
+        try:
+            yield
+        except (PpdpError, Warning):
+            raise
+        except Exception as error:  # a parameter may be of any class
+            kind = type(error).__name__
+        else:
+            return
+        self.refuse(f"a parameter of it cannot be read ({kind}).", "parameters of the types that scikit-learn takes.")
+
+    def refuse(self, why: str, fix: str | None = None) -> NoReturn:
+        """Say what has no twin, and what to do."""
+        raise InvalidParameter(why, stage=self.name, fix=fix or "leave it at its default.")
+
+
+def own_name(estimator: Any) -> str:
+    """Name of the class if it is exactly one of scikit-learn's, else empty: a subclass may do anything."""
+    kind = type(estimator)
+    return kind.__name__ if kind.__module__.partition(".")[0] == "sklearn" else ""
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default; NaN is the same as NaN."""
+    try:
+        return value is default or bool(value == default) or (value != value and default != default)
+    except Exception:  # an array, or of a class of the user's own
+        return False
+
+
+def is_word(value: Any, *words: str | None) -> bool:
+    """Whether a parameter, which may be anything, is one of these words."""
+    return (value is None or isinstance(value, str)) and value in words
+
+
+def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
+    """The steps of a pipeline of scikit-learn or imbalanced-learn, also in it; steps that only pass are gone."""
+    if estimator is None or (isinstance(estimator, str) and estimator == "passthrough"):
+        return []
+    if type(estimator).__name__ == "Pipeline" and type(estimator).__module__.startswith(("sklearn.", "imblearn.")):
+        if depth > DEEPEST:
+            raise InvalidParameter("a pipeline contains itself, or too many others.", fix="one list of steps.")
+        inner = named_parts(name, "steps", estimator.get_params(deep=False)["steps"], "(name, estimator)")
+        return [
+            step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)
+        ]
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise UnknownStage(
+            f"an estimator is needed, got {shown(estimator)}.", stage=name or None, fix="an instance of its class."
+        )
+    return [Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)]
+
+
+def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:
+    """What a container of scikit-learn holds: a list of tuples of this form, with a string in front."""
+    listed = list(parts) if isinstance(parts, (list, tuple)) else [None]
+    if all(is_named(part, form.count(",") + 1) for part in listed):
+        return listed
+    raise InvalidParameter(
+        f"{parameter} must be a list of {form}.", stage=name or None, fix="names are strings.", parameter=parameter
+    )
+
+
+def is_named(part: Any, size: int) -> bool:
+    """Whether it is a tuple of this size with a string in front; somebody else's class is not asked what it is."""
+    return issubclass(type(part), list | tuple) and len(part) == size and issubclass(type(part[0]), str)
+
+
+def branches(prefix: str, steps: list[Step], depth: int = 0) -> Iterator[tuple[str, list[Step]]]:
+    """Chains of steps without a union in them, whose results side by side are that of these steps.
+
+    What stands in front of a union stands in front of each of its parts. The prefix is put before the names of what
+    comes out.
+    """
+    at = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), None)
+    if at is None:
+        yield prefix, steps
+        return
+    union, front, behind = steps[at], steps[:at], steps[at + 1 :]
+    if depth > DEEPEST:
+        raise InvalidParameter("a FeatureUnion contains itself, or too many others.", fix="one list of transformers.")
+    if behind:
+        union.refuse(
+            f"{behind[0].name!r} stands behind it, and not behind all columns.",
+            "put that into each part of the FeatureUnion, or behind everything.",
+        )
+    given = union.read("transformer_list", "verbose_feature_names_out", fixes=WEIGHTS)
+    for name, one in named_parts(union.name, "transformer_list", given["transformer_list"], "(name, transformer)"):
+        if isinstance(one, str) and one == "drop":
+            continue
+        own = f"{prefix}{name}__" if given["verbose_feature_names_out"] is True else prefix
+        yield from branches(own, [*front, *flattened(name, one)], depth + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """One step."""
+
+    step: str  # its name
+    given: str  # its class
+    became: str  # name of the step that stands for it
+    changed: tuple[str, ...]  # how the twin differs
+    ignored: tuple[str, ...]  # parameters without a meaning for the twin
+
+    def __str__(self) -> str:
+        notes = list(self.changed)
+        if self.ignored:
+            notes.append(f"ignored: {', '.join(self.ignored)}")
+        arrow = f"{self.step} ({self.given}) -> {self.became}" if self.given else f"added: {self.became}"
+        return "".join([arrow, *(f"\n    {note}" for note in notes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What became of a pipeline of scikit-learn.
+
+    Attributes
+    ----------
+    steps : tuple of Converted
+        In the order of the pipeline.
+    unused : tuple of str
+        What was declared of columns that no step takes.
+    """
+
+    steps: tuple[Converted, ...]
+    unused: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Converted]:
+        return iter(self.steps)
+
+    def __repr__(self) -> str:
+        unused = [f"declared of columns that no step takes: {', '.join(self.unused)}"] if self.unused else []
+        return "\n".join([*map(str, self.steps), *unused])
