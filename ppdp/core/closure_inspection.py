@@ -130,8 +130,8 @@ def library_name(function: Any) -> str:
         return ""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     home = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__module__", "")
-    for module in ("numpy", "scipy.special") if isinstance(function, np.ufunc) else (home,):
-        if str(module).partition(".")[0] in LIBRARIES:
+    for module in ("numpy", "scipy.special") if isinstance(function, np.ufunc) else (str(home),):
+        if module.partition(".")[0] in LIBRARIES:
             found: Any = sys.modules.get(module)
             for word in str(name).split("."):
                 found = getattr(found, word, None)

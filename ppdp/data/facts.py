@@ -10,8 +10,8 @@ from typing import Any
 from sklearn.base import OneToOneFeatureMixin, is_regressor
 
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.closure_inspection import declared_of, functions_in
 from ppdp.core.checks import classes_of, pair
+from ppdp.core.closure_inspection import declared_of, functions_in
 from ppdp.core.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 

@@ -7,6 +7,7 @@ hundred million.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -212,9 +213,10 @@ def test_choices_follow_the_declared_scale():
     """A choice is slow and tells little of its scale: one that is off by a tenth is noticed."""
     level = np.repeat(np.arange(12), np.arange(1, 13) ** 2)  # ever more candidates, ever worse: a law of large spread
 
-    def utility(X):
-        return np.tile(1 - level / 12, (len(X), 1))
+    def utility(X, shares):
+        return np.tile(shares, (len(X), 1))
 
+    utility = partial(utility, shares=1 - level / 12)
     mechanism = ExponentialMechanism("utility", candidates=range(level.size), utility=utility)
     plan, certificate = planned(mechanism, epsilon=0.5)
     scale = certificate["mechanism"]["noise_scale"]

@@ -1,4 +1,4 @@
-"""A map of columns as a fitted ``ColumnTransformer``."""
+"""A map of columns as fitted objects of scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,46 +9,34 @@ from itertools import chain, pairwise
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ppdp.data.cells import has_one_spelling
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
-from ppdp.interop.sklearn import fitted
+from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import Labelled, OneHot, is_gap
 from ppdp.transformers.columns.maps import AnySize, ColumnFacts, Filled, PublicMap, Scaled, Within
 from ppdp.transformers.columns.unlisted import Unlisted
 
 
-def plain_columns(name: str, twin: Any, columns: Sequence[str] | None) -> tuple[Any, list[ColumnFacts]]:
-    """The fitted object for a frame of these columns, or an array; and what is known of the columns of each block."""
-    import pandas as pd
-
-    parts: list[tuple[str, Any, list[int]]] = []
-    ends, row = [], np.zeros((1, twin.n_features_in_), dtype=object)
+def plain_columns(name: str, twin: Any, names: Sequence[str] | None) -> FeatureUnion:
+    """The fitted objects for a frame of these columns, or an array, side by side."""
+    parts: list[tuple[list[int], list[Any]]] = []
     for block, positions, facts in twin.located():
         if block.maps and isinstance(block.maps[0], Labelled | Unlisted):  # each column by itself
-            made = [(_encoder(name, block, facts[0], place), [at]) for place, at in enumerate(positions)]
+            parts += [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
         else:
-            made = [(_block(name, block, facts), positions)]
-        for part, own in made:
-            names = None if columns is None else [columns[position] for position in own]
-            parts.append((f"columns{len(parts)}", fitted.named(part, names), own))
-        ends.append(facts[-1])
-        if block.encoder is not None:
-            row[0, positions] = [labels[0] for labels in _labels(block.encoder)]
-    frozen = [(label, FrozenEstimator(part), positions) for label, part, positions in parts]
-    table = row if columns is None else pd.DataFrame(row, columns=list(columns))
-    made_of_all = ColumnTransformer(frozen).fit(table)  # which finds how wide they are
-    made_of_all.transformers, made_of_all.transformers_ = parts, [*parts, *made_of_all.transformers_[len(parts) :]]
-    return made_of_all, ends
+            parts.append((positions, _block(name, block, facts)))
+    d = twin.n_features_in_
+    return FeatureUnion(
+        [(f"columns{i}", make_pipeline(plain.select(at, d, names), *made)) for i, (at, made) in enumerate(parts)]
+    )
 
 
-def _block(name: str, block: Block, facts: Sequence[ColumnFacts]) -> Any:
+def _block(name: str, block: Block, facts: Sequence[ColumnFacts]) -> list[Any]:
     """The maps of a block, one after the other, behind the clip to its ranges."""
     parts = _clip(name, block, facts[0], block.maps[:1])
     for i, (step, given) in enumerate(zip(block.maps, facts), start=1):
@@ -56,7 +44,7 @@ def _block(name: str, block: Block, facts: Sequence[ColumnFacts]) -> Any:
             parts += _clip(name, block, given.after(step), block.maps[i : i + 1])
         elif not isinstance(step, AnySize):
             parts.append(_map(name, step, given))
-    return make_pipeline(*parts) if parts else fitted.scaler(*np.tile([[0.0], [1.0]], len(facts[0].names)))
+    return parts or [plain.scaler(*np.tile([[0.0], [1.0]], len(facts[0].names)))]
 
 
 def _clip(name: str, block: Block, known: ColumnFacts, then: Sequence[PublicMap]) -> list[Any]:
@@ -67,7 +55,7 @@ def _clip(name: str, block: Block, known: ColumnFacts, then: Sequence[PublicMap]
         return []
     if not bounded.all() or not (high > low).all():
         _refuse(name, f"not every one of {block.described} has a range.", "ranges= for all of them.")
-    return [fitted.box(low, high)]
+    return [plain.box(low, high)]
 
 
 def _labels(encoder: Any) -> Sequence[Sequence[Any]]:
@@ -77,7 +65,7 @@ def _labels(encoder: Any) -> Sequence[Sequence[Any]]:
     return encoder.labels if isinstance(encoder, Labelled) else encoder.categories
 
 
-def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> Any:
+def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> list[Any]:
     """An encoder of one column, by trying what becomes of each label and kind of gap: it is added to that of others."""
     first, *later = block.maps
     if not all(isinstance(step, OneHot) for step in later):
@@ -102,12 +90,12 @@ def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> Any:
     matrix = added[needed]
     parts = [_found([[cell for cell, keep in zip(cells, needed) if keep]])]
     if isinstance(cells[0], float):  # as numbers whatever their type, and None as NaN
-        parts = [fitted.scaler(np.zeros(1), np.ones(1)), *_clip(name, block, given, ()), *parts]
+        parts = [plain.scaler(np.zeros(1), np.ones(1)), *_clip(name, block, given, ()), *parts]
     if not np.array_equal(matrix, np.eye(len(matrix))):
-        parts.append(fitted.linear(matrix))
+        parts.append(plain.linear(matrix))
     if other.any():
-        parts.append(fitted.scaler(-other, np.ones(len(other))))
-    return make_pipeline(*parts)
+        parts.append(plain.scaler(-other, np.ones(len(other))))
+    return parts
 
 
 def _alone(step: Any, place: int) -> Any:
@@ -136,12 +124,12 @@ def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
     """One map."""
     low, high = given.ranges.T
     if isinstance(step, Filled):
-        return fitted.imputer(given.middle if step.value is None else np.full(len(low), float(step.value)))
+        return plain.imputer(given.middle if step.value is None else np.full(len(low), float(step.value)))
     if isinstance(step, Scaled) and step.target is not None and (high > low).all():
-        return fitted.range_scaler(low, high, step.target)
+        return plain.range_scaler(low, high, step.target)
     if isinstance(step, Scaled) and step.target is None:
         largest = np.abs(given.ranges).max(axis=1)
-        return fitted.scaler(np.zeros(len(low)), np.where(largest > 0, largest, 1.0))
+        return plain.scaler(np.zeros(len(low)), np.where(largest > 0, largest, 1.0))
     if isinstance(step, OneHot):
         return _one_hot(step.step or name, step)
     _refuse(

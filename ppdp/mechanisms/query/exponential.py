@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ppdp.bounds.queries import by_column
-from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.checks import choice, number, positive, shown
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.domain import Domain
 from ppdp.data.counting import rank_scores
 from ppdp.data.rows import Array, Rows

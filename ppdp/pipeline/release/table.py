@@ -140,7 +140,8 @@ class Released(WithParquet, Mapping[str, Array]):
         """An ordinary fitted pipeline of scikit-learn with what was released, for ONNX, SHAP and other tools.
 
         It predicts what the fitted pipeline predicts, up to 1e-12; behind a random projection of the families
-        "gaussian" and "uniform", which rounds rows, up to 1e-8 of the largest entry. It carries no certificate.
+        "gaussian" and "uniform", which rounds rows, up to 1e-8 of the largest entry. It carries no certificate. Where
+        rows are clipped to a norm, that step is :class:`ppdp.interop.sklearn.norm_clip.NormClip`.
 
         Parameters
         ----------
@@ -165,7 +166,8 @@ class Released(WithParquet, Mapping[str, Array]):
         refuse_unsafe(record, conditional=conditional)
         steps, _ = restore(self.inference, functions or {}, tuple(stages))
         twins = released_twins(record, steps, self.arrays)
-        return to_sklearn(twins, Domain.from_dict(record.entrance.domain), record.invalid)
+        domains = [record.entrance.domain, *(step.domain for step in record.steps)]
+        return to_sklearn(twins, list(map(Domain.from_dict, domains)), record.invalid)
 
     def log_model(self, name: str = "model", *, conditional: bool = False, **options: Any) -> Any:
         """Log the plain pipeline to the active run of MLflow, with the certificate as artefacts beside it.

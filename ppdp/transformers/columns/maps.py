@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.checks import number
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.ranges import LARGEST
 from ppdp.data.rows import Array

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.checks import length, positive, shown
+from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows

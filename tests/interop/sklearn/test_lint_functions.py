@@ -1,4 +1,4 @@
-"""Functions in a workflow are rated by what they do to made-up rows; the rest is declared, estimators in them are not."""
+"""Functions in a workflow are rated by what they do to made-up rows; what these cannot show is declared."""
 
 from functools import partial
 

@@ -89,9 +89,9 @@ def test_bounds_at_the_entrance_hold_for_labels_that_are_numbers():
 
 def test_an_encoder_of_declared_text_alone_is_one_object():
     plain = assert_same(fit(CategoryEncoder([["b", "a"]], other=None), names=["ward"]), wild(["ward"]))
-    ((_, encoder, _),) = plain["categoryencoder"].transformers_
-    assert [type(step).__name__ for _, step in encoder.steps] == ["OneHotEncoder"]
-    assert [list(found) for found in encoder[0].categories_] == [["b", "a"]]
+    ((_, encoder),) = plain["categoryencoder"].transformer_list
+    assert [type(step).__name__ for _, step in encoder.steps] == ["ColumnTransformer", "OneHotEncoder"]
+    assert [list(found) for found in encoder[1].categories_] == [["b", "a"]]
 
 
 def test_numbers_are_read_alike_whatever_holds_them():

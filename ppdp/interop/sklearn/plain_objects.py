@@ -1,0 +1,95 @@
+"""Fitted objects of scikit-learn with given numbers, all of kinds that converters to other formats know."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from ppdp.data.rows import Array
+from ppdp.interop.sklearn.norm_clip import NormClip
+
+
+def imputer(values: Array, strategy: str = "mean") -> Any:
+    """Missing values become a value for each column."""
+    return SimpleImputer(strategy=strategy).fit(values[None, :])
+
+
+def scaler(mean: Array, scale: Array) -> Any:
+    """``x -> (x - mean) / scale``."""
+    fitted = StandardScaler().fit(np.zeros((1, len(mean))))
+    return with_attributes(fitted, mean_=mean, scale_=scale, var_=scale**2)
+
+
+def range_scaler(low: Array, high: Array, interval: Sequence[float]) -> Any:
+    """Columns are clipped to ranges, which are mapped onto an interval; ranges may be far from zero."""
+    zero, one = np.zeros((1, len(low))), np.ones((1, len(low)))
+    clipper = MinMaxScaler(tuple(interval), clip=True).fit(np.vstack([zero, one]))
+    return make_pipeline(scaler(low, high - low), clipper)
+
+
+def box(low: Array, high: Array) -> Any:
+    """Columns are clipped to ranges, and keep their units."""
+    if np.ptp(low) == 0 == np.ptp(high):
+        return MinMaxScaler((low[0], high[0]), clip=True).fit(np.vstack([low, high]))
+    width = high - low
+    return make_pipeline(range_scaler(low, high, (0.0, 1.0)), scaler(-low / width, 1 / width))
+
+
+def norm_clip(max_norm: float, d: int) -> Any:
+    """Rows are shortened to a norm."""
+    return NormClip(max_norm).fit(np.zeros((1, d)))
+
+
+def linear(matrix: Array) -> Any:
+    """``x -> x @ matrix``."""
+    return with_attributes(TruncatedSVD(matrix.shape[1]), components_=matrix.T, n_features_in_=len(matrix))
+
+
+def select(columns: Sequence[int], d: int, names: Sequence[str] | None = None) -> Any:
+    """Some of d columns, which may have names, in this order."""
+    row: Any = np.zeros((1, d))
+    taken: Any = list(columns)
+    if names is not None:
+        row, taken = pd.DataFrame(row, columns=list(names)), [names[column] for column in columns]
+    return ColumnTransformer([("columns", "passthrough", taken)]).fit(row)
+
+
+def on_columns(objects: Sequence[Any], columns: Sequence[int], d: int) -> Any:
+    """The objects for some of the columns, which stay in their places; the others are as they were."""
+    rest = [column for column in range(d) if column not in set(columns)]
+    some = make_pipeline(select(columns, d), *objects)
+    union = FeatureUnion([("some", some), *([("rest", select(rest, d))] if rest else [])])
+    return make_pipeline(union, select(np.argsort([*columns, *rest]).tolist(), d))
+
+
+def model(kind: Any, answers: Any, d: int, **attributes: Any) -> Any:
+    """A linear model, fitted to rows of zeros with these answers before it gets its attributes."""
+    with warnings.catch_warnings():  # what their solvers say of each other's options
+        warnings.simplefilter("ignore")
+        return with_attributes(kind.fit(np.zeros((len(answers), d)), answers), **attributes)
+
+
+def named(pipeline: Any, names: Any) -> Any:
+    """The pipeline, which sees columns of these names first."""
+    first = pipeline
+    while isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    if names is not None and not hasattr(first, "feature_names_in_"):
+        with_attributes(first, feature_names_in_=np.asarray(names, dtype=object))
+    return pipeline
+
+
+def with_attributes(estimator: Any, **attributes: Any) -> Any:
+    """The estimator, once it has these fitted attributes."""
+    for name, value in attributes.items():
+        setattr(estimator, name, value)
+    return estimator
