@@ -250,17 +250,16 @@ def backward(
     found: Gradients,
     batch: Mapping[str, Tensor],
     only: int | None = None,
-    times: float = 1.0,
 ) -> Tensor:
     """Run forward and backward, which leaves the examples' gradients in ``found``; the losses of all examples.
 
     Every module is in evaluation mode: none drops anything, or learns from a batch by itself.
-    ``only`` one of them is derived, if that is asked for, and losses are multiplied first.
+    ``only`` one of them is derived, if that is asked for.
     """
     with torch.enable_grad(), evaluating(model), _watched(model, found):
         losses = loss(model, batch)
         if not isinstance(losses, torch.Tensor) or losses.shape != (found.n,):
             raise ValueError("the loss is not one number for every example")
         if losses.requires_grad:
-            ((losses.sum() if only is None else losses[only]) * times).backward()
+            (losses.sum() if only is None else losses[only]).backward()
     return losses.detach()

@@ -14,7 +14,6 @@ from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
 from ppdp.mechanisms.lora.state import Operations, State, arithmetic, evaluating, fingerprint
 
 MOST, WIDEST = 4, 32  # examples that are looked at; places of a batch that is filled with them, at least
-STEEP = 2.0**16  # by which losses are multiplied, so that what bounds large gradients of a batch is seen
 CLOSE, ALL = 1e-4, 0.05  # of a gradient's length: what rounding may make of it in another batch; of a whole batch's
 ADDED_UP = {False: 1e-3, True: 0.1}  # of the gradients' sum: what autograd may differ by; where numbers are coarse
 MIXED = "the gradient of an example depends on the other examples of its batch"
@@ -49,7 +48,7 @@ class Probe:
             refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
         n = min((len(one) if one.dim() else 0) for one in examples.values())
         if n < 2 or any(len(one) != n for one in examples.values()):
-            refuse(PROBE, "as many rows in every tensor.")
+            refuse(PROBE, "two rows or more, as many in every tensor.")
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
         self._examples = {name: one[:MOST] for name, one in examples.items()}
         self._n = min(n, MOST)
@@ -83,20 +82,17 @@ class Probe:
             self._compare(self._run(places), places, alone, most)
         if microbatch > 1:
             self._derive()
-            steep = [self._run([place], times=STEEP) for place in range(self._n)]
-            together = list(range(min(self._n, microbatch)))
-            self._compare(self._run(together, times=STEEP), together, steep, most)
         self._add_up(microbatch)
         if fingerprint(self._model.parameters()) != before:
             refuse("a run on made-up examples changes the model's weights.", "a model whose forward pass is pure.")
         return max(one.terms() for one in alone)
 
-    def _run(self, places: Sequence[int], only: int | None = None, times: float = 1.0) -> Gradients:
-        """Gradients of a batch of these examples, whose losses are multiplied first."""
+    def _run(self, places: Sequence[int], only: int | None = None) -> Gradients:
+        """Gradients of a batch of these examples, or of the loss of one of them."""
         batch = {name: one[torch.tensor(list(places), device=one.device)] for name, one in self._examples.items()}
         found = self._kind(self._layers, len(places))
         try:
-            losses = backward(self._model, self._loss, found, batch, only, times)
+            losses = backward(self._model, self._loss, found, batch, only)
         except Exception as error:  # whose words tell of nothing private
             refuse(f"loss(model, probe) stopped with {said_by(error)}.", PER_EXAMPLE)
         if not losses.isfinite().all():
@@ -167,7 +163,8 @@ class Probe:
             same = layer.shaped(found.total(layer)).double()
             other = torch.zeros_like(same) if one is None else one.double()
             if not (same - other).norm() <= ADDED_UP[self._coarse] * max(same.norm(), other.norm()) + _least(same):
-                refuse(f"the weights of {layer.name} are used elsewhere as well.", "other target_modules.")
+                what = "its weights are used elsewhere as well, or something changes gradients"
+                refuse(f"the gradient of {layer.name} is not autograd's: {what}.", "other target_modules.")
 
 
 def _alike(examples: Mapping[str, Tensor]) -> list[str]:

@@ -102,7 +102,15 @@ def hardest(model, batch):
     return torch.where(losses >= losses.detach().topk(min(15, len(losses))).values[-1], losses, 0.0)
 
 
+def bounded(model, x):
+    """Gradients of a whole batch are bounded together."""
+    if x.requires_grad:
+        x.register_hook(lambda g: g * (0.01 / g.norm()).clamp(max=1.0))
+    return x
+
+
 MIXED = {
+    "gradients that are bounded": lambda: (private(adapted(Planted(bounded), ["layer"])), texts(40)),
     "the mean of masks": with_masks,
     "some sizes only": at_some_sizes,
     "behind a fresh adapter": behind_a_fresh_adapter,
