@@ -7,6 +7,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -50,89 +51,48 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     """Results of a task for every item, in order, from at most so many threads; only a few items are held at once.
 
     Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
-    product would wait for each other. A task that has tasks of its own does them one after the other.
+    product would wait for each other. A task that has tasks of its own does them one after the other. An error of an
+    item, or of what gives the items, comes in its turn, and no task runs any more once it is raised.
     """
     _keep_memory()
-    rest, first = iter(items), list[S]()
-    try:
-        for item in islice(rest, 2):
-            first.append(item)
-    except Exception as error:  # it follows what was there before
-        rest = map(_raise, [error])
-    rest, threads = chain(first, rest), min(most, workers())
-    if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
-        with threads_for(d):
-            for item in rest:
-                yield task(item)
-        return
-    from concurrent.futures import Future
-
     silent = np.geterr()  # threads of their own would warn, of private rows
-    waiting: deque[tuple[S, Future[T]]] = deque()
-    held: deque[Future[T]] = deque()  # in the order of the items
 
-    def done_one() -> bool:
-        try:
-            item, result = waiting.popleft()
-        except IndexError:
-            return False
-        try:
-            result.set_result(task(item))
-        except BaseException as error:
-            result.set_exception(error)  # whoever asks for the results gets it in its turn
-            if not isinstance(error, Exception):  # but nobody waits for that of an interrupt
-                raise
-        return True
-
-    def go_on() -> None:
+    def run(item: Any, error: Exception | None) -> T:
+        if error is not None:
+            raise error
         with np.errstate(**silent):
-            while done_one():
-                pass
+            return task(item)
 
-    def ask_for_more() -> None:
-        nonlocal rest
-        while len(held) < HELD * threads:
-            result: Future[T] = Future()
-            try:
-                waiting.append((next(rest), result))
-            except StopIteration:
-                return
-            except Exception as error:  # it follows what was ready before
-                result.set_exception(error)
-                rest = iter(())
-            held.append(result)
-
-    helpers: list[Future[None]] = []
+    given, threads = _with_error(items), min(most, workers())
+    first = list(islice(given, 2))
+    given = chain(first, given)
     with threads_for(d):
+        if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
+            for pair in given:
+                yield run(*pair)
+            return
+        results: deque[Future[T]] = deque()
         try:
-            while True:
-                ask_for_more()
-                if not held:
-                    return
-                helpers = [helper for helper in helpers if not helper.done()]
-                if waiting:
-                    helpers += [_others(threads).submit(go_on) for _ in range(threads - 1 - len(helpers))]
-                while not held[0].done() and _without_others(done_one):
-                    pass
-                yield held.popleft().result()
+            for pair in given:
+                results.append(_pool(threads).submit(_without_others, run, *pair))
+                if len(results) >= HELD * threads:
+                    yield results.popleft().result()
+            while results:
+                yield results.popleft().result()
         finally:  # nothing looks at rows any more once this ends
-            waiting.clear()
-            for helper in helpers:
-                if not helper.cancel() and not hasattr(_HERE, "works"):  # no helper waits for itself
-                    helper.exception()
+            for result in results:
+                result.cancel()
+            if not hasattr(_HERE, "works"):  # no thread of the pool waits for itself
+                wait(results)
 
 
-def _raise(error: Exception) -> Any:
-    raise error
-
-
-def _without_others(act: Callable[[], T]) -> T:
-    """What a thread of several does has no threads of its own."""
-    _HERE.works = True
+def _with_error(items: Iterable[S]) -> Iterator[tuple[S | None, Exception | None]]:
+    """Every item, and behind them the error that ended them."""
     try:
-        return act()
-    finally:
-        del _HERE.works
+        for item in items:
+            yield item, None
+    except Exception as error:
+        yield None, error
 
 
 def alone() -> None:
@@ -151,15 +111,19 @@ def _keep_memory() -> None:
 
 
 @functools.cache
-def _others(threads: int) -> Any:
-    """Threads beside the one that asks: to start them takes longer than to go through 100,000 rows."""
-    from concurrent.futures import ThreadPoolExecutor
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: to start them takes longer than to go through 100,000 rows."""
+    return ThreadPoolExecutor(threads, "ppdp")
 
-    return ThreadPoolExecutor(threads - 1, "ppdp", alone)
+
+def _without_others(task: Callable[..., T], *given: Any) -> T:
+    """What a thread of the pool does has no threads of its own."""
+    alone()
+    return task(*given)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has no threads but one
-    os.register_at_fork(after_in_child=_others.cache_clear)
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def threads_for(d: int) -> AbstractContextManager[Any]:

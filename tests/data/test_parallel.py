@@ -1,5 +1,6 @@
 """Passes over rows: pieces cover all of them, results come in order, and nothing goes on behind a caller's back."""
 
+import _thread
 import math
 import mmap
 import os
@@ -36,7 +37,7 @@ def test_no_piece_but_the_last_is_so_short_that_threads_wait_for_each_other():
 @pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (5, 8), (5, 2)])
 def test_results_come_in_order_whoever_made_them(monkeypatch, cores, most):
     monkeypatch.setattr(parallel, "workers", lambda: cores)
-    parallel._others.cache_clear()
+    parallel._pool.cache_clear()
     threads = set()
 
     def task(item):
@@ -46,7 +47,7 @@ def test_results_come_in_order_whoever_made_them(monkeypatch, cores, most):
 
     assert list(in_parallel(task, range(40), 4, most)) == list(range(40))
     assert min(2, cores) <= len(threads) <= min(most, cores)
-    parallel._others.cache_clear()
+    parallel._pool.cache_clear()
 
 
 def test_no_more_than_a_few_items_are_held():
@@ -115,18 +116,18 @@ def test_a_task_that_says_it_is_the_end_does_not_end_the_pass(monkeypatch, cores
         list(in_parallel(task, range(10), 4))
 
 
-def test_an_interrupt_is_not_kept_for_later():
-    asking = threading.get_ident()
+def test_an_interrupt_ends_the_pass_at_once():
+    done = []
 
     def task(item):
-        if item == 0:  # the other thread has it, or this one has it first
-            time.sleep(0.05)
-        elif threading.get_ident() == asking:
-            raise KeyboardInterrupt
-        return item
+        if item == 1:
+            _thread.interrupt_main()
+        time.sleep(0.02)
+        done.append(item)
 
     with pytest.raises(KeyboardInterrupt):
         list(in_parallel(task, range(50), 4))
+    assert len(done) < 10
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library of C keeps memory by rules of its own")
