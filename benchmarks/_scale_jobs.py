@@ -190,7 +190,7 @@ def moments_dask(path: Path) -> Job:
 def moments_streamed(path: Path) -> Job:
     """Whole numbers of a fixed grid, with the same bits for every partition."""
     from ppdp.core.domain import Domain
-    from ppdp.data.delivered import delivered
+    from ppdp.data.deferred_input import delivered
     from ppdp.data.intake import Reader
     from ppdp.data.summary import SecondMoment, Summary, fold
 

@@ -17,7 +17,7 @@ from itertools import cycle, islice
 import numpy as np
 from scipy.special import softmax
 
-from ppdp.data.counting import cell_scores, quantile_edges
+from ppdp.data.histograms import cell_scores, quantile_edges
 from ppdp.data.rows import Rows
 
 N, TABLES, EPSILON, BOUND, STEPS = 5000, 40, 0.1, 100.0, 20

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ppdp.core.adjacency import Adjacency
     from ppdp.core.distance import Distance, Sensitivity
     from ppdp.core.domain import Domain
-    from ppdp.data.engine.opening import engine
+    from ppdp.data.engine.registry import engine
     from ppdp.exceptions import PrivacyRefusal
     from ppdp.interop.sklearn.lint import lint
     from ppdp.pipeline.pipeline import Pipeline, make_pipeline
@@ -73,7 +73,7 @@ _HOMES = {
     "Sensitivity": "core.distance",
     "SketchTable": "pipeline.release.sketches",
     "declare": "transformers.columns.declaration",
-    "engine": "data.engine.opening",
+    "engine": "data.engine.registry",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",
     "make_column_map": "transformers.columns.make",

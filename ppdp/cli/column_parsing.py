@@ -21,7 +21,7 @@ from ppdp.cli.pipeline_file import COLUMNS, DataRules, PipelineFile
 from ppdp.core.names import slips
 from ppdp.data.cells import numbers
 from ppdp.data.column_types import described, kind_of, type_of_values
-from ppdp.data.engine.source import Source as BlockSource
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.rows import Array
 from ppdp.exceptions import NonNumericData
 

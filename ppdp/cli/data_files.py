@@ -58,7 +58,7 @@ def open_rows(paths: Sequence[Path], engine: str | None = None, *, header_is_nam
         refuse("only one file is read into memory.", place="--engine", fix="leave it out.")
     if engine == "memory" or (engine is None and one):
         return open_source(paths[0], header_is_names=header_is_names)
-    from ppdp.data.engine.opening import opened_source
+    from ppdp.data.engine.registry import opened_source
 
     blocks: Any = opened_source([str(path) for path in paths])
     names = _checked(blocks.schema.names, paths[0], header_is_names=header_is_names)

@@ -56,7 +56,7 @@ def _engine(options: Namespace) -> AbstractContextManager[None]:
         refuse("only Dask has a scheduler.", place="--scheduler", fix="--engine dask.")
     if options.engine != "dask":
         return nullcontext()
-    from ppdp.data.engine.opening import engine
+    from ppdp.data.engine.registry import engine
 
     return engine("dask", options.scheduler)
 

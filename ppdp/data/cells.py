@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.statistics import LONGEST_CATEGORY
-from ppdp.data.column_types import kind_of
-from ppdp.data.instants import microseconds, seconds_of_instants
+from ppdp.data.column_types import kind_of, microseconds, seconds_of_instants
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
 from ppdp.data.altered import Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
-from ppdp.data.delivered import Delivered
+from ppdp.data.deferred_input import Delivered
 from ppdp.data.frames import cells, column, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms

@@ -57,7 +57,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     _keep_memory()
     silent = np.geterr()  # threads of their own would warn, of private rows
 
-    def run(item: Any, error: Exception | None) -> T:
+    def run(pair: tuple[Any, Exception | None]) -> T:
+        item, error = pair
         if error is not None:
             raise error
         with np.errstate(**silent):
@@ -69,12 +70,12 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     with threads_for(d):
         if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
             for pair in given:
-                yield run(*pair)
+                yield run(pair)
             return
         results: deque[Future[T]] = deque()
         try:
             for pair in given:
-                results.append(_pool(threads).submit(_without_others, run, *pair))
+                results.append(_pool(threads).submit(_without_others, run, pair))
                 if len(results) >= HELD * threads:
                     yield results.popleft().result()
             while results:
@@ -116,10 +117,10 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, "ppdp")
 
 
-def _without_others(task: Callable[..., T], *given: Any) -> T:
+def _without_others(task: Callable[[S], T], item: S) -> T:
     """What a thread of the pool does has no threads of its own."""
     alone()
-    return task(*given)
+    return task(item)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has no threads but one

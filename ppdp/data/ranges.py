@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ppdp.bounds.release import FINER, RANGE_CELLS
-from ppdp.data.counting import between, weighed
+from ppdp.data.histograms import between, weighed
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 

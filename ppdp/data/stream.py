@@ -21,7 +21,7 @@ class Stream:
 
     Attributes
     ----------
-    source : Source
+    source : BlockSource
         Where they are read; or anything else with its ``over``, for maps that begin with what that hands out.
     names : sequence of str
         Which columns are read.
@@ -52,7 +52,7 @@ class Stream:
         return self.source.over(partial(_run, self.maps, task), self.names, self.d if d is None else d, merge)
 
     def grouped(self, task: Callable[[Rows], Any], parts: int, compare: Callable[[Any], Any]) -> Any:
-        """The same of tasks whose results meet where the rows are: see :func:`ppdp.data.engine.spilled.grouped`."""
+        """The same of tasks whose results meet where the rows are: :func:`ppdp.data.engine.external_join.grouped`."""
         return self.source.grouped(partial(_run, self.maps, task), self.names, self.d, parts, compare)
 
     def held(self) -> Stream:

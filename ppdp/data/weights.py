@@ -14,7 +14,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.keywords import instead_of
 from ppdp.data.cells import numbers
 from ppdp.data.column_types import kind_of, type_of_values
-from ppdp.data.delivered import Delivered
+from ppdp.data.deferred_input import Delivered
 from ppdp.data.frames import column
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnknownParameter, UnsupportedOrder

@@ -18,8 +18,8 @@ from ppdp.core.checks import path_of
 from ppdp.core.keywords import answering
 from ppdp.data import intake as entrance
 from ppdp.data.beside import plain, warn_of_order, warn_of_others
-from ppdp.data.engine.opening import opened_source
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.registry import opened_source
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import opened
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, InvalidInput
@@ -65,7 +65,7 @@ class Inferring:
         entrance.check_form(self, X, self.coded, reset=False)
         return (then or as_it_is)(inference(X))
 
-    def _in_blocks(self, source: Source, inference: Inference, then: Callable[[Array], Any] | None) -> Any:
+    def _in_blocks(self, source: BlockSource, inference: Inference, then: Callable[[Array], Any] | None) -> Any:
         if then is None and not source.local:
             raise InvalidInput("mapped rows would leave the workers that hold them.", fix="files, without this engine.")
         names = columns_of(self, source)

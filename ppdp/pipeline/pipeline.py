@@ -28,11 +28,11 @@ from ppdp.core.keywords import answering
 from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
 from ppdp.data.beside import warn_of_names, warn_of_order
-from ppdp.data.delivered import Delivered, delivered
+from ppdp.data.deferred_input import Delivered, delivered
 from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, merged, of_neighbours
-from ppdp.data.persons import check_groups, persons_of
-from ppdp.data.placement import placed, standing
+from ppdp.data.privacy_ids import check_groups, persons_of
 from ppdp.data.rows import Rows
+from ppdp.data.slot_assignment import placed, standing
 from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest, weights_of
 from ppdp.exceptions import (
     DiagnosticWarning,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ppdp.core.private_files import check_temporary
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan
 
 
-def check_streams(plan: Plan, source: Source) -> None:
+def check_streams(plan: Plan, source: BlockSource) -> None:
     """Refuse a plan that cannot be run in blocks; no cell is looked at.
 
     :class:`InvalidInput` if private files have no place; :class:`UnsupportedOrder` if a step needs all rows in memory,

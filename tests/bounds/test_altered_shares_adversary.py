@@ -10,8 +10,8 @@ from ppdp.bounds import lookup
 from ppdp.bounds.altered import CELL, CLIPPED, LABEL
 from ppdp.bounds.laplace import whole_loss
 from ppdp.data.altered import Marker, Property, altered_counts
-from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
+from ppdp.data.slot_assignment import placed
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import MinMaxScaler
 

@@ -15,7 +15,7 @@ from ppdp.bounds.projection import Matrix, operator_norm
 from ppdp.bounds.random_matrix import BINS, FAMILIES, at_once, draw, row_bits, whole
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.product import product, project
+from ppdp.data.exact_matmul import product, project
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import RandomProjection

@@ -15,7 +15,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.projection import Matrix
 from ppdp.bounds.signs import LEAST_FLIP
 from ppdp.core.distance import Moves
-from ppdp.data.product import project
+from ppdp.data.exact_matmul import project
 from ppdp.mechanisms import SignMechanism
 from ppdp.privacy.losses import GaussianSigns, LaplaceSigns, Part, RandomizedResponse
 from ppdp.privacy.signs import gaussian_sign_renyi, response_curve, response_epsilon

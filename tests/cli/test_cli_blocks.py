@@ -15,7 +15,7 @@ from ppdp.cli.data_files import open_rows
 from ppdp.cli.main import main
 from ppdp.cli.pipeline_file import read_pipeline_file
 from ppdp.data.cells import dates
-from ppdp.data.engine.opening import engine
+from ppdp.data.engine.registry import engine
 from ppdp.data.frames import opened
 
 
@@ -97,7 +97,7 @@ def test_predictions_in_parts_and_in_one_file(study, capsys):
 
 def test_dask_reads_them_too(study, monkeypatch, capsys):
     chosen = []
-    monkeypatch.setattr("ppdp.data.engine.opening.engine", lambda *given: chosen.append(given) or engine("arrow"))
+    monkeypatch.setattr("ppdp.data.engine.registry.engine", lambda *given: chosen.append(given) or engine("arrow"))
     address = ["--engine", "dask", "--scheduler", "tcp://head:8786"]
     assert main(["fit", "rows/0.parquet", "rows/1.parquet", "study.toml", *address, "--out", "out", "--quiet"]) == 0
     assert chosen == [("dask", "tcp://head:8786")]

@@ -81,7 +81,7 @@ import os, signal, sys
 import pyarrow as pa, pyarrow.dataset as ds, numpy as np
 from ppdp import make_pipeline
 from ppdp.core.private_files import private_folder
-from ppdp.data.engine import kept
+from ppdp.data.engine import disk_cache
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import MinMaxScaler
 
@@ -89,7 +89,7 @@ def stop(*given, **named):
     print(len(os.listdir(os.environ["TMPDIR"])), flush=True)
     os.kill(os.getpid(), number)
 
-kept._Kept.over = stop
+disk_cache._DiskCache.over = stop
 table = pa.table({"a": np.arange(3000.0), "y": np.arange(3000) % 2})
 pipe = make_pipeline(MinMaxScaler(ranges=(0, 3000)), LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-6)
 for number in map(int, sys.argv[1:]):

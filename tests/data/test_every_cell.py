@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
-from ppdp.data.delivered import delivered
+from ppdp.data.deferred_input import delivered
 from ppdp.data.frames import column, opened
-from ppdp.data.persons import NOBODY, persons_of
+from ppdp.data.privacy_ids import NOBODY, persons_of
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression

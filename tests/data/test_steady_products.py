@@ -5,7 +5,7 @@ import pytest
 from effort import rounds
 
 from ppdp.core.rounding import UNIT
-from ppdp.data.product import on_grid, squares_of, steady
+from ppdp.data.exact_matmul import on_grid, squares_of, steady
 
 KINDS = ["normal", "parallel to A", "of one sign", "of one entry", "tiny", "far apart"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ppdp import make_pipeline
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.stream import Stream
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import (
@@ -52,7 +52,7 @@ def left(pipe):
     return {name: array.tobytes() for name, array in pipe.release_.arrays.items()}, claim
 
 
-class Split(Source):
+class Split(BlockSource):
     """An engine of three lines: tables split anywhere."""
 
     def __init__(self, table, ends):

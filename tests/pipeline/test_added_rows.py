@@ -16,8 +16,8 @@ from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.certificate.pages.meaning import detection_power
 from ppdp.certificate.replay.verify import verify
 from ppdp.cli.main import main
-from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
+from ppdp.data.slot_assignment import placed
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, LedgerError, MissingBound, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism

@@ -21,8 +21,8 @@ from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.audit import audit
 from ppdp.certificate.pages.meaning import detection_power
 from ppdp.certificate.replay.verify import verify
-from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
+from ppdp.data.slot_assignment import placed
 from ppdp.exceptions import (
     DomainMismatch,
     InvalidInput,

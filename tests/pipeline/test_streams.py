@@ -106,7 +106,7 @@ PARTITIONS = {
 
 
 def opened_as(table, ends, monkeypatch):
-    monkeypatch.setattr("ppdp.data.delivered.opened_source", lambda _: Split(table, ends))
+    monkeypatch.setattr("ppdp.data.deferred_input.opened_source", lambda _: Split(table, ends))
     return "rows"
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.parallel import PIECE, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
@@ -26,7 +26,7 @@ AHEAD = 2  # batches that are read before they are asked for
 BUFFER = 2**18  # bytes that are read of a column at a time
 
 
-def opened(data: Any) -> Source | None:
+def opened(data: Any) -> BlockSource | None:
     """A source for a path or several, a glob, a folder, a ``pyarrow.dataset.Dataset`` or a ``RecordBatchReader``."""
     if isinstance(data, (str, os.PathLike)):
         return _of_paths([os.fspath(data)])
@@ -44,7 +44,7 @@ def opened(data: Any) -> Source | None:
     return ArrowSource(data) if isinstance(data, ds.Dataset) else None
 
 
-def _of_paths(paths: Sequence[str]) -> Source:
+def _of_paths(paths: Sequence[str]) -> BlockSource:
     """Every file at some paths: one, those of a glob, or those in a folder, each path's in the order of their names."""
     import pyarrow.dataset as ds
 
@@ -91,7 +91,7 @@ def _named(fragment: Any) -> str:
     )
 
 
-class ArrowSource(Source):
+class ArrowSource(BlockSource):
     """Rows of a ``pyarrow.dataset.Dataset``; how many every fragment has is known from the first look at it."""
 
     def __init__(self, dataset: Any) -> None:
@@ -147,7 +147,7 @@ class ArrowSource(Source):
         paths = [getattr(fragment, "path", None) for fragment in self._fragments]
         return [[path, *map(str, mark or ()), count] for path, mark, count in zip(paths, self._marks, self._counts)]
 
-    def pieces(self, size: int) -> Iterator[Source]:
+    def pieces(self, size: int) -> Iterator[BlockSource]:
         groups = list(self.groups())
         starts = np.cumsum([0, *(group.n for group in groups)])
         for first in range(0, self.n, size):
@@ -200,7 +200,7 @@ def _changed(fragment: Any) -> RowsChanged:
     )
 
 
-class Between(Source):
+class Between(BlockSource):
     """Some of the rows of row groups that follow each other: so many, behind others."""
 
     def __init__(self, parts: Sequence[ArrowSource], skip: int, n: int) -> None:

@@ -33,7 +33,7 @@ from ppdp.data.engine.cluster import (
     results,
     unlike,
 )
-from ppdp.data.engine.source import Source, aligned
+from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.parallel import PIECE, alone, threads_for
 from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
@@ -48,7 +48,7 @@ TASKS, MOST = 64, 16  # into how many tasks few rows are split, and how many blo
 _CLIENT: ContextVar[Any] = ContextVar("client", default=None)
 
 
-def opened(data: Any) -> Source | None:
+def opened(data: Any) -> BlockSource | None:
     """A source for a ``dask.dataframe.DataFrame``, and for files where this engine was chosen."""
     if type(data).__module__.partition(".")[0] == "dask":
         import dask.dataframe as dd
@@ -79,7 +79,7 @@ def here(client: Any = None) -> Iterator[None]:
         _CLIENT.reset(token)
 
 
-class Spread(Source):
+class Spread(BlockSource):
     """Rows of which every worker has some: a task of Dask takes several blocks.
 
     Attributes
@@ -135,10 +135,7 @@ class Spread(Source):
     def grouped(
         self, task: Callable[[int, Any], Grouped], names: Sequence[str], width: int, parts: int, compare: Any
     ) -> Iterator[tuple[Iterator[Any], Iterator[Any]]]:
-        """What tasks know of blocks, and what is found in every part: see :func:`ppdp.data.engine.spilled.grouped`.
-
-        Tables go from worker to worker.
-        """
+        """As the base has it; tables go from worker to worker."""
         from dask import delayed
 
         item, found = delayed(_item, pure=False), delayed(_compared, pure=False)
@@ -253,7 +250,7 @@ def _blocks(n: int) -> int:
     return min(MOST, max(1, n // (PIECE * TASKS)))
 
 
-def _read(rows: Source, names: Sequence[str], parts: Any) -> Iterator[Any]:
+def _read(rows: BlockSource, names: Sequence[str], parts: Any) -> Iterator[Any]:
     return aligned(rows.tables(names))
 
 

@@ -13,7 +13,7 @@ from ppdp.exceptions import InvalidInput
 T = TypeVar("T")
 
 
-class Source(ABC):
+class BlockSource(ABC):
     """Rows that an engine holds. The same rows in the same order on every pass, or an error.
 
     Attributes
@@ -54,9 +54,28 @@ class Source(ABC):
         results = in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
         return paced(results, self.n, PIECE)
 
-    def pieces(self, size: int) -> Iterator[Source]:
+    def pieces(self, size: int) -> Iterator[BlockSource]:
         """The rows as sources of so many each, that are read apart; :class:`InvalidInput` if they cannot be."""
         raise InvalidInput("these rows are read from the first to the last, or elsewhere.", fix="files in Parquet.")
+
+    def held(self, task: Callable[[int, Any], Any], names: Sequence[str], width: int) -> BlockSource:
+        """The rows that a task makes of every block, which are kept where they are; of a source that is not local."""
+        raise InvalidInput("these rows come to this process.", fix="a private file, which keeps them.")
+
+    def taken(self, batch: Any) -> Any:
+        """Some of the rows that are held, ascending by their numbers: in memory, or held in turn."""
+        raise InvalidInput("these rows are read from the first to the last.", fix="rows that are held.")
+
+    def grouped(
+        self, task: Callable[[int, Any], Any], names: Sequence[str], width: int, parts: int, compare: Any
+    ) -> Any:
+        """What tasks know of blocks, and what is found in every part of the tables that they hand on.
+
+        Of a source that is not local: see :func:`ppdp.data.engine.external_join.grouped`.
+        """
+        raise InvalidInput(
+            "these rows come to this process.", fix="a private file, in which rows with equal keys meet."
+        )
 
     @property
     def marks(self) -> Any:

@@ -21,8 +21,8 @@ from sklearn.isotonic import IsotonicRegression
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, both, triangle
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
+from ppdp.data.exact_matmul import HALF, on_grid, squares_of
 from ppdp.data.parallel import in_parallel, pieces
-from ppdp.data.product import HALF, on_grid, squares_of
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
-from ppdp.data.counting import histograms, present
+from ppdp.data.histograms import histograms, present
 from ppdp.data.intake import validated
 from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows

@@ -14,7 +14,7 @@ from ppdp.bounds.queries import by_column
 from ppdp.core.checks import choice, number, positive, shown
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.domain import Domain
-from ppdp.data.counting import rank_scores
+from ppdp.data.histograms import rank_scores
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.units import Answers, Columns

@@ -15,7 +15,7 @@ from ppdp.bounds.signs import LEAST_FLIP, MOST_SIGNS, MOST_SUMMED, widest_change
 from ppdp.core.checks import choice, integer, length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.product import product
+from ppdp.data.exact_matmul import product
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms.base import Mechanism, Question

@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 
 from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
-from ppdp.data.delivered import Delivered
-from ppdp.data.engine.source import Source
+from ppdp.data.deferred_input import Delivered
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import in_order
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch
@@ -46,7 +46,7 @@ class Inference:
         return mapped(self.twins, values)
 
 
-def columns_of(pipeline: Any, source: Source, other: Sequence[str] = ()) -> tuple[str, ...]:
+def columns_of(pipeline: Any, source: BlockSource, other: Sequence[str] = ()) -> tuple[str, ...]:
     """The columns of rows in blocks that a fitted pipeline maps: by name if it knows names, else all but some others.
 
     :class:`DomainMismatch` if one is absent.

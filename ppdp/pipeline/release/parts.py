@@ -24,7 +24,7 @@ from ppdp.certificate.share.files import hashed, read_file, replacing, write_byt
 from ppdp.core.checks import choice
 from ppdp.core.private_files import is_ours, locked
 from ppdp.core.progress import progress
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import opened
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Array
@@ -38,7 +38,7 @@ _SHOWN, _END = 40, ".unfinished"  # letters of the target's name in that of the 
 NOTE = "of every row, by what a release holds; no certificate covers it"
 
 
-def write_parts(pipeline: Any, source: Source, target: Path, method: str | None, keep: tuple[str, ...]) -> None:
+def write_parts(pipeline: Any, source: BlockSource, target: Path, method: str | None, keep: tuple[str, ...]) -> None:
     """Write a folder; see :meth:`ppdp.Pipeline.write_parquet`."""
     offered = [name for name in WORDS if hasattr(pipeline, name)]
     if not offered:
@@ -80,7 +80,7 @@ def _map(pipeline: Any, method: str) -> tuple[Inference, Callable[[Array], Any] 
     return Inference.of(pipeline, pipeline.twins_[:-1]), getattr(pipeline.twins_[-1][1], method)
 
 
-def _about(pipeline: Any, source: Source, method: str, columns: Sequence[str]) -> dict[str, Any]:
+def _about(pipeline: Any, source: BlockSource, method: str, columns: Sequence[str]) -> dict[str, Any]:
     """The manifest: of which release and which rows this is."""
     released = pipeline.certificate_.record.released
     rows = hashed(json.dumps([source.n, source.marks]).encode())

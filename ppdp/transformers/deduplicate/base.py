@@ -14,7 +14,7 @@ from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import choice
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.engine.spilled import staying
+from ppdp.data.engine.external_join import staying
 from ppdp.data.frames import arrow_table
 from ppdp.data.intake import validated
 from ppdp.data.parallel import blocks
@@ -87,7 +87,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
         raise NotImplementedError
 
     def _stay(self, rows: Rows, statistics: Statistics, words: Bits, *, whole: bool) -> Array:
-        """The weight of every row by its words in one band; see :func:`~ppdp.data.engine.spilled.staying`."""
+        """The weight of every row by its words in one band; see :func:`~ppdp.data.engine.external_join.staying`."""
         disagreeing = not whole and getattr(self, "labels", "") == "unanimous"
         rule = clone(self).set_params(labels="record") if disagreeing else self
         return rule._weight(rows, statistics)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.data.engine.spilled import in_order
+from ppdp.data.engine.external_join import in_order
 from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 

@@ -17,8 +17,8 @@ from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import inflate
+from ppdp.data.exact_matmul import steadily
 from ppdp.data.parallel import threads_for
-from ppdp.data.product import steadily
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied, top_eigenvectors
 from ppdp.data.summary import column_sums, second_moment

@@ -9,7 +9,7 @@ import numpy as np
 from ppdp.core.checks import number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.product import steadily
+from ppdp.data.exact_matmul import steadily
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import second_moment

@@ -21,7 +21,7 @@ from ppdp.core.checks import length, number, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import apply_error, inflate
-from ppdp.data.product import product
+from ppdp.data.exact_matmul import product
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.units import Columns

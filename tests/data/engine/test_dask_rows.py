@@ -15,7 +15,7 @@ from streamed import DEDUPLICATORS, deduplicated, front, left, repeated_rows, ta
 
 from ppdp import make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
-from ppdp.data.engine import spilled
+from ppdp.data.engine import external_join
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import PrivacyRefusal, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -43,7 +43,7 @@ def written(folder, table=TABLE):
 
 @pytest.fixture
 def parts(monkeypatch):
-    monkeypatch.setattr(spilled, "FAR", 2**18)  # so that there are several
+    monkeypatch.setattr(external_join, "FAR", 2**18)  # so that there are several
 
 
 @pytest.mark.repeated("name", keep=2)

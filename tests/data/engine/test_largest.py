@@ -9,8 +9,8 @@ import pytest
 
 from ppdp import make_pipeline
 from ppdp.core.rounding import MOST_ROWS
-from ppdp.data.engine import opening
-from ppdp.data.engine.source import Source
+from ppdp.data.engine import registry
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.parallel import PIECE
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
 from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, StandardScaler
@@ -18,7 +18,7 @@ from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, StandardSc
 DELTA = 0.01 / MOST_ROWS
 
 
-class Repeated(Source):
+class Repeated(BlockSource):
     """A block that stands for 2^25 of them; results come as the total of all, or of several parts of them."""
 
     local = False
@@ -46,7 +46,7 @@ class Repeated(Source):
 @pytest.fixture(autouse=True)
 def an_engine_that_repeats(monkeypatch):
     found = SimpleNamespace(opened=lambda data: data if isinstance(data, Repeated) else None)
-    monkeypatch.setattr(opening, "ENGINES", (found, *opening.ENGINES))
+    monkeypatch.setattr(registry, "ENGINES", (found, *registry.ENGINES))
 
 
 def block():

@@ -7,19 +7,19 @@ from typing import Any
 
 from ppdp.core.checks import choice
 from ppdp.data.engine import arrow, dask
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.source import BlockSource
 from ppdp.exceptions import InvalidParameter
 
 ENGINES: tuple[Any, ...] = (dask, arrow)
 """Modules with a function ``opened(data)``; the first that knows the data reads them."""
 
 
-def opened_source(data: Any) -> Source | None:
+def opened_source(data: Any) -> BlockSource | None:
     """The rows where they are; None if they are in memory. Only public form is read.
 
     :class:`InvalidInput` if there are no rows in what was passed, or it cannot be read.
     """
-    if isinstance(data, Source):
+    if isinstance(data, BlockSource):
         return data
     return next((found for engine in ENGINES if (found := engine.opened(data)) is not None), None)
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from ppdp.core.private_files import is_of_a_full_disk, private_path
 from ppdp.core.progress import paced
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
+from ppdp.exceptions import InvalidInput
 
 T = TypeVar("T")
 Positions = NDArray[np.intp]
@@ -25,7 +27,7 @@ BESIDE = 3  # numbers beside the features of a row: weight, label, and norm or, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _DiskCache(BlockSource):
     """Blocks of rows in a file, one after the other, as float64: features, weights, labels, norms or factors.
 
     What rows do not have has its place nonetheless, where nothing is written.
@@ -38,7 +40,9 @@ class _Kept:
     labelled: bool = False
     normed: bool = False
     factored: bool = False
-    local: bool = True
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        raise InvalidInput("rows that were read once are no tables any more.", fix="the files that they came from.")
 
     def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
         """Results of a task for every block."""
@@ -119,7 +123,7 @@ def kept(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
     if not streamed or not rows.source.local:
         yield rows.held() if streamed else rows
         return
-    within = isinstance(rows.source, _Kept) and last and rows.d <= rows.source.room
+    within = isinstance(rows.source, _DiskCache) and last and rows.d <= rows.source.room
     with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
         ready = Rows.last if last else Rows.bare
         found = list(rows.over(lambda block: own.write(ready(block))))  # by the threads that map them
@@ -157,12 +161,12 @@ def _with_marks(block: Rows) -> Rows:
 
 
 @contextmanager
-def _file(n: int, d: int) -> Iterator[_Kept]:
+def _file(n: int, d: int) -> Iterator[_DiskCache]:
     """Room for rows, which goes with this context."""
     with private_path() as path:
         with open(path, "wb") as file:
             _make_room(file, n * (d + BESIDE) * 8)
-        yield _Kept(n, d, path, d)
+        yield _DiskCache(n, d, path, d)
 
 
 def _make_room(file: Any, size: int) -> None:

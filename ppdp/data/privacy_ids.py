@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ppdp.core.adjacency import Adjacency
 from ppdp.data.cells import identifiers
 from ppdp.data.column_types import kind_of, type_of_values
-from ppdp.data.delivered import Delivered
+from ppdp.data.deferred_input import Delivered
 from ppdp.data.frames import column
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue
 

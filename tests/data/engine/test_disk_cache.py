@@ -9,8 +9,8 @@ import pytest
 from streamed import front, stream_of, table_of
 
 from ppdp import make_pipeline
-from ppdp.data.engine import kept as module
-from ppdp.data.engine.kept import kept
+from ppdp.data.engine import disk_cache as module
+from ppdp.data.engine.disk_cache import kept
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.boundary import at_step
-from ppdp.data.engine.opening import opened_source
-from ppdp.data.engine.source import Source
+from ppdp.data.engine.registry import opened_source
+from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import cells, column, opened, opened_block
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -77,7 +77,7 @@ def _named(beside: Mapping[str, Any], names: Sequence[Any]) -> dict[str, str]:
 class Delivered:
     """Rows of a source, of which only the form was looked at."""
 
-    source: Source
+    source: BlockSource
     names: Sequence[str]
     label: str | None
     weight: str | None = None

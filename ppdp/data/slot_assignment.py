@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ppdp.core.domain import Domain
-from ppdp.data.engine.kept import scattered
+from ppdp.data.engine.disk_cache import scattered
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import DomainMismatch

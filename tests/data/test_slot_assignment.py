@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 from ppdp import Adjacency, Domain
-from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
+from ppdp.data.slot_assignment import placed
 from ppdp.privacy.noise.sampler import Noise
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from streamed import DEDUPLICATORS, Split, deduplicated, repeated_rows
 
-from ppdp.data.engine import spilled
+from ppdp.data.engine import external_join
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import RowsChanged
 from ppdp.transformers import Deduplicator
@@ -33,11 +33,11 @@ class Changing(Split):
 @pytest.fixture
 def read_as(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(spilled, "PART", 2**18)  # so that there are several, written several times
-    monkeypatch.setattr(spilled, "WRITTEN", 2**20)
+    monkeypatch.setattr(external_join, "PART", 2**18)  # so that there are several, written several times
+    monkeypatch.setattr(external_join, "WRITTEN", 2**20)
 
     def opened(source):
-        monkeypatch.setattr("ppdp.data.delivered.opened_source", lambda given: source if given == "rows" else None)
+        monkeypatch.setattr("ppdp.data.deferred_input.opened_source", lambda given: source if given == "rows" else None)
         return "rows"
 
     yield opened
