@@ -4,9 +4,6 @@ Rows stand on a grid on which their distances are often exactly η, 3η, 4η or 
 ``max_cluster`` gives for which the condition holds on both sides.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from adversary import World, named
@@ -282,23 +279,3 @@ def test_impossible_parameters_of_a_forged_certificate(parameters):
         lookup("clusters.quantize", "stability")(
             domain(4), Distance(replaced=1), eta=1.0, max_cluster=5, low_dimension=True
         )
-
-
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
-
-
-@pytest.mark.skipif(not REFERENCE.exists(), reason="the reference implementation is not at hand")
-def test_decisions_and_crowding_agree_with_the_reference():
-    sys.path.insert(0, str(REFERENCE))
-    try:
-        import deduplication as reference
-    finally:
-        sys.path.remove(str(REFERENCE))
-    rng = np.random.default_rng(10)
-    for trial in range(80):
-        X = grid_rows(25, 1 + trial % 3, rng)
-        X = X[np.lexsort(X.T[::-1])]  # the reference takes the first slot
-        rows = Comparable.of(X, None, np.ones(25))
-        parent = reference.eta_parent(X, ETA)
-        assert centres(rows, ETA).tolist() == np.where(parent < 0, np.arange(25), parent).tolist()
-        assert crowding(rows, 8 * ETA * SLACK, 100) == reference.core_size(reference.near_graph(X, 8 * ETA))

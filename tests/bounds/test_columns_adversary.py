@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, World, attack, domains, named
+from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING, Chain, Pair
 from worst_cases import FLOORED, four_values, poles
 
@@ -20,18 +20,6 @@ from ppdp.transformers import MinMaxScaler, RobustScaler, StandardScaler
 ONE = Adjacency.replace().distance
 NORM, N = math.sqrt(3), 9
 BOX = Domain(n_rows=N, n_features=3, row_norm=NORM, entry_bound=1.0, max_missing=0)
-
-
-@pytest.mark.parametrize("columns", [[1], [0, 2]], ids=str)
-@pytest.mark.parametrize("form", [{"clip": None}, {"clip": 1.0}, {"clip": None, "with_mean": False}], ids=str)
-@pytest.mark.parametrize("domain", [BOX, *domains(N, 3, max_missing=0)], ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain", "form", "columns")
-def test_standard_scaling(domain, distance, form, columns):
-    world = World(domain, distance, deleted=True)
-    chain = Chain.of([StandardScaler(0.3, columns=columns, **form)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=25, steps=40)
-    assert reached <= ROUNDING
 
 
 @pytest.mark.parametrize("per_column", [True, False])

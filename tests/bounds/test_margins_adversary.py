@@ -18,7 +18,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import top_eigenvectors
 from ppdp.data.summary import second_moment
-from ppdp.transformers import PCA, MeanImputer, StandardScaler
+from ppdp.transformers import PCA, MeanImputer, RegressionImputer, StandardScaler
 from ppdp.transformers.floor import MeanFloor
 from ppdp.transformers.scale.standard_scaler import StdMargin
 
@@ -46,22 +46,34 @@ def observed(rows):
     return ((~np.isnan(rows.X)) * rows.weight[:, None]).sum(axis=0)
 
 
-# name -> (stage, domain, whether the condition holds)
+def eigenvalue(rows):
+    X = np.where(np.isnan(rows.X).any(axis=1, keepdims=True), 0.0, rows.X)
+    return np.linalg.eigvalsh((X * rows.weight[:, None]).T @ X / rows.n)[0]
+
+
+# name -> (stage, slots that may have gaps, whether the condition holds, least change of the margin that is found)
 CONDITIONS = {
-    "missing": (MeanImputer(max_missing=6), BALL, lambda rows: rows.incomplete.sum() <= 6),
-    "observed": (MeanImputer(min_observed=4, floor=False), BALL, lambda rows: observed(rows).min() >= 4),
-    "deviation": (StandardScaler(0.25, floor=False), COMPLETE, lambda rows: deviations(rows).min() >= 0.25),
-    "eigengap": (PCA(1, min_gap=0.05, center=False), COMPLETE, lambda rows: gap(rows) >= 0.05),
-    "norm of the mean": (MeanFloor(0.7), COMPLETE, lambda rows: length(rows) >= 2 / N / math.sqrt(0.6)),
+    "missing": (MeanImputer(max_missing=6), N, lambda rows: rows.incomplete.sum() <= 6, 0.7),
+    "observed": (MeanImputer(min_observed=4, floor=False), N, lambda rows: observed(rows).min() >= 4, 0.7),
+    "deviation": (StandardScaler(0.25, floor=False), 0, lambda rows: deviations(rows).min() >= 0.25, 0.7),
+    "one scale": (
+        StandardScaler(0.3, floor=False, per_column=False),
+        0,
+        lambda rows: np.linalg.norm(deviations(rows)) >= 0.3,
+        0.7,
+    ),
+    "eigengap": (PCA(1, min_gap=0.05, center=False), 0, lambda rows: gap(rows) >= 0.05, 0.7),
+    "eigenvalue": (RegressionImputer(min_eigenvalue=0.1), 5, lambda rows: eigenvalue(rows) >= 0.1, 0.3),
+    "norm of the mean": (MeanFloor(0.7), 0, lambda rows: length(rows) >= 2 / N / math.sqrt(0.6), 0.7),
 }
 
 
 def condition(name, distance):
-    stage, domain, holds = CONDITIONS[name]
+    stage, gaps, holds, _ = CONDITIONS[name]
+    domain = BALL if gaps else COMPLETE
     ways = {way.name: way for way in stage.ways(domain, distance)}
     (found,) = ways["exact"].conditions
-    assert found.name == name
-    return found, World(domain, distance, gaps=N if domain is BALL else 0, deleted=True), holds
+    return found, World(domain, distance, gaps=gaps, deleted=True), holds
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -69,12 +81,12 @@ def condition(name, distance):
 @pytest.mark.repeated("name")
 def test_margins_of_neighbours_differ_by_at_most_one(name, distance):
     found, world, _ = condition(name, distance)
-    if found.unit == 0 and name != "deviation":
+    if found.unit == 0 and name not in ("deviation", "one scale"):
         assert all(found.margin(world.draw(np.random.default_rng(i)).left) in (0.0, math.inf) for i in range(5))
         return
     reached, _ = attack(world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=80, steps=80)
-    least = 1 / found.unit if name == "missing" else 0.7
-    assert min(least, 0.7) <= reached <= ROUNDING
+    least = CONDITIONS[name][-1]
+    assert (min(1 / found.unit, least) if name == "missing" else least) <= reached <= ROUNDING
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -84,6 +96,7 @@ def test_the_margin_is_zero_where_the_condition_fails_and_positive_well_inside(n
     kept, failed = 0, 0
     for _ in range(rounds(200)):
         rows = world.draw(rng).left
+        assert found.margin(rows) <= found.largest
         if holds(rows):
             kept += found.margin(rows) >= 1
         else:

@@ -1,51 +1,13 @@
 """Row-wise maps against an adversary: equal rows stay equal, moved rows move by the Lipschitz constant at most."""
 
 import numpy as np
-import pytest
-from adversary import DISTANCES, World, attack, domains, named
+from adversary import World, attack
 from effort import rounds
 from neighbours import ROUNDING, Chain, Pair, by_position, shares
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, RowMap
-
-
-def stages(d):
-    return {
-        "clip": NormClipper(0.6),
-        "ranges": MinMaxScaler(ranges=[(-0.5, 1.0), (-1.0, 0.25), (0.0, 0.5)][:d]),
-        "narrow ranges": MinMaxScaler(ranges=(-2.0, 2.0), feature_range=(0.25, 0.5)),
-        "smooth map": RowMap(np.tanh, out_ranges=(-0.5, 1.0), lipschitz=1.0),
-        "affine map": RowMap(lambda X: 2 * X[:, :1] - 0.1, out_ranges=[(-1.0, 3.0)], lipschitz=2.0),
-    }
-
-
-@pytest.mark.parametrize("name", stages(1))
-@pytest.mark.parametrize("domain", domains(8, 1, 3), ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
-def test_no_pair_exceeds_the_map(name, domain, distance):
-    gaps = 0 if name.endswith("map") else 8  # a user's function may give a row with gaps others
-    domain = domain.but(max_missing=gaps)
-    world = World(domain, distance, gaps=gaps, labels=True, deleted=True)
-    chain = Chain.of([stages(domain.d)[name]], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=8, steps=8 if distance.moved else 3)
-    assert reached <= ROUNDING
-
-
-@pytest.mark.parametrize("name", stages(1))
-def test_moves_reach_the_lipschitz_constant(name):
-    distance = Distance(moved=3, radius=0.02, total=0.05)
-    world = World(Domain(n_rows=8, n_features=3, row_norm=1.0, max_missing=0), distance)
-    chain = Chain.of([stages(3)[name]], world.domain, distance)
-    for number in ("radius", "total"):
-        reached, _ = attack(
-            world,
-            lambda pair, number=number: shares(by_position(pair.mapped(chain.run)), chain.distance)[number],
-            steps=200,
-        )
-        assert 0.95 <= reached <= ROUNDING
+from ppdp.transformers import MeanImputer, MinMaxScaler, RowMap
 
 
 def test_a_map_without_lipschitz_constant_turns_moved_rows_into_replaced_ones():

@@ -17,17 +17,6 @@ from ppdp.transformers import SoftPCA
 ONE = Adjacency.replace().distance
 
 
-@pytest.mark.parametrize("domain", domains(12, 1, 2, 3, max_missing=0), ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.parametrize(("regularization", "least"), [(0.02, 0.02), (0.5, 0.2)])
-@pytest.mark.repeated("domain", "regularization", "least")
-def test_no_row_moves_further_nor_do_all_together(domain, distance, regularization, least):
-    world = World(domain, distance, deleted=True)
-    chain = Chain.of([SoftPCA(regularization)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=40, steps=60)
-    assert least < reached <= ROUNDING
-
-
 @pytest.mark.parametrize("domain", domains(30, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("order", [2, "fro"])
