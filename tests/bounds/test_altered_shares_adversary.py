@@ -112,13 +112,3 @@ def test_the_bound_is_attained_between_clipped_and_tiny_values():
     counts = [np.sum(stage.altered(np.array(one), facts), axis=0) for one in (clipped, tiny)]
     assert len(stage.alters(facts)) == 2 * D
     assert np.linalg.norm(counts[0].astype(int) - counts[1]) == pytest.approx(math.sqrt(2 * D), rel=1e-12)
-
-
-@pytest.mark.parametrize("counts", [0, 1.5, 20_000, True])
-@pytest.mark.parametrize("formula", [FORMULA, PURE], ids=["Gaussian", "Laplace"])
-def test_impossible_numbers_of_counts_are_refused(counts, formula):
-    from ppdp.exceptions import CertificateError
-
-    facts = Domain(n_rows=N, n_features=D)
-    with pytest.raises(CertificateError):
-        formula(facts, facts.neighbours, counts=counts)

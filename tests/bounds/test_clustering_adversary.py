@@ -16,7 +16,6 @@ from ppdp.bounds.deduplication import KISSING, decided, reach
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.transformers import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate import clusters
 from ppdp.transformers.deduplicate.clusters import SLACK, Comparable, centres, crowding
@@ -268,14 +267,3 @@ def test_scale_and_place_do_not_matter(scale):
 def test_no_rows_at_all():
     nobody = Comparable.of(np.full((3, 2), np.nan), np.zeros(3), np.ones(3))
     assert (centres(nobody, ETA).size, crowding(nobody, ETA, 5)) == (0, 1)
-
-
-@pytest.mark.parametrize("parameters", [{"max_cluster": 0}, {"eta": 0.0}, {"raw": True, "low_dimension": True}])
-def test_impossible_parameters_of_a_forged_certificate(parameters):
-    given = {"eta": 1.0, "max_cluster": 5} | parameters
-    with pytest.raises(CertificateError):
-        lookup("clusters.deduplicate", "stability")(domain(1).but(min_present=10**6), Distance(replaced=1), **given)
-    with pytest.raises(CertificateError):
-        lookup("clusters.quantize", "stability")(
-            domain(4), Distance(replaced=1), eta=1.0, max_cluster=5, low_dimension=True
-        )

@@ -20,7 +20,6 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.transformers import Deduplicator, GridDeduplicator, LSHDeduplicator, RowMap
 from ppdp.transformers.deduplicate.lsh_deduplicator import first_everywhere, largest_load, windowed
 
@@ -270,12 +269,6 @@ def test_no_pair_exceeds_the_counts_of_raw_keys(stage):
         mass = sum(weights[:, i].sum() if i in free else abs(np.diff(weights[:, i])).item() for i in range(N))
         assert mass <= certified.distance.mass * ROUNDING
         assert certified.distance.reweighted or max(used.values()) <= ROUNDING
-
-
-def test_raw_keys_may_not_bring_rows_back():
-    for domain, distance in ((DOMAIN.but(min_present=1), ONE), (DOMAIN, Distance(toggled=1))):
-        with pytest.raises(CertificateError):
-            lookup("deduplication.whole-record", "stability")(domain, distance, raw=True)
 
 
 def test_a_decision_keeps_weight_that_others_left_unmatched():

@@ -4,16 +4,13 @@ A plan is executed without noise on both, the second time with the answers of th
 sensitivity and no more. A plan that is refused in public words promises nothing, which is as good.
 """
 
-import math
-
 import numpy as np
 import pytest
 from neighbours import ROUNDING, Pair
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ppdp import Adjacency, Domain, make_pipeline
-from ppdp.bounds import lookup
-from ppdp.exceptions import CertificateError, PpdpError
+from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.execute import execute
 from ppdp.transformers import (
@@ -138,20 +135,3 @@ def test_one_huge_row_changes_the_crowding_by_at_most_1(stage, length):
     margins = [way.conditions[0].margin(side) for side in (pair.left, pair.right)]
     assert abs(margins[0] - margins[1]) <= 1
     assert stage.apply(pair.right, {}).n == 50  # and it does not fail, which would be an answer
-
-
-@pytest.mark.parametrize(
-    ("formula", "parameters"),
-    [
-        ("clusters.deduplicate", {"eta": 0.1, "max_cluster": 1.5}),
-        ("clusters.quantize", {"eta": 0.1, "max_cluster": 1.5}),
-        ("deduplication.bands-first", {"bands": 1.5, "seed": 0}),
-        ("deduplication.bands-weights", {"bands": 1.5, "seed": 0}),
-        ("deduplication.bands-window", {"bands": 1, "window": 1.5, "seed": 0}),
-    ],
-)
-def test_counts_in_a_certificate_are_whole(formula, parameters):
-    """Fewer than 1.5 others is one other, and it may be switched: half of it is charged."""
-    domain = Domain(n_rows=100, n_features=2, row_norm=math.sqrt(2), max_missing=0, min_present=100)
-    with pytest.raises(CertificateError):
-        lookup(formula, "stability")(domain, NEIGHBOURS, **parameters)

@@ -12,7 +12,6 @@ from scipy import special, stats
 from ppdp import Distance, Domain, PrivacyLoss
 from ppdp.bounds import lookup
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import SignMechanism
 from ppdp.privacy.losses import JointSigns, Part, RandomizedResponse
 from ppdp.privacy.noise.sampler import Noise
@@ -212,12 +211,3 @@ def test_more_signs_than_are_tabulated_cost_what_they_cost_given_the_matrix():
     part = JointSigns(count=5000, epsilon=1e-3, share=0.3, signs=1)
     given = RandomizedResponse(count=5000, epsilon=1e-3)
     assert PrivacyLoss(parts=(part,)).epsilon(1e-6) <= PrivacyLoss(parts=(given,)).epsilon(1e-6)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"n_signs": 0}, {"n_signs": 2.0}, {"norm_floor": 0.0}, {"norm_floor": math.inf}], ids=str
-)
-def test_a_certificate_with_impossible_parameters_is_refused(wrong):
-    given = {"noise_scale": 1.0, "n_signs": 3, "norm_floor": 1.0, **wrong}
-    with pytest.raises(CertificateError):
-        lookup("signs.angle", "privacy")(DOMAIN, Distance(replaced=1), **given)

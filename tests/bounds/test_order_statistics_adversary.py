@@ -252,12 +252,6 @@ def test_one_value_more_raises_a_rank_by_at_most_one(quantile):
     assert column_quantiles(Rows.of(np.arange(1.0, 31.0)[:, None]), (0.1,))[0, 0] == 3.0
 
 
-def test_rows_of_fractional_weight_have_no_rank():
-    domain = Domain(n_rows=N, n_features=1, row_norm=1.0)
-    with pytest.raises(CertificateError):
-        lookup("imputation.median", "stability")(domain, Distance(replaced=1, reweighted=1), gap=0.1, max_missing=N)
-
-
 @pytest.mark.parametrize(("statistic", "values"), [("medians", 1), ("quantile-pairs", 2), ("quantile-triples", 3)])
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 def test_no_pair_that_keeps_the_gap_moves_a_release_further(statistic, values, distance):

@@ -17,7 +17,6 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.exact_matmul import product, project
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.transformers import RandomProjection
 
 VARIANTS = [
@@ -221,48 +220,6 @@ def test_a_matrix_of_zeros_has_a_domain(s):
     assert out.row_norm > 0
     assert distance.radius < 1e-12
     assert not Matrix("sparse", 1, 6, seed, s).change(l2=1.0).l1
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"family": "other"},
-        {"n_components": 0},
-        {"n_components": 2.0},
-        {"n_components": True},
-        {"n_components": 2**40},
-        {"n_components": 2**40, "family": "oporp"},
-        {"seed": -1},
-        {"seed": 0.5},
-        {"seed": None},
-    ],
-)
-@pytest.mark.parametrize("name", ["projection.random", "projection.drawn"])
-def test_impossible_parameters_of_a_certificate(name, parameters):
-    given = {"family": "gaussian", "n_components": 2, "seed": 0, **parameters}
-    with pytest.raises(CertificateError):
-        lookup(name, "stability")(BALL, MOVED, **given)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"s": 3.0},
-        {"bins": "fixed"},
-        *({"family": "sparse", "s": s} for s in (0.5, 3, math.nan, 1e30, "3")),
-        *({"family": "oporp", "bins": bins} for bins in ("other", 1)),
-    ],
-)
-def test_impossible_parameters_of_a_family(parameters):
-    with pytest.raises(CertificateError):
-        lookup("projection.drawn", "stability")(
-            BALL, MOVED, **{"family": "gaussian", "n_components": 2, "seed": 0, **parameters}
-        )
-
-
-def test_families_of_later_releases_are_none_of_the_first():
-    with pytest.raises(CertificateError):
-        lookup("projection.random", "stability")(BALL, MOVED, family="uniform", n_components=2, seed=0)
 
 
 # ---------------------------------------------------------------- bits
