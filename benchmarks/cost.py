@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdp import Adjacency, Domain
-from ppdp.certificate.pages.view import Point
+from ppdp.certificate.pages.derivation import Point
 from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import (

@@ -12,6 +12,7 @@ from effort import (  # noqa: F401  hooks of pytest: how many cases are run
     pytest_runtest_makereport,
 )
 from entropy import in_place_of_the_system, pytest_fixture_setup, pytest_runtest_setup  # noqa: F401  hooks of pytest
+from snapshots import snapshot  # noqa: F401  a fixture
 
 from ppdp.privacy.ledger import fits
 

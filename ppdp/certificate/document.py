@@ -10,9 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ppdp.certificate.canonical import copied, digest, parse, strict_json, without
-from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
-from ppdp.certificate.pages import shown
-from ppdp.certificate.pages.shown import add_to_card, render_card
+from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
 from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
 from ppdp.certificate.replay.rules import refuse_unsafe
@@ -319,7 +317,9 @@ class Certificate(Saved):
         full : bool, default=False
             All of it; by default what ``print`` shows, in at most 12 lines.
         """
-        return shown.text(self._found(), full=full)
+        from ppdp.certificate.pages import renderers  # not above: Jinja is for what is shown
+
+        return renderers.text(self._found(), full=full)
 
     def to_html(
         self, *, signature: Signature | str | os.PathLike[str] | None = None, public_key: PublicKey | None = None
@@ -333,9 +333,11 @@ class Certificate(Saved):
         public_key : path-like or Ed25519PublicKey, optional
             PEM file, or the key, of whoever is trusted to have signed.
         """
+        from ppdp.certificate.pages import renderers
+
         if signature is None and public_key is None:
-            return shown.page(self._found())
-        return shown.page(self.verify(signature=signature, public_key=public_key))
+            return renderers.page(self._found())
+        return renderers.page(self.verify(signature=signature, public_key=public_key))
 
     def to_model_card(self, card: Any = None) -> str:
         """The certificate as the section "Privacy" of a model card, in Markdown.
@@ -357,9 +359,11 @@ class Certificate(Saved):
         InvalidParameter
             If ``card`` is none.
         """
-        text = render_card(printable_view(self._held(", so it gets no model card")))
+        from ppdp.certificate.pages import renderers
+
+        text = renderers.render_card(printable_view(self._held(", so it gets no model card")))
         if card is not None:
-            add_to_card(card, text)
+            renderers.add_to_card(card, text)
         return text
 
     def to_registry_record(
@@ -431,7 +435,9 @@ class Certificate(Saved):
         )
 
     def _repr_html_(self) -> str:
-        return shown.fragment(self._found())
+        from ppdp.certificate.pages import renderers
+
+        return renderers.fragment(self._found())
 
     def __repr__(self) -> str:
         return self.to_text()

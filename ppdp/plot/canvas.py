@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.pages.view import spreads
+from ppdp.certificate.pages.derivation import spreads
 from ppdp.exceptions import InvalidParameter
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.pages.view import Point, points_of
+from ppdp.certificate.pages.derivation import Point, points_of
 from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.plot.canvas import BROKEN, FAINT, OURS, axes, bar_axis, note, words

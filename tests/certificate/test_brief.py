@@ -7,8 +7,9 @@ import pytest
 from pages import Reader
 from zoo import ZOO, certificate
 
-from ppdp.certificate.pages.brief import CUT, LINES, WIDTH
-from ppdp.certificate.pages.shown import render_brief
+from ppdp.certificate.pages.renderers import CUT, LINES, WIDTH, render_brief
+from ppdp.certificate.pages.statement import Statement, Topic
+from ppdp.certificate.pages.typography import typeset
 from ppdp.certificate.pages.view import printable_view
 
 NAMED = ("protects", "released", "rests on", "not covered", "digest", "the rest")
@@ -38,11 +39,12 @@ def test_a_notebook_shows_the_same_before_all_that_is_folded(name):
     shown = Reader(glance + "</div>").text
     assert all(f"{words.capitalize()}: " in shown for words in NAMED)
     assert one.digest in shown
-    assert all(words in Reader("<div><details" + folded).text for words in one.record.not_covered)
+    assert all(typeset(words) in Reader("<div><details" + folded).text for words in one.record.not_covered)
 
 
 def test_what_is_cut_says_so():
-    view = replace(printable_view(certificate("conditional").record), rests_on=["word " * 500], warnings=["loud " * 99])
+    long = Statement(Topic.RESTS_ON, "word " * 500), Statement(Topic.WARNING, "loud " * 99)
+    view = replace(printable_view(certificate("conditional").record), statements=long)
     lines = render_brief(view).splitlines()
     assert len(lines) == LINES
     assert max(map(len, lines[1:])) <= WIDTH

@@ -11,7 +11,7 @@ from pages import real_documents
 from sklearn.linear_model import LogisticRegression
 
 from ppdp import Certificate, make_pipeline
-from ppdp.certificate.pages.shown import _items
+from ppdp.certificate.pages.typography import markdown_text
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import NormClipper
@@ -112,7 +112,7 @@ def test_a_name_is_text(documents, name):
 def test_no_reader_finds_markup_addresses_or_names_in_text(name):
     """Also those who look for them after escapes and entities are resolved."""
     reader = pytest.importorskip("markdown_it").MarkdownIt("gfm-like", {"linkify": False})
-    (item,) = re.findall(r"<li>(.*?)</li>", reader.render(_items([name])), re.DOTALL)
+    (item,) = re.findall(r"<li>(.*?)</li>", reader.render(f"* {markdown_text(name)}"), re.DOTALL)
     seen = html.unescape(item)
     assert "<" not in item
     assert seen.replace("\u2060", "") == " ".join(name.split())

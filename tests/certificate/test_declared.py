@@ -3,14 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from documents import render_page
 from pages import Reader
 from zoo import document, sealed
 
-from ppdp import Certificate, Domain, Pipeline, make_pipeline
+from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.certificate import verify
-from ppdp.certificate.pages.meaning import ON_TRUST
-from ppdp.certificate.pages.trust import MOST_FACTS
+from ppdp.certificate.pages.statements import MOST_FACTS, ON_TRUST
 from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, RowMap
@@ -142,19 +140,6 @@ def test_the_plan_tells_them_before_any_data():
     made = make_pipeline(MinMaxScaler(RANGES), GaussianMechanism()).plan(domain)
     assert "range of age: 18 to 110 (declared, step 'minmaxscaler')" in repr(made)
     assert "range of age: 18 to 110" in made._repr_html_()
-
-
-def test_terms_are_explained_where_they_occur():
-    page = Reader(render_page(document("unconditional"))).text
-    assert "clip: no row’s part in one answer is longer than this" in page
-    assert "means: of every column" in page or "squares: means of every column" in page or "matrix: means of" in page
-    assert "coef_norm" not in Reader(render_page(document("a count"))).text
-
-
-def test_python_words_of_what_is_not_covered_have_plain_words_beside_them():
-    for shown in (Certificate(document("seeded")).to_text(full=True), Reader(render_page(document("seeded"))).text):
-        assert "would have stopped the run" in " ".join(shown.split())
-    assert "would have stopped the run" not in Certificate(document("classes read")).to_text(full=True)
 
 
 def test_statistics_that_predictions_need_are_not_said_to_fit():

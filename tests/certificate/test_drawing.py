@@ -8,8 +8,8 @@ import pytest
 from documents import detection_power, points_of, render_fragment, render_page
 from pages import every_kind, real_documents, replaced
 
-from ppdp.certificate.pages.meaning import FALSE_ALARMS, rounded_up
-from ppdp.certificate.pages.view import Point
+from ppdp.certificate.pages.derivation import Point
+from ppdp.certificate.pages.interpretation import FALSE_ALARMS, rounded_up
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
 

@@ -11,8 +11,8 @@ from documents import detection_power, points_of, render_fragment, render_page
 from pages import Reader, every_kind, real_documents, replaced
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.pages.markup import printable
-from ppdp.certificate.pages.trust import READ_FROM_TABLE
+from ppdp.certificate.facts import Origin, read_source
+from ppdp.certificate.pages.typography import printable
 from ppdp.core.figures import figure
 
 STRAIGHT = str.maketrans("“”’", "'''")  # quotation marks as they are typed
@@ -189,28 +189,6 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
     assert ("-differential privacy, end to end" in render(c)) == (c["status"] != "SEEDED")
 
 
-def test_the_title_of_the_page_makes_no_promise_without_its_if(documents):
-    titles = {kind: re.search("<title>(.*)</title>", render_page(c))[1] for kind, c in documents.items()}
-    assert titles["gated"].startswith("UNCONDITIONAL (1, 1e-06) certificate")
-    assert titles["conditional"].startswith("CONDITIONAL certificate: (1, 1e-06) if what it assumes holds")
-    assert titles["seeded"].startswith("SEEDED certificate: nothing is protected")
-    assert "(1, 1e-06)" not in titles["seeded"]
-
-
-@both
-def test_every_status_says_what_it_rests_on(documents, render):
-    texts = {kind: Reader(render(c)).text for kind, c in documents.items()}
-    rests = "all under “Taken on trust”" if render is render_page else "everything that it rests on"
-    assert f"Unconditional means: whatever the rows hold, if {rests} is true." in texts["unconditional"]
-    assert "checked first, by a noisy test whose cost is included" in texts["gated"]
-    assert "Holds only if the following is true, which nothing has tested" in texts["conditional"]
-    assert "Holds only if" in texts["classes read"]
-    assert "read from y: not public" in texts["classes read"]
-    assert "For tests only: do not rely on it." in texts["seeded"]
-    for kind, c in documents.items():
-        assert all(reason in texts[kind] for reason in c["reasons"])
-
-
 @both
 def test_a_promise_is_never_made_without_its_reservation(documents, render):
     def promise(kind):
@@ -226,17 +204,6 @@ def test_a_promise_is_never_made_without_its_reservation(documents, render):
     assert promise("classes read")[1] == "Provided that the assumptions hold, "
     assert promise("seeded")[1] == "Provided that nobody can predict the noise, "
     assert promise("seeded, assumed")[1] == "Provided that nobody can predict the noise and the assumptions hold, "
-
-
-def test_unit_of_privacy(documents):
-    owner = replaced(documents["unconditional"], ("rows_per_unit",), 3)
-    several = Reader(render_page(owner)).text
-    assert "any 3 rows of one person" in several
-    assert "replace up to 3 rows, all of one person; the number of rows is public and fixed" in several
-    assert "replace one row" not in several
-    undeclared = Reader(render_page(documents["unconditional"])).text
-    assert "any one row; each person is assumed to have one row, nobody declared it" in undeclared
-    assert documents["unconditional"]["adjacency"] in undeclared
 
 
 # ---------------------------------------------------------------- numbers
@@ -313,7 +280,7 @@ def test_page_names_everything(documents, kind):
     for fact in c["facts"]:
         assert fact["value"] in text or (fact["name"] == "gaps" and "any row may have some, in any column" in text)
         declared = f"declared, step {c['mechanism']['name']!r}" if c["mechanism"] else ""
-        read = fact["origin"] in READ_FROM_TABLE
+        read = read_source(fact["origin"]).origin is Origin.TABLE
         assert ("read off the table" if read else fact["origin"].replace("parameter of the model", declared)) in text
     assert all(words in text for words in c["not_covered"])
     assert all(a["route"] in text and a["reason"] in text for a in c["alternatives"])
@@ -321,25 +288,3 @@ def test_page_names_everything(documents, kind):
     assert all(name in text for name in c["released"]["names"])
     assert all(words in text for words in (c["digest"], c["schema"], c["released"]["sha256"]))
     assert "ppdp verify certificate.json" in text
-
-
-def test_conditions_are_tested_or_assumed(documents):
-    assert "tested: the eigengap" in Reader(render_page(documents["gated"])).text
-    assert "assumed: the eigengap" in Reader(render_page(documents["conditional"])).text
-    assert "exact, tested" in Reader(render_fragment(documents["gated"])).text
-    assert "exact, assumed" in Reader(render_fragment(documents["conditional"])).text
-
-
-def test_gate_says_which_delta_counts(documents):
-    texts = {kind: Reader(render_page(c)).text for kind, c in documents.items()}
-    assert documents["gated"]["gate"]["rule"] == "max"
-    assert "the larger of its δ and that of the releases counts" in texts["gated"]
-    assert documents["deltas add"]["gate"]["rule"] == "sum"
-    assert "Its δ and that of the releases add." in texts["deltas add"]
-    assert "There was none: one condition assumed and not tested." in texts["conditional"]
-    assert "The gate" not in texts["unconditional"]
-
-
-def test_a_pipeline_without_mechanism_says_that_the_map_left(documents):
-    assert "the fitted map itself was released" in Reader(render_page(documents["map"])).text
-    assert "the fitted map itself" not in Reader(render_page(documents["moved"])).text

@@ -9,9 +9,15 @@ from pages import real_documents
 from scipy.stats import norm
 from zoo import document
 
-from ppdp.certificate.pages import tradeoff
-from ppdp.certificate.pages.meaning import detection_power
-from ppdp.certificate.pages.tradeoff import gaussian_missed, gaussian_summary, guess_in_words, missed, right_guesses
+from ppdp.certificate.pages import interpretation as tradeoff
+from ppdp.certificate.pages.interpretation import (
+    detection_power,
+    gaussian_missed,
+    gaussian_summary,
+    guess_in_words,
+    missed,
+    right_guesses,
+)
 
 ALARMS = np.concatenate([10.0 ** np.arange(-9, -1, 0.5), np.linspace(0.05, 1, 60)])
 NOT_GAUSSIAN = ("a Laplace mean", "a whole count", "Poisson samples", "a vote", "gated, Laplace")

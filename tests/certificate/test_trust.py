@@ -9,8 +9,9 @@ from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.pages.markup import typeset
-from ppdp.certificate.pages.trust import FILLED, MOST_NAMED
+from ppdp.certificate.facts import MIN_FILLED as FILLED
+from ppdp.certificate.pages.assumptions import MOST_NAMED
+from ppdp.certificate.pages.typography import minus, typeset
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
@@ -22,7 +23,7 @@ def text(c):
 
 
 def page(c):
-    return Reader(render_page(c)).text.replace("’", "'")
+    return Reader(render_page(c)).text
 
 
 def notebook(c):
@@ -51,20 +52,12 @@ def test_every_form_says_it_before_its_figures(form, name):
     c = document(name)
     shown = form(c)
     assert rests_on(c)
-    printed = typeset if form is page else str
+    printed = {page: lambda words: minus(typeset(words)), notebook: typeset}.get(form, str)
     places = [shown.index(printed(words.rstrip("."))) for words in rests_on(c)]
     assert places == sorted(places)
     later = {"text": "adjacency ", "page": "What it means An attacker knows", "notebook": "Protected:", "card": "| ε |"}
     if form.__name__ in later:
         assert places[-1] < shown.index(later[form.__name__])
-
-
-@everywhere
-def test_unconditional_is_no_promise_without_its_if(form):
-    shown = form(document("unconditional"))
-    assert "Nothing is assumed" not in shown
-    rests = "all under “Taken on trust”" if form is page else "everything that it rests on"
-    assert f"Unconditional means: whatever the rows hold, if {rests} is true." in shown
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -79,23 +72,6 @@ def test_every_declared_fact_of_every_certificate_is_among_them(name):
             assert any(one in words for one in said) or " more" in words, fact
 
 
-def test_ranges_labels_functions_and_settings():
-    words = rests_on(document("row map"))
-    assert words[0] == ASSUMED
-    assert words[1].startswith(
-        "Declared limits, to which values are cut: ranges after step 'map': every column (-1 to 1)"
-    )
-    assert words[1].endswith("If any was taken from these rows, the promise fails.")
-    assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."
-    assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
-    assert words[4] == "Declared of step 'map': its Lipschitz constant is 1.0."
-    settings = "Declared: all settings of the steps were chosen without looking at these rows, or the promise fails"
-    assert words[5] == f"{settings}; among them: step 'model' has max_iter = 10."
-    harmless = "Read off the table, not protected"
-    assert words[6] == f"{harmless}: number of rows (3000), number of columns, column names."
-    assert f"{harmless}: number of rows" not in told("added rows")
-
-
 def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     c = document("row map")
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
@@ -104,11 +80,6 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
         assert f"step 'impute' counts on {shown} filled rows of a column (fewer harm" in words
     one = {**fact, "value": "1"}
     assert "fewest observed entries of a column = 1 (fewer" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
-
-
-def test_the_gravest_comes_first():
-    first, *_ = rests_on(document("a hidden pass"))
-    assert first.startswith("Of the training nobody may have seen anything but the model that was released")
 
 
 def test_the_order_of_rows_is_said_where_it_matters():
@@ -216,11 +187,3 @@ def test_the_least_noise_is_said_to_be_chosen_only_where_it_was():
     assert "the least final noise was chosen" in page(c)
     others = [i for i, a in enumerate(c["alternatives"]) if a["status"] == "offered"]
     assert "the least final noise was chosen" not in page(replaced(c, ("alternatives", others[0], "noise_scale"), 1e-9))
-
-
-@pytest.mark.parametrize("form", [text, page, notebook, card])
-def test_a_digest_is_not_said_to_find_who_changed_what(form):
-    shown = form(document("unconditional"))
-    assert "finds any change" not in shown
-    assert "not who wrote the document" in shown
-    assert "the key of the signature" in shown

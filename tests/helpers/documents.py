@@ -2,8 +2,8 @@
 
 from functools import wraps
 
-from ppdp.certificate import numbers
-from ppdp.certificate.pages import meaning, sections, shown, trust, view
+from ppdp.certificate import guarantee
+from ppdp.certificate.pages import assumptions, derivation, interpretation, page, renderers, view
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.share import registry_record
 
@@ -13,6 +13,7 @@ __all__ = [
     "privacy_profile",
     "record_of",
     "registry_sections",
+    "render_brief",
     "render_card",
     "render_fragment",
     "render_page",
@@ -39,12 +40,18 @@ def of_document(function, made=record_of):
     return read
 
 
-detection_power = of_document(meaning.detection_power)
-points_of = of_document(view.points_of)
-privacy_profile = of_document(numbers.privacy_profile)
+detection_power = of_document(interpretation.detection_power)
+points_of = of_document(derivation.points_of)
+privacy_profile = of_document(guarantee.privacy_profile)
 registry_sections = of_document(registry_record._known)
-render_card = of_document(shown.render_card, view_of)
-render_fragment = of_document(shown.render_fragment, view_of)
-render_page = of_document(sections.render_page, view_of)
-render_text = of_document(shown.render_text, view_of)
-rests_on = of_document(trust.rests_on)
+render_brief = of_document(renderers.render_brief, view_of)
+render_card = of_document(renderers.render_card, view_of)
+render_fragment = of_document(renderers.render_fragment, view_of)
+render_page = of_document(page.render_page, view_of)
+render_text = of_document(renderers.render_text, view_of)
+
+
+@of_document
+def rests_on(record):
+    """What a certificate rests on, each point in its words."""
+    return [statement.text for statement in assumptions.assumptions(record)]

@@ -80,6 +80,7 @@ def quick(items: list[pytest.Function]) -> set[pytest.Item]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="run the first case of every third test")
     parser.addoption("--imports", action="store_true", help="import every file of tests and run none")
+    parser.addoption("--update", action="store_true", help="write snapshots of pages anew")
     parser.addoption("--attack", action="store_true", help="run every repetition of every test, with longer loops")
 
 

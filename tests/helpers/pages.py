@@ -89,7 +89,7 @@ class Reader(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
-        self.texts.append("" if tag in INLINE else " ")
+        self.texts.append("" if tag in INLINE else "\n")
         self.tags.append(tag)
         self.attributes += [(tag, name, value) for name, value in attributes]
         if tag == "data":
@@ -99,7 +99,7 @@ class Reader(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
-        self.texts.append("" if tag in INLINE else " ")
+        self.texts.append("" if tag in INLINE else "\n")
 
     def handle_data(self, text):
         if self.open and self.open[-1] not in ("style", "title"):
@@ -110,6 +110,12 @@ class Reader(HTMLParser):
     @property
     def text(self):
         return " ".join("".join(self.texts).split())
+
+    @property
+    def lines(self):
+        """The text with a line for every block."""
+        lines = (" ".join(line.split()) for line in "".join(self.texts).splitlines())
+        return "\n".join(filter(None, lines))
 
     @property
     def values(self):
@@ -128,7 +134,7 @@ def replaced(document, path, value):
 def answers(page):
     """What stands beside each question of page one."""
     first = page[page.index("<header") : page.index("</header>")]
-    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", first, re.S)
+    found = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", first, re.S)
     return {name: Reader(f"<div>{words}</div>").text for name, words in found}
 
 

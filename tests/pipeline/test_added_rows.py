@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, load
-from ppdp.certificate.pages.meaning import detection_power
+from ppdp.certificate.pages.interpretation import detection_power
 from ppdp.certificate.replay.verify import verify
 from ppdp.cli.main import main
 from ppdp.data.rows import Rows

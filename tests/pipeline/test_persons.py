@@ -19,7 +19,7 @@ from streamed import Split, left
 
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.audit import audit
-from ppdp.certificate.pages.meaning import detection_power
+from ppdp.certificate.pages.interpretation import detection_power
 from ppdp.certificate.replay.verify import verify
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import placed

@@ -22,6 +22,7 @@ REQUIRED = [
 SOUND = {
     "cryptography": ("50.0.0", "CVE-2026-69247"),
     "distributed": ("2026.1.0", "CVE-2026-23528"),
+    "jinja2": ("3.1.6", "CVE-2025-27516"),
     "joblib": ("1.2.0", "CVE-2022-21797"),
     "pyarrow": ("14.0.1", "CVE-2023-47248"),  # CVE-2026-25087 is of Arrow's C++ alone, not of Python
     "scikit-learn": ("1.5.0", "CVE-2024-5206"),

@@ -99,6 +99,7 @@ print(json.dumps([list(brought), list(loaded), list(sys.modules)]))
 HEAVY = {
     "cryptography",
     "dp_accounting",
+    "jinja2",
     "joblib",
     "jsonschema",
     "matplotlib",

@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.numbers import privacy_profile
+from ppdp.certificate.guarantee import privacy_profile
+from ppdp.certificate.pages.derivation import Point, spreads
+from ppdp.certificate.pages.interpretation import (
+    FALSE_ALARMS,
+    detection_power,
+    gaussian_missed,
+    gaussian_summary,
+    missed,
+    powers_in_words,
+    rounded_down,
+)
 from ppdp.certificate.pages.markup import element
-from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, powers_in_words, rounded_down
-from ppdp.certificate.pages.tradeoff import gaussian_missed, gaussian_summary, missed
-from ppdp.certificate.pages.view import Point, spreads
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure, power_of_ten
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from ppdp.bounds import lookup
@@ -27,30 +28,43 @@ from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 _CLOSE = 1e-9
 ADJACENCY = Adjacency.replace().words
 PRIVATE_ORIGIN = "read from y: not public"
-NOT_COVERED = (
-    "evaluation on private rows, and choices made from it (scores, plots, tuning) unless they are charged to a ledger",
-    "running time and memory",
-    "that a column holds text that is no number: the kind of a column is taken to be public",
-    "statistics of the private data that were computed outside this run",
-    "whoever can read the machine's memory during fit",
-)
-RECORDED = (
-    "the sensitivities of the other fits of the search: what each costs is recorded here and added up again, but only"
-    " the last fit is derived step by step"
-)
-EXCEPTIONS = (
-    "exceptions raised on invalid values: invalid='error' stops at an undeclared NaN, infinity or label, and that a run"
-    " stops is itself an answer about the data; invalid='repair' covers it"
-)
 
 
-CAP = (
-    "that a run stops because there are more rows than n_rows declares: how many rows there are is private, and this"
-    " tells of it"
+class Exclusion(Enum):
+    """What a certificate does not promise, in the words of its document."""
+
+    INVALID_VALUES = (
+        "exceptions raised on invalid values: invalid='error' stops at an undeclared NaN, infinity or label, and that a"
+        " run stops is itself an answer about the data; invalid='repair' covers it"
+    )
+    NO_ID = "that a run stops because a row has no id: invalid='error' stops there, invalid='repair' leaves the row out"
+    TOO_MANY_ROWS = (
+        "that a run stops because there are more rows than n_rows declares: how many rows there are is private, and"
+        " this tells of it"
+    )
+    EVALUATION = (
+        "evaluation on private rows, and choices made from it (scores, plots, tuning) unless they are charged to a"
+        " ledger"
+    )
+    RESOURCES = "running time and memory"
+    KINDS_OF_COLUMNS = "that a column holds text that is no number: the kind of a column is taken to be public"
+    OTHER_STATISTICS = "statistics of the private data that were computed outside this run"
+    MEMORY = "whoever can read the machine's memory during fit"
+    OTHER_FITS = (
+        "the sensitivities of the other fits of the search: what each costs is recorded here and added up again, but"
+        " only the last fit is derived step by step"
+    )
+
+
+STOPS = Exclusion.INVALID_VALUES, Exclusion.NO_ID, Exclusion.TOO_MANY_ROWS
+"""Those of a run that stops."""
+_ALWAYS = (
+    Exclusion.EVALUATION,
+    Exclusion.RESOURCES,
+    Exclusion.KINDS_OF_COLUMNS,
+    Exclusion.OTHER_STATISTICS,
+    Exclusion.MEMORY,
 )
-
-
-NO_ID = "that a run stops because a row has no id: invalid='error' stops there, invalid='repair' leaves the row out"
 
 
 def stated(adjacency: Adjacency) -> str:
@@ -58,11 +72,16 @@ def stated(adjacency: Adjacency) -> str:
     return ADJACENCY if adjacency.replaces else adjacency.words
 
 
-def not_covered(invalid: str, adjacency: Adjacency) -> list[str]:
+def not_covered(invalid: str, adjacency: Adjacency, *, search: bool = False) -> list[str]:
     """What a certificate does not promise, in words."""
-    capped = [CAP] if adjacency.hides_number else []
-    stops = [EXCEPTIONS, *([NO_ID] if adjacency.cuts else [])] if invalid == "error" else []
-    return [*stops, *capped, *NOT_COVERED]
+    excluded = {
+        Exclusion.INVALID_VALUES: invalid == "error",
+        Exclusion.NO_ID: invalid == "error" and adjacency.cuts,
+        Exclusion.TOO_MANY_ROWS: adjacency.hides_number,
+        **dict.fromkeys(_ALWAYS, True),
+        Exclusion.OTHER_FITS: search,
+    }
+    return [exclusion.value for exclusion, applies in excluded.items() if applies]
 
 
 def step_rules(step: Step, domain: Domain, distance: Distance, where: str) -> Iterator[str]:
@@ -99,8 +118,7 @@ def broken_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) 
         return
     if c.adjacency != stated(c.neighbours):
         yield "adjacency: the bounds hold for another one."
-    of_a_search = () if c.search is None else (RECORDED,)
-    if c.not_covered != (*not_covered(c.invalid, c.neighbours), *of_a_search):
+    if list(c.not_covered) != not_covered(c.invalid, c.neighbours, search=c.search is not None):
         yield "not_covered: something is not said."
     if c.delta * Domain.from_dict(c.entrance.domain).n >= 1:
         yield "delta: it is not below 1/n, so publishing one whole row would satisfy it."

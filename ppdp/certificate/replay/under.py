@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.certificate.numbers import epsilon_at
+from ppdp.certificate.guarantee import epsilon_at
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.certificate.replay.verify import (
     Point,

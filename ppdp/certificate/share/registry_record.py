@@ -8,8 +8,10 @@ from datetime import date
 from typing import Any
 
 from ppdp.certificate.canonical import shipped
-from ppdp.certificate.pages.meaning import ON_TRUST
-from ppdp.certificate.pages.view import View, law_of, only_the_last, view_of
+from ppdp.certificate.pages.derivation import law_of, only_the_last
+from ppdp.certificate.pages.statement import Topic
+from ppdp.certificate.pages.statements import ON_TRUST
+from ppdp.certificate.pages.view import View, view_of
 from ppdp.certificate.record import Mechanism, Record
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
@@ -106,17 +108,18 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
     claim = f"({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
     most = "at most " if adjacency.hides_number else ""
     level = "Value" if not adjacency.record_level else "Row" if adjacency.single else "Person"
+    neighbours, protected = (view.texts(topic)[0] for topic in (Topic.NEIGHBOURS, Topic.PROTECTED))
     loss = {
         "privacy_unit": f"{level} level: {adjacency.unit}",
-        "privacy_unit_details": f"Neighbouring datasets: {view.neighbours}. Protected is {view.protected}.",
+        "privacy_unit_details": f"Neighbouring datasets: {neighbours}. Protected is {protected}.",
         "privacy_parameters": {"epsilon": c.epsilon, "delta": c.delta},
         "privacy_parameters_details": _sentences(
             [
-                *view.beside,
-                f"{c.status}: {view.title(claim)}",
-                view.meaning,
+                *view.texts(Topic.BESIDE),
+                f"{c.status}: {view.claim(claim)}",
+                *view.texts(Topic.MEANING),
                 *c.reasons,
-                *(f"It rests on this: {words}" for words in view.rests_on),
+                *(f"It rests on this: {words}" for words in view.texts(Topic.RESTS_ON, Topic.READ_OFF)),
                 f"Certificate {c.digest}",
             ]
         ),
@@ -128,7 +131,11 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
             "data_domain": f"Tables of {most}{domain.n} rows and {domain.d} columns that have the public"
             " facts of the certificate, with labels or targets where a model needs them.",
             "unprotected_quantities": _sentences(
-                ["Public facts that the derivation rests on and the certificate publishes", *view.fact_lines, ON_TRUST]
+                [
+                    "Public facts that the derivation rests on and the certificate publishes",
+                    *view.texts(Topic.FACT),
+                    ON_TRUST,
+                ]
             ),
         },
         "privacy_loss": loss,
@@ -207,7 +214,7 @@ def _composition(view: View) -> str:
         f"mu = {figure(total.mu, upward=True)} (Gaussian DP)",
         [Part.from_dict(p).describe() for p in total.parts],
     )
-    if any(noise.one.mu is not None for noise in view.noises):
+    if any(noise.part.mu is not None for noise in view.noises):
         first = f"Gaussian releases compose to {mu}"
     else:
         first = f"The rounding of noise costs {mu}" if total.mu else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Issued, PartOf, Search, Total, read_as, written
-from ppdp.certificate.replay.rules import ADJACENCY, RECORDED, not_covered
+from ppdp.certificate.replay.rules import ADJACENCY, Exclusion, not_covered
 from ppdp.core.adjacency import Adjacency
 from ppdp.pipeline.search.plan import PlannedFit, SearchPlan, Selection
 from ppdp.privacy.loss import PrivacyLoss
@@ -135,7 +135,7 @@ def whole_search(last: Certificate, summary: SearchSummary, issued: Mapping[str,
         search=read_as(Search, summary.to_dict()),
         total=Total(mu=plan.loss.mu, failure=plan.loss.failure, allowance=plan.allowance, parts=()),
         invalid=summary.invalid,
-        not_covered=(*summary.not_covered, RECORDED),
+        not_covered=(*summary.not_covered, Exclusion.OTHER_FITS.value),
         issued=read_as(Issued, issued),
     )
     return Certificate.sealed(written(record))

@@ -10,7 +10,7 @@ from searches import N, pipeline, search
 
 import ppdp.pipeline.search.search
 from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, load
-from ppdp.certificate.replay.rules import RECORDED
+from ppdp.certificate.replay.rules import Exclusion
 from ppdp.cli.main import main
 from ppdp.exceptions import (
     BudgetExceeded,
@@ -294,7 +294,7 @@ class TestCertificate:
         assert (whole.epsilon, whole.delta, whole.status) == (2.0, 1e-6, "UNCONDITIONAL")
         assert whole.verify()
         assert len(whole["search"]["fits"]) == 4
-        assert RECORDED in whole["not_covered"]
+        assert Exclusion.OTHER_FITS.value in whole["not_covered"]
         words = " ".join(whole.to_text(full=True).split())
         assert "the whole search: the fits of 4 candidates, the choice among them" in words
 

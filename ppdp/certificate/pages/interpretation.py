@@ -1,4 +1,4 @@
-"""The whole trade-off that a certificate promises, and one Gaussian parameter for it: ``accounting.md``, 9 and 10.
+"""What a certificate promises as an attacker's success, and as one Gaussian parameter: ``accounting.md``, 7, 9 and 10.
 
 A test that decides between two neighbouring datasets raises false alarms and misses. The trade-off function says how
 often it misses at least, at each rate of false alarms; what is computed here is never above the true one.
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from ppdp.certificate.numbers import draws_of, loss_of, privacy_profile
-from ppdp.certificate.pages.meaning import detection_power
+from ppdp.certificate.guarantee import draws_of, loss_of, privacy_profile
 from ppdp.certificate.record import Record
+from ppdp.core.figures import figure
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.loss import PrivacyLoss
 
 Array = NDArray[np.float64]
+FALSE_ALARMS = (0.01, 0.05)
 SURE, RARE = 0.9, 1e-6  # shares of claims that are right, and of cases in which they are made
 
 _UP = 1 + 1e-9  # more than what rounding takes away
@@ -48,6 +49,37 @@ class GaussianSummary:
     mu: float
     slack: float
     error: float
+
+
+def detection_power(content: Record, false_alarm: float) -> float:
+    """Most often that an attacker's test can be right, at a given probability of an alarm on the other dataset.
+
+    Notes
+    -----
+    With f = failure, t = the sampler's total variation, g = delta of a gate under the "max" rule (else 0),
+
+    ``f + (1 - f) Φ(μ + Φ⁻¹((α + t)/(1 - f))) + t + g``;
+
+    where not everything is Gaussian, the least that a pair (epsilon, delta) which the certificate promises allows.
+    Source: ``docs/theory/accounting.md``, 7.
+    """
+    total, loss = content.total, loss_of(content)
+    failure, passing = loss.failure, loss.gate
+    if failure >= 1:
+        return 1.0
+    if total.parts:
+        promised = [pair for pair in privacy_profile(content) if math.isfinite(pair[1])]
+        return min(_power_of_pair(*pair, false_alarm) for pair in promised)
+    sampler = draws_of(content)
+    level = min(1.0, (false_alarm + sampler) / (1 - failure))
+    ideal = failure + (1 - failure) * float(ndtr(total.mu + ndtri(level)))
+    return min(1.0, ideal + sampler + passing)
+
+
+def _power_of_pair(delta: float, epsilon: float, false_alarm: float) -> float:
+    """What one pair (epsilon, delta) allows, whichever of the two datasets is tested for."""
+    factor = math.exp(min(epsilon, 700.0))
+    return max(0.0, min(1.0, factor * false_alarm + delta, 1 - (1 - false_alarm - delta) / factor))
 
 
 def missed(c: Record, false_alarm: float) -> float:
@@ -172,3 +204,31 @@ def guess_in_words(c: Record) -> str:
     times = times_in_100(right_guesses(c))
     right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
     return f"an attacker who must guess {c.neighbours.phrases.asked} {right}; blind guessing, 50 times"
+
+
+def rounded_up(share: float) -> str:
+    """A share as a percentage with two decimals, never rounded down.
+
+    Examples
+    --------
+    >>> rounded_up(0.018301).split(), rounded_up(1.0).split()
+    (['1.84', '%'], ['100.00', '%'])
+    """
+    return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
+
+
+def rounded_down(share: float) -> str:
+    """A share as a percentage with two decimals, never rounded up.
+
+    Examples
+    --------
+    >>> rounded_down(0.98169).split()
+    ['98.16', '%']
+    """
+    return f"{math.floor(share * 10_000) / 100:.2f}\u00a0%"
+
+
+def powers_in_words(content: Record) -> str:
+    """What is detected at most, at each rate of false alarms."""
+    shares = ((rounded_up(detection_power(content, alarm)), figure(100 * alarm)) for alarm in FALSE_ALARMS)
+    return " and ".join(f"{power} at {alarms}\u00a0% false alarms" for power, alarms in shares)

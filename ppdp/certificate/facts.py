@@ -1,0 +1,211 @@
+"""The public facts of a certificate, typed: what each speaks of, who said it, and of which step.
+
+A document keeps a fact as three texts (name, value, origin). They are read here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from enum import Enum, auto
+from functools import lru_cache
+
+from ppdp.certificate.record import Fact, Record
+
+MOST_DIGITS = 6  # of the end of a range that is shown as it is
+COLUMNS = "columns"
+MIN_FILLED = "fewest observed entries of a column"
+LIPSCHITZ = "Lipschitz constant"
+MECHANISM = "mechanism"
+OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
+LIMITS: Mapping[str, str] = {
+    "row_norm": "longest row",
+    "entry_bound": "largest entry",
+    "y_range": "range of the targets",
+    "max_weight": "largest weight",
+    "largest norm of a row": "longest row",
+    "largest norm of a row that comes out": "longest row that comes out",
+}
+"""Names of limits to which values are clipped, but for ranges of columns, with what a page calls them."""
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+_RANGE = re.compile(r"range of (?P<out>what comes out in )?(?P<column>.+)", re.DOTALL)
+_INTERVAL = re.compile(rf"({_NUMBER}) to ({_NUMBER})")
+_ITS_LIPSCHITZ_CONSTANT = re.compile("its Lipschitz constant is .+", re.DOTALL)
+
+
+class Origin(Enum):
+    """Who said a fact, or where it was found."""
+
+    DECLARED = auto()  # whoever ran the fit
+    SETTING = auto()  # the same, as a parameter of a step or as rungs of a ladder
+    MODEL = auto()  # the same, as a parameter of the last step
+    DEFAULT = auto()
+    TABLE = auto()  # shape and names of the columns
+    LABELS = auto()  # read off the private labels
+    IMPUTER = auto()
+    DERIVED = auto()  # follows from the steps
+    RELEASED = auto()  # found by a noisy statistic
+    OTHER = auto()  # somebody else; whatever is not known here
+
+
+_ORIGINS = {
+    re.compile(pattern, re.DOTALL): origin
+    for pattern, origin in {
+        r"declared, step (?P<step>.+)": Origin.SETTING,
+        r"declared, (?:loosest|the last).*": Origin.SETTING,
+        r"declared.*": Origin.DECLARED,
+        r"parameter of the model(?P<note>.*)": Origin.MODEL,
+        r"default(?:, step (?P<step>.+))?": Origin.DEFAULT,
+        r"(?:shape|schema) of X": Origin.TABLE,
+        r"read from y.*": Origin.LABELS,
+        r"imputer (?P<step>.+)": Origin.IMPUTER,
+        r"stage .+|not declared|no imputer in the steps.*|the columns that the first step names": Origin.DERIVED,
+        r"released(?:, step (?P<step>.+))?": Origin.RELEASED,
+    }.items()
+}
+
+
+class Trust(Enum):
+    """What a fact asks a reader to take on trust."""
+
+    NOTHING = auto()
+    LIMIT = auto()  # to which values are clipped
+    LABELS = auto()
+    SETTING = auto()
+    WORD = auto()  # of whoever said it
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who said a fact.
+
+    Attributes
+    ----------
+    origin : Origin
+        The kind of source.
+    step : str
+        Which step it is a parameter of, in quotation marks; empty if of none.
+    note : str
+        What is said of it besides, with its punctuation.
+    text : str
+        As it stands in the document.
+    """
+
+    origin: Origin
+    step: str
+    note: str
+    text: str
+
+    @property
+    def declared(self) -> bool:
+        """Whether whoever ran the fit said so."""
+        return self.origin in (Origin.DECLARED, Origin.SETTING)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFact:
+    """A public fact of a certificate.
+
+    Attributes
+    ----------
+    name, value : str
+        As they stand in the document.
+    source : Source
+        Who said so.
+    trust : Trust
+        What that asks of a reader.
+    column : str
+        Of which column it is the range; empty if it is none.
+    comes_out : bool
+        Whether that is the range of what comes out of a stage.
+    """
+
+    name: str
+    value: str
+    source: Source
+    trust: Trust
+    column: str = ""
+    comes_out: bool = False
+
+    @property
+    def is_lipschitz(self) -> bool:
+        """Whether it says how far apart a function may put two rows."""
+        return _ITS_LIPSCHITZ_CONSTANT.fullmatch(self.value) is not None
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether values are clipped to it."""
+        return bool(self.column) or self.name in LIMITS
+
+    @property
+    def rounded(self) -> tuple[str, str]:
+        """The value with few digits, rounded so that what it says is still true, and how; any other as it is.
+
+        Examples
+        --------
+        >>> read_fact(Fact(name="range of age", value="-0.5228787452803376 to 1.17", origin="declared")).rounded
+        ('-0.5229 to 1.17', 'rounded outwards')
+        >>> read_fact(Fact(name="row_norm", value="1.7320508075688772", origin="declared")).rounded
+        ('1.733', 'rounded up')
+        """
+        ends = _INTERVAL.fullmatch(self.value)
+        if ends and any(_digits(end) > MOST_DIGITS for end in ends.groups()):
+            low, high = ends.groups()
+            return f"{_rounded(low, ROUND_FLOOR)} to {_rounded(high, ROUND_CEILING)}", "rounded outwards"
+        if self.name in LIMITS and re.fullmatch(_NUMBER, self.value) and _digits(self.value) > MOST_DIGITS:
+            return _rounded(self.value, ROUND_CEILING), "rounded up"
+        return self.value, ""
+
+    @property
+    def number(self) -> float | None:
+        """The value, if it is a number."""
+        return float(self.value) if re.fullmatch(_NUMBER, self.value) else None
+
+
+def public_facts(record: Record) -> list[PublicFact]:
+    """All facts of a certificate."""
+    return [read_fact(fact) for fact in record.facts]
+
+
+@lru_cache(maxsize=1024)
+def read_fact(fact: Fact) -> PublicFact:
+    """One fact, typed."""
+    source, found = read_source(fact.origin), _RANGE.fullmatch(fact.name)
+    column, comes_out = (found["column"], found["out"] is not None) if found else ("", False)
+    return PublicFact(fact.name, fact.value, source, _trust(fact, source, bool(column)), column, comes_out)
+
+
+def read_source(text: str) -> Source:
+    """Who said a fact, from the words of its document; words that are not known here are somebody else's."""
+    for pattern, origin in _ORIGINS.items():
+        if found := pattern.fullmatch(text):
+            parts = found.groupdict()
+            return Source(origin, parts.get("step") or "", parts.get("note") or "", text)
+    return Source(Origin.OTHER, "", "", text)
+
+
+def _trust(fact: Fact, source: Source, is_range: bool) -> Trust:
+    """What a fact asks of a reader: of an origin that is not known here, to believe whoever said so."""
+    settled = (Origin.RELEASED, Origin.DEFAULT, Origin.LABELS, Origin.IMPUTER, Origin.DERIVED)
+    if fact.name in OF_THE_TABLE or source.origin in settled or (fact.name, fact.value) == ("gaps", "none"):
+        return Trust.NOTHING
+    if fact.name == MECHANISM and source.origin is not Origin.DECLARED:  # the status gives it as a reason
+        return Trust.NOTHING
+    if fact.name == "classes":
+        return Trust.LABELS
+    if is_range or fact.name in LIMITS:
+        return Trust.LIMIT
+    return Trust.SETTING if source.origin is Origin.SETTING and fact.name != LIPSCHITZ else Trust.WORD
+
+
+def _digits(number: str) -> int:
+    return len(Decimal(number).normalize().as_tuple().digits)
+
+
+def _rounded(number: str, rounding: str) -> str:
+    exact = Decimal(number)
+    whole = exact == exact.to_integral_value() or _digits(number) <= MOST_DIGITS
+    return number if whole else str(Context(prec=4, rounding=rounding).create_decimal(exact))

@@ -1,0 +1,172 @@
+"""What a promise rests on besides its proof, and on whose word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from ppdp.bounds import FORMULAS
+from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origin, PublicFact, Trust, public_facts
+from ppdp.certificate.pages.statement import Statement, Topic
+from ppdp.certificate.record import Condition, Mechanism, Record, Release, Step
+from ppdp.core.figures import figure
+from ppdp.core.formula import Answer
+
+MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
+MOST_LETTERS = 30  # of a setting that is named with its value
+IF_FROM_THESE_ROWS = "If any was taken from these rows, the promise fails."
+ONE_PERSON_EACH = "one id is always one person, and nobody has two ids"
+CHOSEN_BLINDLY = "all settings of the steps were chosen without looking at these rows"
+UNDECLARED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
+ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
+TRAINING = {
+    "learning.hidden": "Of the training nobody may have seen anything but the model that was released: no other"
+    " iterate, loss or log, and not at which step it stopped. solver='hidden' is experimental."
+}
+READ_OFF = {
+    "n_rows": "number of rows ({})",
+    "n_features": "number of columns",
+    "feature_names": "column names",
+}
+
+
+def assumptions(c: Record) -> Iterator[Statement]:
+    """What must be true for the promise to hold besides its proof, and who says so, the gravest first.
+
+    What a CONDITIONAL document assumes is in its ``reasons``, and is not repeated. A fact of an origin that is not
+    known counts as somebody's word: nothing is left out because it is new.
+    """
+    facts = public_facts(c)
+    asked: dict[Trust, list[PublicFact]] = {trust: [] for trust in Trust}
+    for fact in facts:
+        cap = fact.name == "n_rows" and c.neighbours.hides_number
+        asked[Trust.LIMIT if cap else fact.trust].append(fact)
+    formula = "" if c.mechanism is None else c.mechanism.formula
+    if formula in TRAINING:
+        yield _assumed(TRAINING[formula])
+    yield from map(_assumed, _foreign_bounds(c))
+    yield _assumed(unit_on_trust(c))
+    yield from _limits(asked[Trust.LIMIT], "most rows kept" if c.neighbours.cuts else "most rows")
+    for fact in asked[Trust.LABELS]:
+        yield _assumed(f"Declared labels: {fact.value}.", "If they were taken from these rows, the promise fails.")
+    known = FORMULAS.get(formula)
+    if isinstance(known, Answer) and known.by_position and not c.neighbours.hides_number:
+        yield _assumed(ORDER)
+    yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
+    yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")
+    read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in READ_OFF]
+    if read:
+        words = ", ".join(READ_OFF[fact.name].format(fact.value) for fact in read)
+        yield Statement(Topic.READ_OFF, f"Read off the table, not protected: {words}.")
+
+
+def _assumed(words: str, consequence: str = "") -> Statement:
+    return Statement(Topic.RESTS_ON, words, consequence=consequence)
+
+
+def unit_is_declared(c: Record) -> bool:
+    """Whether anybody said how many rows a person has."""
+    if not c.neighbours.replaces or not c.neighbours.single:
+        return True
+    return any(fact.name == "rows_per_unit" and fact.source.declared for fact in public_facts(c))
+
+
+def unit_on_trust(c: Record) -> str:
+    """Rows of one person, and whether anybody said so."""
+    if not c.neighbours.record_level:
+        return f"Declared: nothing needs protection but this: {c.neighbours.words}."
+    if c.neighbours.cuts:
+        return f"Declared: {ONE_PERSON_EACH}."
+    if not c.neighbours.single:
+        return f"Declared: nobody has more than {c.rows_per_unit} rows."
+    return "Declared: nobody has more than one row." if unit_is_declared(c) else UNDECLARED_UNIT
+
+
+def _foreign_bounds(c: Record) -> Iterator[str]:
+    """Formulas that a module of somebody else has registered."""
+    last = (c.mechanism,) if c.mechanism is not None else ()
+    parts: tuple[Step | Release | Mechanism | Condition, ...] = (*c.steps, *c.releases, *last, *c.conditions)
+    for name in dict.fromkeys(part.formula for part in parts):
+        if name not in FORMULAS or not FORMULAS[name].function.__module__.startswith("ppdp."):
+            yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."
+
+
+def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
+    """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
+    steps = {(fact.column, fact.value): fact.source.step for fact in facts if fact.comes_out}
+    ranges: dict[str, list[str]] = {}
+    others, rows, outwards = [], [], ""
+    for fact in facts:
+        value, how = fact.rounded
+        outwards = ", rounded outwards" if how else outwards
+        if fact.name == "n_rows":
+            rows = [f"{most_rows} ({figure(int(value)) if value.isdecimal() else value})"]
+        elif fact.column:  # what one stage gives and the next one takes is one limit
+            step = steps.get((fact.column, fact.value))
+            where = f"s after step {step}: " if step else " of "
+            ranges.setdefault(where, []).append(f"{fact.column} ({value})")
+        else:
+            others.append(f"{LIMITS.get(fact.name, fact.name)} ({value})")
+    named = [f"range{where}{_first(of_step)}" for where, of_step in ranges.items()]
+    named += [_first(others)] if others else []
+    if named:
+        cut = "values are cut to these" if rows else "to which values are cut"
+        named = [f"{cut}{outwards}: {'; '.join(named)}"]
+    if rows or named:
+        yield _assumed(f"Declared limits{':' if rows else ','} {'; '.join(rows + named)}.", IF_FROM_THESE_ROWS)
+
+
+def _first(words: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    once = list(dict.fromkeys(words))
+    more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
+    return f"{', '.join(once[:MOST_NAMED])}{more}"
+
+
+def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
+    """Settings with the step that each belongs to, the first of them; older certificates list none."""
+    n_rows = c.entrance.domain["n_rows"]
+    settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows)) for fact in facts)]
+    if not settings:
+        return ""
+    by_step: dict[str, tuple[list[str], list[str]]] = {}
+    for step, has, does in settings[:MOST_NAMED]:
+        place = by_step.setdefault(f"step {step}" if step else "the pipeline", ([], []))
+        place[0].extend([has] if has else [])
+        place[1].extend([does] if does else [])
+    listed = []
+    for step, (named, others) in by_step.items():
+        owns = [f"has {', '.join(named)}"] if named else []
+        listed.append(f"{step} {' and '.join([*owns, *others])}")
+    more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
+    filled = any(fact.name == MIN_FILLED for fact in facts) and c.status == "UNCONDITIONAL"
+    return f"; among them: {'; '.join(listed)}{more}{' (fewer harm only accuracy)' if filled else ''}"
+
+
+def _setting(fact: PublicFact, n_rows: int) -> tuple[str, str]:
+    """What a step has, or what it does."""
+    if fact.name == MIN_FILLED and (rows := _least_rows(fact, n_rows)):
+        return "", f"counts on {figure(rows)} filled rows of a column"
+    if len(fact.value) > MOST_LETTERS:
+        return fact.name, ""
+    return ("", f"is for {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
+
+
+def _least_rows(fact: PublicFact, n_rows: int) -> int:
+    """A number of rows, or a share of the declared number, as a number; 0 for 1, which may be either."""
+    least = fact.number or 0.0
+    if least <= 0 or least == 1:
+        return 0
+    return math.ceil(least * n_rows if least < 1 else min(least, n_rows))
+
+
+def _on_a_word(c: Record, facts: Iterable[PublicFact]) -> Iterator[str]:
+    """Functions, transformers, categories: whatever else somebody said."""
+    last = c.mechanism.name if c.mechanism is not None else MECHANISM
+    said = [(last if fact.name == MECHANISM else fact.name, fact) for fact in facts]
+    steps = {last, *(step.name for step in c.steps)}
+    twice = {repr(place) for place, fact in said if fact.is_lipschitz}
+    for place, fact in said:
+        if not (fact.source.origin is Origin.SETTING and fact.source.step in twice):
+            who = "" if fact.source.declared else f" ({fact.source.text})"
+            yield f"Declared of {'step ' if place in steps else ''}'{place}': {fact.value}{who}."

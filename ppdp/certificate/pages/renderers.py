@@ -1,0 +1,201 @@
+"""What people are shown of a document: what it says if it holds, else only that it does not and why.
+
+Nothing is computed from, and no word is taken out of, a document that does not hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Any
+
+from markupsafe import Markup
+
+from ppdp.certificate.pages.drawing import distance_bars
+from ppdp.certificate.pages.interpretation import powers_in_words
+from ppdp.certificate.pages.page import render_page
+from ppdp.certificate.pages.statement import Topic
+from ppdp.certificate.pages.statements import ON_TRUST, excluded_in_short, what_left
+from ppdp.certificate.pages.templating import html_page, render
+from ppdp.certificate.pages.typography import printable
+from ppdp.certificate.pages.view import View, printable_view
+from ppdp.certificate.replay.verify import Verification
+from ppdp.core.formula import GAUSSIAN
+from ppdp.exceptions import InvalidParameter
+
+HEADING = "Privacy"  # of the section of a model card, in Markdown
+REFUSED = "DOES NOT HOLD"
+MEANING = "It does not verify, so it promises nothing, and nothing of what it says is shown."
+MOST_PROBLEMS, MOST_LETTERS = 20, 300
+
+LINES, WIDTH = 12, 110  # of a certificate at a glance, and of a line of text
+NAME, NAME_AT_A_GLANCE = 12, 13  # letters of the name before a line
+MAY_BE_CUT = "not covered", "released", "rests on", "warning", "because", "protects"  # of equally long ones the first
+IMPORTANT = "because", "warning"
+CUT = " ..."
+PROVIDED = {
+    "CONDITIONAL": "only if what is assumed holds: ",
+    "SEEDED": "nobody, since the noise came from a seed; with secret noise it would be ",
+}
+REST = 'to_text(full=True); save("page.html") for people; `ppdp verify` computes all of it again'
+
+_STYLES = {
+    "BOX": "box-sizing:border-box;max-width:46rem;margin:.25rem 0;padding:.9rem 1.1rem;border:1px solid"
+    " rgba(128,128,128,.4);border-radius:6px;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
+    "font-variant-numeric:tabular-nums;color:inherit;overflow-wrap:anywhere",
+    "BADGE": "display:inline-block;padding:.05rem .5rem;border-radius:3px;color:#fff;font-size:11px;"
+    "letter-spacing:.08em",
+    "MARK": "margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b",
+    "SOFT": "margin:.35rem 0 0;opacity:.72",
+    "SMALL": "margin:.35rem 0 0;opacity:.72;font-size:11px",
+    "PLAIN": "border:0;background:none;text-align:left;vertical-align:top;white-space:normal;max-width:none",
+}
+STYLES = {name: Markup(style) for name, style in _STYLES.items()}
+"""Of a notebook, where every style stands in the element itself."""
+GROUNDS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
+BAD = "#b3261e"
+BARS = {
+    "bar": "display:block;width:100%;height:8px;margin:6px 0 2px",
+    "track": "fill:currentColor;opacity:.12",
+    "unmatched": "fill:#5b8db8",
+    "moved": "fill:#d08a4e",
+    "before": "fill:currentColor",
+}
+_LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+
+
+def text(result: Verification, *, full: bool = False) -> str:
+    """For a terminal, at a glance or in full."""
+    if result.record is not None:
+        view = printable_view(result.record)
+        return render_text(view) if full else render_brief(view)
+    return "\n".join([f"{REFUSED} - {MEANING}", *(f"  - {problem}" for problem in _problems(result))])
+
+
+def fragment(result: Verification) -> str:
+    """For a notebook."""
+    if result.record is not None:
+        return render_fragment(printable_view(result.record))
+    refused = {"c": None, "status": REFUSED, "ground": BAD, "meaning": MEANING, "problems": _problems(result)}
+    return str(render("notebook.html", {**STYLES, "Topic": Topic, "texts": lambda *_: [], **refused}))
+
+
+def page(result: Verification) -> str:
+    """As one self-contained page, without scripts and without anything to load."""
+    if result.record is not None:
+        return render_page(printable_view(result.record), result.signer)
+    context = {"refused": REFUSED, "meaning": MEANING, "problems": _problems(result)}
+    return html_page("A certificate that DOES NOT HOLD", render("refused.html", context))
+
+
+def _problems(result: Verification) -> Sequence[str]:
+    """The first of what is wrong; whoever wrote the document chose some of these words."""
+    shown = [printable(problem[:MOST_LETTERS]) for problem in result.problems[:MOST_PROBLEMS]]
+    more = len(result.problems) - len(shown)
+    return [*shown, f"and {more} more"] if more > 0 else shown
+
+
+def render_fragment(view: View) -> str:
+    """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script."""
+    glance = [(name, " ".join(lines), name in IMPORTANT) for name, lines in at_a_glance(view)]
+    bars = distance_bars(view.points, lambda part: {"style": BARS[part]})
+    status = view.record.status
+    shown = {"glance": glance, "bars": bars, "status": status, "ground": GROUNDS.get(status, BAD), "GAUSSIAN": GAUSSIAN}
+    return str(render("notebook.html", {**view.context, **STYLES, **shown}))
+
+
+def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
+    """Names and their lines behind the headline; the longest are cut until all fit, and say so."""
+    c = view.record
+    said = {
+        "because": " ".join(c.reasons),
+        "warning": " ".join(view.texts(Topic.WARNING)),
+        "protects": f"{PROVIDED.get(c.status, '')}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})",
+        "released": ", ".join(what_left(c, article="") or ["this certificate"]),
+        "rests on": " ".join(s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)),
+        "not covered": "; ".join(excluded_in_short(c)),
+        "digest": c.digest,
+        "the rest": REST,
+    }
+    width = WIDTH - NAME_AT_A_GLANCE - 2
+    lines = {name: _wrapped(words, width) for name, words in said.items() if words}
+    room = LINES - 1 - len(view.texts(Topic.BESIDE))
+    while sum(map(len, lines.values())) > room and (longest := _longest(lines)):
+        lines[longest] = _cut(lines[longest], width)
+    return list(lines.items())
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    return wrap(words, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _longest(lines: dict[str, list[str]]) -> str | None:
+    able = [name for name in MAY_BE_CUT if len(lines.get(name, ())) > 1]
+    return max(able, key=lambda name: len(lines[name]), default=None)
+
+
+def _cut(lines: Sequence[str], width: int) -> list[str]:
+    """Without the last line, which the one before it tells."""
+    *first, last = lines[:-1]
+    last = last.removesuffix(CUT)
+    while len(last) + len(CUT) > width and " " in last:
+        last = last.rpartition(" ")[0]
+    return [*first, last + CUT]
+
+
+def render_brief(view: View) -> str:
+    """Plain text of a certificate, at a glance."""
+    lines = _headline(view)
+    for name, of_name in at_a_glance(view):
+        lines += _columns(name, map(_typed, of_name), NAME_AT_A_GLANCE)
+    return "\n".join(lines)
+
+
+def render_text(view: View) -> str:
+    """Plain text of all of a certificate.
+
+    No name in it can move a cursor or begin a line.
+    """
+    lines = _headline(view)
+    for statement in view.statements:
+        if statement.topic is not Topic.BESIDE:
+            words = _wrapped(_typed(statement.text), WIDTH - NAME - 2) or [""]
+            lines += _columns(statement.topic.value.rstrip(), words, NAME)
+            lines += _columns("", _wrapped(statement.plain, WIDTH - NAME - 2), NAME)
+    return "\n".join(lines)
+
+
+def _headline(view: View) -> list[str]:
+    """What the claim leaves out if anything, then its status: the first word is the status and nothing else."""
+    c = view.record
+    dash = "" if c.status == "UNCONDITIONAL" else " -"
+    return [*view.texts(Topic.BESIDE), f"{c.status}{dash} {view.claim(f'({c.epsilon:g}, {c.delta:g})')}"]
+
+
+def _columns(name: str, lines: Any, width: int) -> list[str]:
+    """A name before the first of these lines."""
+    return [f"  {'' if i else name:<{width}}{line}".rstrip() for i, line in enumerate(lines)]
+
+
+def _typed(words: str) -> str:
+    """Figures and quotation marks as every terminal can show them: ``3.85e-4``."""
+    powers = _POWER.sub(lambda found: f"{found[1] or 1}e{found[2].translate(_LOWERED)}", words)
+    return powers.replace("\u00a0", " ").replace("\u202f", "").replace("“", '"').replace("”", '"')
+
+
+def add_to_card(card: Any, text: str) -> None:
+    """Put the section into a skops.card.Card, in the place of an earlier one."""
+    if isinstance(card, type) or not callable(getattr(card, "add", None)):
+        raise InvalidParameter(
+            f"card must be a skops.card.Card or None, got {type(card).__name__}.",
+            fix="pip install ppdp[skops], and skops.card.Card(pipe).",
+        )
+    card.add(**{HEADING: text})
+
+
+def render_card(view: View) -> str:
+    """The section without its heading: what the claim leaves out if anything, then its status and all else."""
+    context = {**view.context, "ON_TRUST": ON_TRUST, "detected": powers_in_words(view.record)}
+    return re.sub(r"\n{3,}", "\n\n", render("card.md", context)).strip()

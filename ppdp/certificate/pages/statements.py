@@ -1,0 +1,235 @@
+"""All that every form of a certificate says, as one list: text, notebook, page, card and registry only lay it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ppdp.certificate.altered import alerts, altered_in_words
+from ppdp.certificate.facts import Origin, PublicFact, read_fact
+from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, said
+from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
+from ppdp.certificate.pages.derivation import Noise, gate_in_words, is_model, noises_of, points_of
+from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words
+from ppdp.certificate.pages.statement import Statement, Topic
+from ppdp.certificate.record import Diagnostics, Fact, Gate, Mechanism, Record, Release
+from ppdp.certificate.replay.rules import STOPS, Exclusion
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.formula import GAUSSIAN
+from ppdp.privacy.losses import Part
+
+MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
+MOST_LETTERS = 800  # of one value
+ON_TRUST = (
+    "“Declared” means: said by whoever ran the fit, without a proof. Check every declared value, ranges first: if a"
+    " range, label or setting was taken from these rows, the guarantee is void."
+)
+DIGEST = (
+    "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
+    " new one. Have whoever is responsible confirm the digest, and the key of the signature if there is one: nobody can"
+    " sign without its secret half."
+)
+# statistics that are more than their names
+MEASURED = {"squares": "means and squares", "diagonal": "means and squares", "matrix": "means and products"}
+PLAINLY = {
+    Exclusion.INVALID_VALUES: "In this run an entry that is missing where none was announced, that is infinite, or a"
+    " label that was not announced would have stopped the run; whoever learns that it stopped learns something about"
+    " the data. A run that is told to repair such entries replaces them by public values, and that is covered. 'Public"
+    " facts' tells where missing values were announced.",
+    Exclusion.NO_ID: "In this run a row without an id would have stopped the run, which tells that there is such a row."
+    " A run that is told to repair leaves it out.",
+    Exclusion.TOO_MANY_ROWS: "There were no more rows to use than the declared limit: more would have stopped the run,"
+    " which tells so. No row is dropped for it.",
+    Exclusion.EVALUATION: "Other attempts, scores, plots and tuning on these rows, and what was chosen by them, unless"
+    " they are charged to the same ledger under the same name.",
+    Exclusion.KINDS_OF_COLUMNS: "Whether a column holds words or numbers counts as known.",
+}
+IN_SHORT = {
+    Exclusion.INVALID_VALUES: "a faulty entry",
+    Exclusion.NO_ID: "a row without an id",
+    Exclusion.TOO_MANY_ROWS: "too many rows",
+    Exclusion.EVALUATION: "other attempts, scores, plots and tuning on these rows",
+    Exclusion.KINDS_OF_COLUMNS: "whether a column holds words or numbers",
+    Exclusion.OTHER_STATISTICS: "statistics of these rows made elsewhere",
+    Exclusion.MEMORY: "reading the memory while ppdp runs",
+    Exclusion.OTHER_FITS: "the derivation of the other fits of the search",
+}
+
+
+def statements_of(c: Record) -> Iterator[Statement]:
+    """Everything that is said of a certificate that holds, in the order in which text says it."""
+    yield from (Statement(Topic.BESIDE, words) for words in left_out(c))
+    yield Statement(Topic.MEANING, status_in_words(c))
+    if (issued := account_in_words(c)) is not None:
+        yield Statement(Topic.ISSUED, issued)
+    yield from (Statement(Topic(name), f"{words} ({UNPROVED})", short=words) for name, words in said(c))
+    yield from (Statement(Topic.REASON, reason) for reason in c.reasons)
+    yield from assumptions(c)
+    yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))
+    if (altered := altered_in_words(c)) is not None:
+        yield Statement(Topic.ALTERED, altered)
+    if c.dataset:
+        yield Statement(Topic.DATA, c.dataset)
+    yield Statement(Topic.NEIGHBOURS, neighbours_in_words(c))
+    assumed = "" if unit_is_declared(c) else "; each person is assumed to have one row, nobody declared it"
+    yield Statement(Topic.PROTECTED, c.neighbours.unit + assumed)
+    test = f"a test for {c.neighbours.phrases.secret} detects at most {powers_in_words(c)}"
+    yield Statement(Topic.PROMISE, f"{reservation(c)}{test}", short=f"{reservation(c)}{guess_in_words(c)}")
+    yield from (Statement(Topic.FACT, fact_line(fact)) for fact in facts_to_show(c))
+    yield Statement(Topic.TRUST, ON_TRUST)
+    yield from _derivation(c)
+    yield Statement(Topic.TOTAL, f"mu {c.total.mu:.6g}")
+    yield from (Statement(Topic.COST, Part.from_dict(part).words()) for part in c.total.parts)
+    yield from (Statement(Topic.COVERED, words) for words in _covered(c))
+    yield from map(_excluded, c.not_covered)
+    yield Statement(Topic.CHECK, DIGEST)
+    yield Statement(Topic.DIGEST, c.digest)
+
+
+def around_the_claim(c: Record) -> tuple[str, str]:
+    """What stands before and after the pair in the headline: a promise never stands there without its if."""
+    of_what = "" if c.neighbours.record_level else f" of {c.neighbours.unit}, not of anything else in it"
+    if c.status == "UNCONDITIONAL":
+        return "", f"-differential privacy{of_what}, end to end"
+    if c.status == "CONDITIONAL":
+        return "if what is assumed below holds, ", f"-differential privacy{of_what}, end to end"
+    further = " and if what is assumed below holds" if len(c.reasons) > 1 else ""
+    before = f"nothing is protected; with secret noise{further} it would be "
+    return before, f"-differentially private{of_what}"
+
+
+def status_in_words(c: Record, rests_on: str = "everything that it rests on") -> str:
+    """One sentence for the status."""
+    if c.status == "SEEDED":
+        return "For tests only: do not rely on it."
+    if c.status == "CONDITIONAL":
+        return f"Holds only if the following is true, which nothing has tested, and if {rests_on} is true."
+    tested = " What the stages need of the rows was checked first, by a noisy test whose cost is included."
+    gated = tested if c.gate is not None else ""
+    return f"Unconditional means: whatever the rows hold, if {rests_on} is true.{gated}"
+
+
+def reservation(c: Record) -> str:
+    """What must precede every promise of this certificate; empty for an unconditional one."""
+    if c.status == "UNCONDITIONAL":
+        return ""
+    assumed = "the assumptions hold"
+    if c.status == "SEEDED":
+        unpredictable = "nobody can predict the noise"
+        assumed = f"{unpredictable} and {assumed}" if len(c.reasons) > 1 else unpredictable
+    return f"Provided that {assumed}, "
+
+
+def neighbours_in_words(c: Record) -> str:
+    """Which datasets are neighbours; where rows are replaced, the document has those for one row."""
+    return c.adjacency if c.neighbours == Adjacency.replace() else c.neighbours.words
+
+
+def facts_to_show(c: Record) -> list[PublicFact]:
+    """The facts that people are shown; the document has all, in full."""
+    facts = [read_fact(fact) for fact in c.facts]
+    settings = [fact for fact in facts if fact.source.origin is Origin.SETTING]
+    beyond = {id(fact) for fact in settings[MOST_FACTS:]}
+    shown = [fact for fact in facts if id(fact) not in beyond]
+    if beyond:
+        rest = Fact(name="further", value=f"{len(beyond)} more that are declared", origin="see the JSON document")
+        shown.append(read_fact(rest))
+    return shown
+
+
+def value_in_words(fact: PublicFact) -> str:
+    """A value with few digits, and not longer than people read."""
+    if len(fact.value) > MOST_LETTERS:
+        return f"{fact.value[:MOST_LETTERS]}... (in full in the JSON document)"
+    return ", ".join(filter(None, fact.rounded))
+
+
+def fact_line(fact: PublicFact) -> str:
+    """A fact in one line."""
+    return f"{fact.name} = {value_in_words(fact)} ({fact.source.text})"
+
+
+def _derivation(c: Record) -> Iterator[Statement]:
+    """Every step with its distance and conditions, then everything that left with noise."""
+    for step, point in zip(c.steps, points_of(c)[1:]):
+        yield Statement(Topic.STAGE, f"{step.title}: {point.distance.describe()}  [{step.page}]")
+        for condition in step.conditions:
+            yield Statement(Topic.TESTED if condition.tested else Topic.ASSUMED, condition.statement)
+    yield from map(_noisy, noises_of(c))
+
+
+def _noisy(noise: Noise) -> Statement:
+    """What left, with its noise."""
+    part = noise.part
+    cost = "" if part.mu is None else f"mu {part.mu:.4g}"
+    law = "noise" if noise.law == GAUSSIAN else f"{noise.law}, scale"
+    scale = f"{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
+    if isinstance(part, Gate):
+        rung = f" at {part.ladder.place}" if part.ladder else ""
+        paid = cost or f"{part.kind} noise {part.noise_scale:.4g}"
+        return Statement(Topic.GATE, f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})")
+    if isinstance(part, Mechanism):
+        numbers = f"{noise.size} number{'' if noise.size == 1 else 's'}"
+        times = "" if noise.times == 1 else f"{noise.times} x "
+        return Statement(Topic.MECHANISM, f"{noise.name} ({noise.note}): {times}{numbers}, {scale}")
+    if isinstance(part, Diagnostics) or part.threshold is None:
+        return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}")
+    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}, above {part.threshold:.4g}, delta {part.failure:.3g}")
+
+
+def _covered(c: Record) -> Iterator[str]:
+    """What the promise speaks of, one line each."""
+    gate, search, left = c.gate, c.search, what_left(c)
+    if search is not None:
+        count = search.selection.candidates
+        tried = f"the fits of {count} candidates, the choice among them, and the last fit on all rows"
+        yield f"the whole search: {tried}"
+    yield f"everything that left this run, taken together: {', '.join([*left, 'and the certificate'])}"
+    yield "whatever is made of that without the private rows: a published model, and its predictions for other people"
+    if any(step.way != "public" for step in c.steps):
+        yield "the cleaning: what the stages took from the private rows is part of the cost"
+    settled = "settled from the facts on this certificate alone, before the program looked at any row"
+    if gate is not None and gate.ladder:
+        settled += ", but for the rung of the ladder, which the noisy test chose; its answer is paid for"
+    yield f"how each step was computed: {settled}"
+    if gate is not None:
+        yield "a refusal: had the gate not passed, the run would have said only that, and it is paid for either way"
+    if c.invalid == "repair":
+        yield "invalid values: they are repaired row by row, so that no error tells of them"
+
+
+def what_left(c: Record, article: str = "the ") -> list[str]:
+    """Everything that left the run but the document itself; where there is little room without its article."""
+    left = [article + _released(release) for release in c.releases]
+    left += [f"{article}noisy shares of altered rows"] if c.diagnostics is not None else []
+    left += [f"the gate's answer ({gate_in_words(c.gate)})"] if c.gate is not None else []
+    m = c.mechanism
+    if m is None:
+        return left
+    if not is_model(m):
+        return [*left, f"{article}noisy answer of the last step '{m.name}'"]
+    path = " with all noisy steps of its training" if f"{m.name}.path" in c.released.names else ""
+    return [*left, f"the model '{m.name}'{path}"]
+
+
+def _released(release: Release) -> str:
+    served = ", ".join(f"'{name}'" for name in release.serves)
+    words = ", words out of private cells" if release.statistic == "categories" else ""
+    return f"noisy {MEASURED.get(release.statistic, release.statistic)} for {served}{words}"
+
+
+def _excluded(words: str) -> Statement:
+    known = next((one for one in Exclusion if one.value == words), None)
+    if known is None:
+        return Statement(Topic.NOT_COVERED, words, short=words)
+    return Statement(Topic.NOT_COVERED, words, short=IN_SHORT.get(known, words), plain=PLAINLY.get(known, ""))
+
+
+def excluded_in_short(c: Record) -> list[str]:
+    """What is not covered, with the reasons for which a run stops as one; in a ledger other attempts are counted."""
+    stops = {one.value for one in STOPS}
+    why = [IN_SHORT[one] for one in STOPS if one.value in c.not_covered]
+    short = [f"whether a run stops ({', '.join(why)}); this one did not"] if why else []
+    for words in (words for words in c.not_covered if words not in stops):
+        charged = ", if not charged to its ledger" if words == Exclusion.EVALUATION.value and c.ledger else ""
+        short.append(f"{_excluded(words).short}{charged}")
+    return short

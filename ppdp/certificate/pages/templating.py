@@ -1,0 +1,90 @@
+"""Jinja2 templates of the forms of a certificate; whatever text a document holds is shown as text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element
+
+from markupsafe import Markup, escape
+
+from ppdp.certificate.pages.drawing import budget_bar
+from ppdp.certificate.pages.interpretation import rounded_up
+from ppdp.certificate.pages.markup import to_html
+from ppdp.certificate.pages.typography import capitalised, markdown_text, minus, together, typeset, up
+from ppdp.core.figures import figure
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(template: str, context: dict[str, Any]) -> Markup:
+    """A template with its values; in HTML and in Markdown no value becomes markup."""
+    return Markup(_environment(template.rpartition(".")[2]).get_template(template).render(context))
+
+
+@cache
+def _environment(kind: str) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # not above: every import of ppdp would wait for it
+
+    made = Environment(
+        loader=PackageLoader("ppdp.certificate.pages"),
+        autoescape=kind == "html",
+        undefined=StrictUndefined,
+        finalize=_finalized(typeset if kind == "html" else markdown_text),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        figure=figure,
+        up=up,
+        number=number,
+        bound=lambda value: number(value, upward=True),
+        cap=capitalised,
+        lower_first=lambda words: words[:1].lower() + words[1:],
+        minus=minus,
+        verbatim=escape,
+        budget_bar=budget_bar,
+        share_up=lambda share: Markup('<data value="{}">{}</data>').format(repr(share), rounded_up(share)),
+    )
+    return made
+
+
+def _finalized(to_text: Callable[[str], str]) -> Callable[[Any], Any]:
+    """What becomes of every value that is no markup."""
+
+    def finalize(value: Any) -> Any:
+        if isinstance(value, Element):
+            return Markup(to_html(value))
+        return value if isinstance(value, Markup) or not isinstance(value, str) else to_text(value)
+
+    return finalize
+
+
+def html_page(title: str, main: Markup, foot: str = "") -> str:
+    """One HTML file that reads on a phone, on a screen and on paper, where ``foot`` stands on every sheet.
+
+    A browser may paint it with its own style sheet, and nothing else: no script in it would run.
+    """
+    style = files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8") + _foot(foot)
+    own = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{own}'; base-uri 'none'; form-action 'none'"
+    context = {"title": title, "style": Markup(style), "policy": Markup(policy), "main": Markup(together(main))}
+    return str(render("shell.html", context))
+
+
+def _foot(words: str) -> str:
+    """The style that prints these words at the foot of every sheet; but for the plainest, each letter is its number."""
+    if not words:
+        return ""
+    plain = (one if one.isascii() and (one.isalnum() or one in " .-") else f"\\{ord(one):x} " for one in words)
+    return f'@page {{ @bottom-left {{ content: "{"".join(plain)}"; white-space: pre-wrap; }} }}\n'
+
+
+def number(value: float, digits: int = 4, unit: str = "", *, upward: bool = False) -> Markup:
+    """A number for people that carries the document's exact value."""
+    return Markup('<data value="{}">{}</data>').format(repr(value), figure(value, digits, upward=upward) + unit)
