@@ -63,7 +63,7 @@ def test_choices_cost_their_own_rounding():
 
 
 @pytest.mark.parametrize("last", LAST)
-@pytest.mark.parametrize("run", [PERSON, ADDED(2), REPLACED(2), CHANGED], ids=lambda a: a.kind)
+@pytest.mark.parametrize("run", [PERSON, ADDED(2), REPLACED(2), CHANGED], ids=lambda a: type(a).__name__)
 def test_under_its_own_adjacency_a_run_costs_what_it_was_certified_for(last, run):
     found = certificate(last, run)
     again = found.under(run)

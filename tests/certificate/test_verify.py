@@ -167,7 +167,8 @@ def imported(module: str) -> set[str]:
 
 
 def reached(module: str) -> set[str]:
-    seen, waiting = set(), {module}
+    bounds = {name for name in MODULES if name.startswith("ppdp.bounds.")}
+    seen, waiting = set(), {module, *bounds}  # these are imported by their names, which no import statement has
     while waiting:
         one = waiting.pop()
         seen.add(one)
@@ -178,12 +179,7 @@ def reached(module: str) -> set[str]:
 def test_verification_knows_neither_planner_nor_pipeline_nor_data():
     known = reached("ppdp.certificate.replay.verify")
     assert "ppdp.bounds.scaling" in known  # the walk is not empty
-    stems = (
-        "ppdp.pipeline",
-        "ppdp.transformers",
-        "ppdp.mechanisms",
-        "ppdp.data.intake",
-    )
+    stems = "ppdp.pipeline", "ppdp.transformers", "ppdp.mechanisms", "ppdp.data"
     assert [module for module in known if module.startswith(stems)] == []
 
 
