@@ -29,7 +29,7 @@ from ppdp import Pipeline
 from ppdp.audit import MembershipReport, attack_membership, membership
 from ppdp.mechanisms import LogisticRegression, Ridge
 from ppdp.mechanisms.learn.descent import ClippedGradient
-from ppdp.pipeline.pipeline import rows_to_fit
+from ppdp.pipeline.fit import prepare_rows
 from ppdp.transformers import NormClipper
 
 Array = NDArray[Any]
@@ -71,12 +71,12 @@ def with_less_noise(model: Any, models: int, jobs: int) -> MembershipReport:
     """Half of the noise in the plan, and the old claim."""
 
     def halved(*given: Any) -> Any:
-        plan, found = rows_to_fit(*given)
+        plan, found = prepare_rows(*given)
         assert plan.mechanism is not None
         less = replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
         return replace(plan, mechanism=less), found
 
-    with mock.patch.object(membership, "rows_to_fit", halved):
+    with mock.patch.object(membership, "prepare_rows", halved):
         return attacked(model, 8.0, models, jobs)
 
 

@@ -22,8 +22,8 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.pipeline.certify import issue
 from ppdp.pipeline.execute import execute
-from ppdp.pipeline.issue import issue
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.release.twins import mapped, released_twins
 from ppdp.privacy.loss import PrivacyLoss

@@ -27,7 +27,8 @@ from ppdp.core.checks import integer
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.pipeline.pipeline import Pipeline, rows_to_fit
+from ppdp.pipeline.fit import prepare_rows
+from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_confidence, guessed_at_most
@@ -251,7 +252,7 @@ def _planned(subject: Any, X: Any, y: Any, domain: Domain | None, seed: int, dra
         raise InvalidParameter("a Plan does not know how to read rows.", fix="pass the Pipeline.")
     if X is not None:
         _refuse_others(subject.neighbours)
-        plan, rows = rows_to_fit(subject, X, y)
+        plan, rows = prepare_rows(subject, X, y)
         learner = learner_of_plan(plan)
     else:
         plan = subject if isinstance(subject, Plan) else subject.plan(domain)
@@ -262,7 +263,7 @@ def _planned(subject: Any, X: Any, y: Any, domain: Domain | None, seed: int, dra
         made_up = drawn.rng.standard_normal((plan.domain.n, plan.domain.d)) * (plan.domain.row_norm or 1.0)
         rows = Rows.of(made_up, drawn.rng.choice(learner.labels, plan.domain.n))
     _refuse_others(plan.domain.adjacency)
-    given = None if drawn.given is None else rows_to_fit(subject, *drawn.put(X, y))[1]
+    given = None if drawn.given is None else prepare_rows(subject, *drawn.put(X, y))[1]
     both = given or drawn.among(learner, rows), rows
     world = World(
         plan.domain, Adjacency.replace(drawn.number).distance, plan.domain.missing_rows, labels=learner.labels

@@ -29,7 +29,8 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.exceptions import InvalidParameter, PpdpError, PrivacyRefusal
 from ppdp.pipeline.execute import execute
-from ppdp.pipeline.pipeline import Pipeline, rows_to_fit
+from ppdp.pipeline.fit import prepare_rows
+from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedStep
 from ppdp.privacy.noise.sampler import Noise
@@ -101,7 +102,7 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
         fix = "pass the Pipeline, not fitted or fitted."
         raise InvalidParameter(f"a {type(pipeline).__name__} cannot be replayed on data.", fix=fix)
     X, y, groups = (*data, None)[:3] if isinstance(data, tuple) and len(data) in (2, 3) else (data, None, None)
-    plan, rows = rows_to_fit(pipeline, X, y, groups, Noise(seed))
+    plan, rows = prepare_rows(pipeline, X, y, groups, Noise(seed))
     if rows.texts is not None:
         raise InvalidParameter(
             "how many noisy answers there are depends on the private categories, so runs cannot be compared.",

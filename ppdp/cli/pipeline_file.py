@@ -255,8 +255,8 @@ def _check_steps(file: PipelineFile) -> None:
     """Refuse what cannot be of all steps together."""
     from ppdp.core.adjacency import Adjacency
     from ppdp.data.facts import check_beside_names
-    from ppdp.pipeline.composition import check_steps
     from ppdp.pipeline.pipeline import Pipeline
+    from ppdp.pipeline.steps import check_steps
 
     names = [name for name, _ in file.steps]
     for position, name in enumerate(names):
@@ -265,11 +265,11 @@ def _check_steps(file: PipelineFile) -> None:
             refuse(f"the name {name!r} is there twice.", place=place, fix=f'name = "{name}2".')
     rules, domain = file.rules, file.content.get("domain", {})
     with file.located():
-        stages, mechanism = check_steps(file.all_steps(), Pipeline)
+        steps = check_steps(file.all_steps(), Pipeline)
         for column in rules.beside.values():
-            check_beside_names(Adjacency.replace(), stages, repr(column))  # a file has no changes by position
+            check_beside_names(Adjacency.replace(), steps.stages, repr(column))  # a file has no changes by position
     _check_domain(file, domain)
-    learns = mechanism is not None and mechanism[1].needs_y
+    learns = steps.supervised
     if learns != (rules.label is not None):
         what = f"{type(file.steps[-1][1]).__name__} learns labels, and no column of them is named."
         fix = 'label = "COLUMN".' if learns else f'take the line out; {rules.label} = "drop" in [{COLUMNS}].'

@@ -15,6 +15,7 @@ from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse, say, table
 from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.exceptions import escaped
+from ppdp.pipeline.fit import plan_of
 
 SHAPE = "n_rows", "n_features"
 
@@ -47,7 +48,7 @@ def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
             fix="leave the line out: names are read from the file.",
         )
     with file.located():
-        return pipe.plan_for(pipe.domain, shape=layout.shape, names=layout.names)
+        return plan_of(pipe, pipe.domain, shape=layout.shape, names=layout.names)
 
 
 def planned_of(file: PipelineFile, options: Namespace) -> Any:

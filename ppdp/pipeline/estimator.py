@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -12,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.boundary import called_from
@@ -26,7 +28,7 @@ from ppdp.privacy.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class EstimatorState:
     """What an estimator remembers beside its parameters and what its fit has released."""
 
     promised: Domain | None = None  # facts for which it was planned, and which its next fit must have
@@ -35,39 +37,41 @@ class Marks:
     part: bool = False  # whether another estimator takes it along in a pickle
 
 
-def _if_answers(method: str) -> Any:
-    """Only if what predicts has this method."""
-    return available_if(lambda self: self._answers(method))
+def if_predicts(method: str) -> Any:
+    """Only if the last step has this method."""
+    return available_if(lambda self: self._has_method(method))
 
 
-class PrivateEstimator(Documented, Answering):
+class PrivateEstimator(Documented, Answering, BaseEstimator, ABC):
     """An estimator with the parameters ``ledger`` and ``dataset`` that is fitted on private rows and may predict.
 
     A pickle takes the open ledger along, or counts as a fit that nobody saw. One that is fitted is made to be kept and
     read anywhere, so it only notes the account: it is not fitted again without it.
     """
 
-    # What a subclass gives: whether its model has a method, what that method answers, and the pipeline to be exported.
-    _answers: Callable[[str], bool]
-    _answer: Callable[..., Any]
-    _leaving: Callable[[], Any]
     ledger: Any
     dataset: Any
-    __sklearn_is_fitted__: Any
-    _marks = Marks()
+    _state = EstimatorState()
 
-    @property
-    def marks(self) -> Marks:
-        """What it remembers beside parameters and released values."""
-        return self._marks
+    @abstractmethod
+    def _has_method(self, method: str) -> bool:
+        """Whether the model has a method; the error of the attribute says that it has not."""
 
-    def mark(self, **marks: Any) -> None:
-        """Change some of what it remembers."""
-        self._marks = replace(self._marks, **marks)
+    @abstractmethod
+    def _predict_with(self, method: str, X: Any, *y: Any) -> Any:
+        """What that method gives for raw rows."""
+
+    @abstractmethod
+    def _exportable(self) -> Any:
+        """The fitted pipeline that is exported."""
+
+    @abstractmethod
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether anything was released."""
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """As scikit-learn writes it, but never without the guarantee."""
-        text: str = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
+        text: str = super().__repr__(N_CHAR_MAX)
         defaults = inspect.signature(type(self)).parameters
         known = {name: getattr(self, name) for name in ("epsilon", "delta") if name in defaults}
         silent = [f"{name}={value!r}" for name, value in known.items() if repr(value) == repr(defaults[name].default)]
@@ -82,10 +86,10 @@ class PrivateEstimator(Documented, Answering):
         return self._twin(copy.deepcopy(self.__dict__, memo))
 
     def __sklearn_clone__(self) -> Self:
-        cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]
-        kept = Marks(self.marks.promised, self.marks.owed)
-        if kept != Marks():
-            cloned._marks = kept
+        cloned: Self = super().__sklearn_clone__()
+        kept = EstimatorState(self._state.promised, self._state.owed)
+        if kept != EstimatorState():
+            cloned._state = kept
         return cloned
 
     def _twin(self, state: Mapping[str, Any]) -> Self:
@@ -95,22 +99,21 @@ class PrivateEstimator(Documented, Answering):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        marks = replace(self.marks, charged=None)
-        state["_marks"] = marks
-        if self.ledger is not None or marks.part:
+        own = replace(self._state, charged=None)
+        state: dict[str, Any] = {**super().__getstate__(), "_state": own}
+        if self.ledger is not None or own.part:
             return state
         opened = open_ledger()
         if self.__sklearn_is_fitted__():
-            return state if opened is None else {**state, "_marks": replace(marks, owed=opened.account)}
+            return state if opened is None else {**state, "_state": replace(own, owed=opened.account)}
         if opened is None:
             travelled(self.dataset)
         return {**state, "ledger": opened}  # which refuses to be pickled if it is in memory
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[misc]
-        if self.marks.part:
-            self.mark(part=False)
+        super().__setstate__(state)
+        if self._state.part:
+            remember(self, part=False)
         elif self.ledger is None and not self._was_paid():
             travelled(self.dataset)
 
@@ -120,50 +123,7 @@ class PrivateEstimator(Documented, Answering):
         issued = None if certificate is None else certificate.record.issued
         return issued is not None and issued.ledger is not None
 
-    def _refuse_to_owe(self) -> None:
-        """Refuse to fit a copy if another ledger than that under which it was pickled, or none, would be charged."""
-        inner = getattr(self, "estimator", None)
-        owed = self.marks.owed or (inner.marks.owed if isinstance(inner, PrivateEstimator) else None)
-        ledger = charged_to(self.ledger)
-        if owed is not None and (ledger is None or ledger.account != owed):
-            raise LedgerError(
-                f"this fitted copy was pickled in the with-block of the ledger {owed}, and a new fit is charged to it.",
-                fix="set_params(ledger=...) in the copy, or send a clone, which takes along a ledger with a path.",
-            )
-
-    @staticmethod
-    def _refuse_bagging() -> None:
-        """Refuse rows that bagging has drawn: some of them are there several times, so that a person has several."""
-        if called_from("sklearn.ensemble._bagging"):
-            raise UnsupportedOrder(
-                "bagging draws some rows several times, sets seeds, and fits many models on the same people.",
-                fix="fit this pipeline alone: noise is added once, and averages over models cost budget for each.",
-            )
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit left, so that a fit that fails leaves no certificate."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
-    def _check_kinds(self, **kinds: type) -> None:
-        """Refuse parameters that are neither None nor of their kind."""
-        for name, kind in {"ledger": Ledger, **kinds, "dataset": str}.items():
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                what = f"{name} must be a {kind.__name__} or None, got {type(value).__name__}."
-                raise InvalidParameter(what, fix=f"an object of the class {kind.__name__}.")
-
-    def _form_of(
-        self, X: Any, coded: Callable[[Any], Any], *, hides_number: bool = False
-    ) -> tuple[Any, tuple[str, ...] | None]:
-        """The table, of which only the form was looked at, and the names of its columns."""
-        table = entrance.table_of(X)
-        entrance.check_form(self, table, coded, reset=True, hides_number=hides_number)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        entrance.warn_of_cells(names)
-        return table, names
-
-    @_if_answers("predict")
+    @if_predicts("predict")
     @answering
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict with the released model.
@@ -173,31 +133,31 @@ class PrivateEstimator(Documented, Answering):
         X : array or frame of shape (n_samples, n_features)
             Raw rows, as in ``fit``.
         """
-        return np.asarray(self._answer("predict", X))
+        return np.asarray(self._predict_with("predict", X))
 
-    @_if_answers("predict_proba")
+    @if_predicts("predict_proba")
     @answering
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""
-        return np.asarray(self._answer("predict_proba", X))
+        return np.asarray(self._predict_with("predict_proba", X))
 
-    @_if_answers("predict_log_proba")
+    @if_predicts("predict_log_proba")
     @answering
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class, shape (n_samples, n_classes)."""
-        return np.asarray(self._answer("predict_log_proba", X))
+        return np.asarray(self._predict_with("predict_log_proba", X))
 
-    @_if_answers("decision_function")
+    @if_predicts("decision_function")
     @answering
     def decision_function(self, X: Any) -> Array:
         """Signed distance from the decision boundary."""
-        return np.asarray(self._answer("decision_function", X))
+        return np.asarray(self._predict_with("decision_function", X))
 
-    @_if_answers("predict")
+    @if_predicts("predict")
     @answering
     def score(self, X: Any, y: Any) -> float:
         """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
-        return float(self._answer("score", X, y))
+        return float(self._predict_with("score", X, y))
 
     def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
         """Write the release with its certificate: the only thing that may leave the building.
@@ -227,7 +187,64 @@ class PrivateEstimator(Documented, Answering):
         """
         from ppdp.pipeline.release.export import export
 
-        return export(self._leaving(), path, conditional=conditional, overwrite=overwrite)
+        fitted = self._exportable()
+        return export(fitted, path, fitted._state.charged, conditional=conditional, overwrite=overwrite)
+
+
+def state_of(estimator: PrivateEstimator) -> EstimatorState:
+    """What an estimator remembers beside parameters and released values."""
+    return estimator._state
+
+
+def remember(estimator: PrivateEstimator, **changes: Any) -> None:
+    """Change some of what it remembers."""
+    estimator._state = replace(estimator._state, **changes)
+
+
+def begin_fit(estimator: PrivateEstimator) -> None:
+    """Drop what an earlier fit left, so that one that fails leaves no certificate, and refuse rows of bagging.
+
+    Bagging has drawn some of them several times, so that a person has several.
+    """
+    if called_from("sklearn.ensemble._bagging"):
+        raise UnsupportedOrder(
+            "bagging draws some rows several times, sets seeds, and fits many models on the same people.",
+            fix="fit this pipeline alone: noise is added once, and averages over models cost budget for each.",
+        )
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
+
+
+def check_account(estimator: PrivateEstimator) -> None:
+    """Refuse to fit a copy if another ledger than that under which it was pickled, or none, would be charged."""
+    inner = getattr(estimator, "estimator", None)
+    owed = estimator._state.owed or (inner._state.owed if isinstance(inner, PrivateEstimator) else None)
+    ledger = charged_to(estimator.ledger)
+    if owed is not None and (ledger is None or ledger.account != owed):
+        raise LedgerError(
+            f"this fitted copy was pickled in the with-block of the ledger {owed}, and a new fit is charged to it.",
+            fix="set_params(ledger=...) in the copy, or send a clone, which takes along a ledger with a path.",
+        )
+
+
+def check_kinds(estimator: Any, **kinds: type) -> None:
+    """Refuse parameters that are neither None nor of their kind; ledger and dataset among them."""
+    for name, kind in {"ledger": Ledger, **kinds, "dataset": str}.items():
+        value = getattr(estimator, name)
+        if value is not None and not isinstance(value, kind):
+            what = f"{name} must be a {kind.__name__} or None, got {type(value).__name__}."
+            raise InvalidParameter(what, fix=f"an object of the class {kind.__name__}.")
+
+
+def form_of(
+    estimator: Any, X: Any, coded: Callable[[Any], Any], *, hides_number: bool = False
+) -> tuple[Any, tuple[str, ...] | None]:
+    """The table of a fit, of which only the form was looked at, and the names of its columns."""
+    table = entrance.table_of(X)
+    entrance.check_form(estimator, table, coded, reset=True, hides_number=hides_number)
+    names = tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None
+    entrance.warn_of_cells(names)
+    return table, names
 
 
 def same_kind(tags: Any, own: Any) -> None:
@@ -241,5 +258,5 @@ def as_part(estimator: Any) -> Any:
     if not isinstance(estimator, PrivateEstimator):
         return estimator
     part = copy.copy(estimator)
-    part.mark(part=True)
+    remember(part, part=True)
     return part

@@ -1,72 +1,37 @@
-"""The pipeline: parameters, a plan, one execution, a certificate."""
+"""The pipeline: parameters, what is known before a fit, a fit, and what it is for."""
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from copy import copy
-from dataclasses import replace
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, clone, is_regressor
-from sklearn.utils.metaestimators import available_if
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.bounds.altered import LABEL, TARGET
-from ppdp.certificate.altered import alerts
-from ppdp.certificate.document import Certificate
-from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, before_rows, discreet, outside
-from ppdp.core.checks import choice
+from ppdp.core.boundary import discreet
+from ppdp.core.checks import path_of
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.keywords import answering
-from ppdp.core.progress import unseen
-from ppdp.data import intake as entrance
-from ppdp.data.beside import warn_of_names, warn_of_order
-from ppdp.data.deferred_input import Delivered, delivered
-from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, merged, of_neighbours
-from ppdp.data.privacy_ids import check_groups, persons_of
-from ppdp.data.rows import Rows
-from ppdp.data.slot_assignment import placed, standing
-from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest, weights_of
-from ppdp.exceptions import (
-    DiagnosticWarning,
-    ImpossibleBudget,
-    InvalidInput,
-    InvalidParameter,
-    NoiseWarning,
-    NoRoute,
-    PpdpError,
-    PrivacyRefusal,
-    UnsupportedOrder,
-)
-from ppdp.interop.sklearn import FromSklearn
-from ppdp.pipeline.composition import Composition, check_steps, check_unbounded
-from ppdp.pipeline.estimator import PrivateEstimator
-from ppdp.pipeline.execute import Outcome, execute
-from ppdp.pipeline.inferring import Inferring
-from ppdp.pipeline.issue import certified, rehearse, steps_of
-from ppdp.pipeline.planning.advice import Advice
-from ppdp.pipeline.planning.diagnostics import Entrance
+from ppdp.data.engine.registry import opened_source
+from ppdp.data.facts import merged
+from ppdp.data.rows import Array
+from ppdp.data.weights import weights_of
+from ppdp.exceptions import ExportError, InvalidInput
+from ppdp.pipeline.estimator import PrivateEstimator, begin_fit, if_predicts, remember
+from ppdp.pipeline.expected import expected_errors
+from ppdp.pipeline.fit import adjacency_of, fit_pipeline, fit_simulated, plan_of
+from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
+from ppdp.pipeline.named_steps import NamedSteps
+from ppdp.pipeline.planning.comparison import Comparison
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.solve import Solver, make_plan
-from ppdp.pipeline.release.single_class import single_class
-from ppdp.pipeline.release.table import Released
-from ppdp.pipeline.release.twins import released_twins
-from ppdp.pipeline.sparse import check_sparse_plan
-from ppdp.pipeline.streams import check_streams
-from ppdp.privacy.gate import GATE_KINDS
-from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
+from ppdp.pipeline.prediction import Predictor
 from ppdp.privacy.ledger.ledger import Ledger
-from ppdp.privacy.noise.sampler import Noise
 
 
-class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstimator):
+class Pipeline(PrivateEstimator, NamedSteps):
     """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
 
     Parameters
@@ -177,66 +142,14 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             is what is fitted. A plan without facts lifts that.
         """
         check_domain(domain)
-        plan = self.plan_for(merged(domain, self.domain))
-        self.mark(promised=None if domain is None else plan.domain)
+        plan = plan_of(self, merged(domain, self.domain))
+        remember(self, promised=None if domain is None else plan.domain)
         return plan
-
-    def plan_for(self, declared: Domain | None, **seen: Any) -> Plan:
-        """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
-        stages, mechanism = self.checked_steps()
-        full, facts = self.facts_for(declared, **seen)
-        adding, altering, begun = self._charges_a_ledger(), self._altering(mechanism), time.monotonic()
-        solver = Solver(mechanism, full, facts, self.epsilon, self.delta, self.gate, self.budget, adding, altering)
-        try:
-            plan = make_plan(solver, stages)
-        except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
-            error.advice = self._advice(declared, full, False, begun, **seen)
-            raise
-        return replace(plan, advice=self._advice(declared, full, True, begun, **seen)) if plan.strained else plan
-
-    def _altering(self, mechanism: tuple[str, Any] | None) -> Entrance:
-        """What may be altered at the entrance, and whether anybody wants to know."""
-        labels = None if mechanism is None or not mechanism[1].needs_y else TARGET if is_regressor(self) else LABEL
-        balances = mechanism is not None and mechanism[1].balances
-        return Entrance(self.invalid == "repair", labels, told=self.diagnostics is not None, balances=balances)
-
-    def _advice(
-        self, declared: Domain | None, full: Domain, route: bool, begun: float, read_classes: Any = None, **_: Any
-    ) -> Advice | None:
-        """Advice for these steps as they are now; none where classes were read, for plans then know private labels."""
-        if read_classes is not None:
-            return None
-        table = {name: getattr(full, name) for name in ("n_rows", "n_features", "feature_names")}
-        steps = [(name, clone(step)) for name, step in self.steps]
-        twin = type(self)(**{**super().get_params(deep=False), "steps": steps})
-        return Advice(
-            twin, (declared or Domain()).but(**table), route, time.monotonic() - begun, run=type(self)._rehearsed
-        )
-
-    def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
-        """The whole domain of such a plan, and from where its facts are."""
-        stages, mechanism = self.checked_steps()
-        domain = of_neighbours(declared, self.adjacency)
-        check_unbounded(domain, stages)
-        check_weighing(domain or Domain(), stages, mechanism)
-        return complete(domain, stages, mechanism and mechanism[1], **seen)
 
     @property
     def neighbours(self) -> Adjacency:
         """Which datasets are neighbours, whoever said so."""
-        self._check_kinds(domain=Domain, adjacency=Adjacency)
-        return (of_neighbours(self.domain, self.adjacency) or Domain()).adjacency
-
-    def _charges_a_ledger(self) -> bool:
-        return self.ledger is not None or open_ledger() is not None
-
-    def checked_steps(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
-        """Stages and mechanism, after the pipeline's own parameters."""
-        choice("gate", self.gate, ["auto", *GATE_KINDS, None])
-        choice("invalid", self.invalid, ["error", "repair"])
-        choice("diagnostics", self.diagnostics, ["auto", None])
-        self._check_kinds(domain=Domain, adjacency=Adjacency)
-        return check_steps(self.own_steps(), type(self))
+        return adjacency_of(self)
 
     @discreet
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Pipeline:
@@ -266,160 +179,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
-        weights = weights_of(params, self.steps)
-        with delivered(X, y, groups, weights) as given:
-            self._check_beside(given[0], X, y, groups, weights)
-            beside = dict(zip(("y", "groups", "sample_weight"), given[1:]))
-            warn_of_names(given[0], self.steps, beside)
-            self._fit(*given)
-            warn_of_order(given[0], self.invalid, beside)
-            return self
-
-    def _check_beside(self, received: Any, X: Any, *beside: Any) -> None:
-        """Refuse positions of columns where labels or ids are taken out of the table by name."""
-        taken = [name for name in beside if isinstance(name, str)]
-        if taken and type(X).__name__ != "LazyFrame":
-            self._forget()
-            names = getattr(X, "column_names", getattr(X, "columns", ()))
-            if isinstance(received, Delivered):
-                names = received.source.schema.names
-            last = set(list(names)[-len(taken) :]) == set(taken)  # then the others stay in their places
-            stages, mechanism = self.checked_steps()
-            steps = [] if last else [*stages, *([] if mechanism is None else [mechanism])]
-            check_beside_names(self.neighbours, steps, repr(taken[0]))
-
-    def _fit(self, X: Any, y: Any, groups: Any, weights: Any) -> None:
-        plan, X, labels, weights = self._received(X, y, groups, weights)
-        noise = Noise(self.random_state)
-        if plan.strained or plan.epsilon < self.epsilon or plan.cautioned:
-            told = " ".join(plan.warned())
-            warnings.warn(told, NoiseWarning, stacklevel=outside())
-        with before_rows():
-            rehearse(self, plan, seeded=noise.seeded)
-        charged = self._charge(plan)
-        status, counts = "failed", True
-        try:
-            with ExitStack() as files:
-                with at_step("entrance"), unseen(plan.domain.adjacency.hides_number):
-                    plan, rows = self._rows(plan, X, labels, weights)
-                    persons = persons_of(X, groups, self.invalid)
-                    rows = files.enter_context(standing(rows, plan.domain, noise, persons))
-                outcome = execute(plan, rows, noise)
-            status = "released"
-        except PpdpError as error:
-            status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
-            counts = not isinstance(error, InvalidInput)
-            raise (error if charged.ledger is None else error.charged()) from None
-        finally:
-            charged.settle(status, counts=counts)
-        self._keep(plan, outcome, charged.issued(plan.delta), seeded=noise.seeded)
-        self.mark(charged=charged)
-        for alert in alerts(self.certificate_.record):
-            warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
-
-    def _received(self, X: Any, y: Any, groups: Any, weights: Any = None) -> tuple[Plan, Any, Any, Any]:
-        """The plan for these data, and the data, of which only the form was looked at."""
-        self._refuse_bagging()
-        self._forget()
-        _, mechanism = self.checked_steps()
-        self._refuse_to_owe()
-        hidden = self.neighbours.hides_number
-        X, names = self._form_of(X, self.coded, hides_number=hidden)
-        check_groups(X, groups, self.neighbours)
-        weights = check_weights(X, weights, self.domain or Domain())
-        supervised = mechanism is not None and mechanism[1].needs_y
-        labels = entrance.check_labels(X, y, self, hides_number=hidden) if supervised else None
-        if isinstance(X, Delivered) and not supervised:
-            X = replace(X, label=None)
-        shape = X.shape
-        with before_rows():
-            plan = self.plan_for(self.domain, shape=shape, names=names)
-        check_promised(self.marks.promised, plan.domain)
-        if issparse(X):
-            check_sparse_plan(plan)
-        elif plan.found_ranges != set():
-            entrance.check_released(X, plan.found_ranges, self.coded)
-        if isinstance(X, Delivered):
-            check_streams(plan, X.source)
-        if plan.hopeless:
-            error = NoRoute(
-                f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
-                fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
-            )
-            error.advice = plan.advice
-            raise error
-        return plan, X, labels, weights
-
-    def _charge(self, plan: Plan) -> Charge:
-        """Charge a ledger, or count, before any value is looked at."""
-        loss = plan.loss
-        cost = Cost(plan.epsilon, plan.delta, loss, max(loss.failure, loss.gate), plan.allowance, plan.domain.adjacency)
-        return charge(self.ledger, cost, dataset=self.dataset, label=" > ".join(name for name, _ in self.steps))
-
-    def _rows(self, plan: Plan, table: Any, labels: Any, weights: Any = None) -> tuple[Plan, Any]:
-        """Values within the declared domain, and the plan with classes if they had to be read from y."""
-        if labels is not None and plan.domain.classes is None and not is_regressor(self):
-            seen = {"shape": table.shape, "names": plan.domain.feature_names}
-            classes = entrance.read_classes(table.classes() if isinstance(table, Delivered) else labels)
-            if self._charges_a_ledger() and len(classes) > 2:
-                raise InvalidParameter(
-                    "more than two classes must be declared where a ledger is charged.",
-                    fix="pass classes=(...) to the model.",
-                )
-            plan = self.plan_for(self.domain, **seen, read_classes=classes)
-        read = entrance.Reader(
-            plan.domain,
-            self.learning,
-            plan.domain.missing_rows > 0,
-            self.invalid,
-            is_regressor(self),
-            None if plan.diagnostics is None else plan.diagnostics.marker,
-        )
-        if isinstance(table, Delivered):
-            return plan, table.stream(read, as_numbers=self.learning is None)
-        return plan, check_some_weight(read(table, labels, weights), self.invalid)
-
-    def _rehearsed(self, X: Any, y: Any, noise: Noise) -> Pipeline:
-        """A copy that is fitted on simulated rows: nothing is charged, and no certificate of it leaves."""
-        twin = copy(self)
-        everybody = np.arange(len(X)) if self.neighbours.cuts else None  # one row each
-        plan, table, labels, weights = twin._received(X, y, everybody, heaviest(self.domain, X))
-        with ExitStack() as files:
-            plan, rows = twin._rows(plan, table, labels, weights)
-            persons = persons_of(table, everybody, self.invalid)
-            outcome = execute(plan, files.enter_context(standing(rows, plan.domain, noise, persons)), noise)
-        twin._keep(plan, outcome, {}, seeded=noise.seeded)
-        return twin
-
-    def _keep(self, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:
-        """Keep what was released, the twins and the certificate; nothing else."""
-        arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
-        for array in arrays.values():
-            array.setflags(write=False)
-        inference, certificate = certified(self, plan, arrays, issued, seeded=seeded, altered=outcome.altered)
-        record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
-        release = Released.of(record, arrays, inference, certificate)
-        self.hold(release, record, steps_of(plan))
-        label = single_class(record, self.twins_)
-        if label is not None:
-            said = replace(record, released=replace(record.released, single_class=label), digest="")
-            self.certificate_ = Certificate.sealed(written(said))
-            self.release_ = replace(release, certificate=self.certificate_, twins=tuple(self.twins_))
-
-    def hold(self, release: Released, record: Record, steps: Sequence[tuple[str, Any]]) -> None:
-        """Predict with a release, the one of this fit or one that was loaded; ``record`` is that of its certificate."""
-        domain = record.entrance.domain
-        self.twins_ = released_twins(record, steps, release.arrays)
-        if hasattr(self.twins_[-1][1], "classes_"):
-            self.classes_ = self.twins_[-1][1].classes_
-        self.row_norm_, self.entry_bound_ = domain.get("row_norm"), domain.get("entry_bound")
-        self.release_, self.certificate_ = replace(release, twins=tuple(self.twins_)), release.certificate
-
-    def _leaving(self) -> Pipeline:
-        check_is_fitted(self)
+        begin_fit(self)
+        fit_pipeline(self, X, y, groups, weights_of(params, self.steps))
         return self
 
-    @available_if(lambda self: self._answers("transform"))
+    @if_predicts("transform")
     @answering
     @discreet
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
@@ -429,22 +193,185 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             raise InvalidInput(what, fix="fit(X, y=..., groups=...) by names, then transform of the features alone.")
         return self.fit(X, y, groups, **params).transform(X)
 
+    @if_predicts("transform")
+    @answering
+    @discreet
+    def transform(self, X: Any) -> Any:
+        """Map rows with released statistics only.
 
-def rows_to_fit(
-    pipeline: Pipeline, X: Any, y: Any = None, groups: Any = None, noise: Noise | None = None
-) -> tuple[Plan, Rows]:
-    """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed.
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features), or rows that are read in blocks
+            Rows; they need not be the private ones. Of rows in blocks the columns of the fit are read, and what they
+            are mapped to is held in memory: :meth:`write_parquet` holds little.
+        """
+        return Predictor(self).transform(X)
 
-    No execution writes over these rows, so that there may be several. Where their number is private they stand in slots
-    that are drawn by ``noise``, if that is given. Where rows have weights, all have the largest.
-    """
-    twin = copy(pipeline)
-    plan, table, labels, weights = twin._received(X, y, groups, heaviest(pipeline.domain, X))
-    with at_step("entrance"):
-        plan, rows = twin._rows(plan, table, labels, weights)
-        if noise is not None:
-            rows = placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
-    return plan, replace(rows, ours=False)
+    @if_predicts("transform")
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the columns that come in. Default: those of the fit, else x0, x1 and so on.
+        """
+        return Predictor(self).names_out(input_features)
+
+    @discreet
+    def write_parquet(
+        self, X: Any, path: str | os.PathLike[str], *, method: str | None = None, keep: Sequence[str] = ()
+    ) -> None:
+        """Write what a method gives for rows that are read in blocks, as a new folder of Parquet files.
+
+        Nothing is held in memory but a few blocks. The folder is there whole or not at all: until all rows are written,
+        its parts are in a hidden one beside it. The same call after a killed run, with this pipeline or the one that
+        :func:`ppdp.load` gives, writes what is missing; after another release, other rows or rows that somebody wrote
+        to, it begins again.
+
+        Parameters
+        ----------
+        X : path, glob, folder, pyarrow.dataset.Dataset or RecordBatchReader
+            Raw rows, in files of Parquet or Arrow. The columns of the fit are read by their names.
+        path : path-like
+            The new folder. Only you can read what is in it, for it tells of every row what no certificate covers.
+        method : {"transform", "predict", "predict_proba", "decision_function"}, optional
+            Default: the first of them that the pipeline has; one that ends in a model has no "transform".
+        keep : sequence of str
+            Columns that are copied as they are, such as labels and numbers of rows.
+
+        Raises
+        ------
+        DomainMismatch, InvalidInput, InvalidValue
+            If a column or a cell is not what the fit declared, or X is in memory or elsewhere.
+        ExportError
+            If something else is at the path, or it cannot be written.
+        RowsChanged
+            If somebody writes to the rows meanwhile.
+        """
+        from ppdp.pipeline.release.parts import write_parts
+
+        predictor = Predictor(self)
+        if not hasattr(self, "certificate_"):
+            raise ExportError(
+                "a slice of a pipeline has no certificate of its own.",
+                fix="write from the whole pipeline, or what transform gives for some rows after the others.",
+            )
+        source = opened_source(X)
+        if source is None:
+            raise InvalidInput("X is in memory.", fix="transform or predict, or the path of files in Parquet.")
+        with source:
+            keep = (keep,) if isinstance(keep, str) else tuple(keep)
+            write_parts(self, predictor, source, path_of("path", path), method, keep)
+
+    def project(self, X: Any) -> Array:
+        """New rows as they come to the mechanism, through public and released stages; no noise, and nothing is spent.
+
+        Beside released rows (``release_.table``) they are queries.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Raw rows, as in ``fit``. They are not covered by the certificate.
+
+        Raises
+        ------
+        UnsupportedOrder
+            If the last step is no mechanism, or a stage was fitted exactly and nothing was released that would map new
+            rows.
+        """
+        return Predictor(self).queries(X)
+
+    def compare(self, domain: Domain | None = None) -> Comparison:
+        """What the usual claims are worth beside this pipeline's plan, before any data.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, as for ``plan``.
+
+        Returns
+        -------
+        Comparison
+            Naive claim, group privacy, all-exact and all-noisy route, and ours: a table and a picture.
+        """
+        from ppdp.pipeline.planning.practices import compare
+
+        return compare(self, domain)
+
+    def forecast(
+        self,
+        domain: Domain | None = None,
+        *,
+        epsilons: Sequence[float] = EPSILONS,
+        repeats: int = 3,
+        random_state: int = 0,
+        simulate: Callable[[Any, int], tuple[Any, Any]] | None = None,
+    ) -> Forecast:
+        """What noise costs in accuracy at several epsilons, before any data: from fits of simulated rows, at no cost.
+
+        Rows are drawn from what is declared (within ranges, among categories, inside the norm), in independent columns;
+        a target follows a weighted sum of them. Real rows may be easier or harder, so compare a score with that without
+        noise, and expect neither of real rows; ``simulate`` takes rows that look like yours.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, as for ``plan``.
+        epsilons : sequence of float
+            Where to look.
+        repeats : int, default=3
+            Runs at every epsilon, with the same rows and other noise.
+        random_state : int, default=0
+            Seed of rows and noise.
+        simulate : callable, optional
+            ``simulate(rng, n) -> (X, y)``, public rows; y is None without labels. Never draw from private ones.
+
+        Returns
+        -------
+        Forecast
+            Scores of a model, or errors of an answer: a table and a picture.
+
+        Raises
+        ------
+        NoRoute
+            If none of these epsilons has a route, or simulated rows do not pass the gate.
+        """
+        return forecast(self, fit_simulated, domain, epsilons, repeats, random_state, simulate)
+
+    def expected_errors(self, domain: Domain | None = None, *, alpha: float = 0.05) -> Any:
+        """How far noise will move every number that is released, before any row is seen (``docs/theory/intervals.md``).
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts beside the pipeline's own, as for :meth:`plan`.
+        alpha : float, default=0.05
+            Noise is more than the half width with this probability, about or at most.
+
+        Returns
+        -------
+        DataFrame
+            A line for every number: ``step``, ``statistic``, ``column``, ``standard_error``, ``half_width``, the same
+            in raw units where public maps lead back, ``note``. NaN where it depends on the rows; the note says what is
+            known of it, and :meth:`forecast` rehearses models.
+        """
+        return expected_errors(self, domain, alpha)
+
+    def _has_method(self, method: str) -> bool:
+        getattr(self._own()[-1][1], method)  # whose error says that it does not
+        return True
+
+    @discreet
+    def _predict_with(self, method: str, X: Any, *y: Any) -> Any:
+        return Predictor(self).answer(method, X, *y)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "twins_")
+
+    def _exportable(self) -> Pipeline:
+        check_is_fitted(self)
+        return self
 
 
 def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:

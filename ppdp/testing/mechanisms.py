@@ -21,8 +21,8 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import PpdpError
-from ppdp.pipeline.composition import guard_of
 from ppdp.pipeline.planning.plan import PlannedMechanism
+from ppdp.pipeline.steps import guard_of
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.answers import Exact, Rehearsal, exact_answers, held, kept_in, law_of, misasked

@@ -73,9 +73,9 @@ class TestPlantedBugs:
             given = {"canary": (-X[0], 1), "models": 500, "private": False, "random_state": 0}
             return attack_membership(pipeline(model, 8.0), X, np.ones(12, dtype=int), **given)
 
-        report, honest = attack(), membership.rows_to_fit
+        report, honest = attack(), membership.prepare_rows
         assert 0.2 < report.epsilon_low < report.epsilon
-        monkeypatch.setattr(membership, "rows_to_fit", lambda *given: (halved((found := honest(*given))[0]), found[1]))
+        monkeypatch.setattr(membership, "prepare_rows", lambda *given: (halved((found := honest(*given))[0]), found[1]))
         report = attack()
         assert report.violated
         assert "MEMBERSHIP AUDIT: REFUTED" in repr(report)

@@ -28,6 +28,7 @@ from ppdp.data.privacy_ids import NOBODY, persons_of
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression
+from ppdp.pipeline.fit import Fit
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, TargetMeanEncoder
 
 WORD = "SENTINEL-PATIENT"
@@ -185,8 +186,7 @@ def read(pipe, X, y=None, groups=None):
     if groups is not None:
         codes = persons_of(X, groups, "repair").tolist()
         return [NOBODY if code == NOBODY else codes.index(code) for code in codes]
-    twin = copy.copy(pipe)
-    _, rows = twin._rows(*twin._received(X, y, None))
+    _, rows = Fit.of(copy.copy(pipe), X, y, None, None).rows()
     return list(chain.from_iterable(rows.over(in_words) if isinstance(rows, Stream) else [in_words(rows)]))
 
 

@@ -10,7 +10,7 @@ from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute, PrivacyRefusal
 from ppdp.mechanisms import GaussianSketch, Ridge
-from ppdp.pipeline.composition import guard_of
+from ppdp.pipeline.steps import guard_of
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified
 from ppdp.transformers import NormClipper

@@ -12,7 +12,8 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, LedgerError, MissingBound, NoRoute, PrivacyRefusal, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, WishartMechanism
-from ppdp.pipeline.composition import guard_of
+from ppdp.pipeline.fit import checked_steps
+from ppdp.pipeline.steps import guard_of
 from ppdp.privacy import WishartLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import check_stage
@@ -69,7 +70,7 @@ class TestWhatLeaves:
         loaded = ppdp.load(tmp_path / "release.zip")
         np.testing.assert_array_equal(loaded[-1].projected_, fitted[-1].projected_)
         again = make_pipeline(*(step for _, step in loaded.steps), epsilon=2.0, delta=1e-6)
-        assert [name for name, _ in again.checked_steps()[0]].count("meanfloor") == 1
+        assert [name for name, _ in checked_steps(again).stages].count("meanfloor") == 1
 
 
 class TestTheFloor:

@@ -18,6 +18,7 @@ from ppdp.mechanisms import (
     Ridge,
     SignMechanism,
 )
+from ppdp.pipeline.fit import plan_of
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
@@ -214,7 +215,7 @@ def test_many_columns_become_one_share_for_each_kind():
 
 
 def test_the_share_of_the_budget():
-    plan, off = (model(diagnostics=on).plan_for(None, shape=(N, 1), names=("age",)) for on in ("auto", None))
+    plan, off = (plan_of(model(diagnostics=on), None, shape=(N, 1), names=("age",)) for on in ("auto", None))
     assert plan.diagnostics.loss.mu**2 == pytest.approx(0.015 * off.loss.mu**2, rel=1e-3)
     assert plan.loss.mu == pytest.approx(off.loss.mu, rel=1e-6)
     assert plan.mechanism.loss.mu**2 == pytest.approx(0.985 * off.loss.mu**2, rel=1e-3)

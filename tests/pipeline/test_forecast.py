@@ -10,6 +10,7 @@ import ppdp
 from ppdp import Adjacency, Domain, Ledger, make_pipeline
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, SignMechanism
+from ppdp.pipeline.estimator import state_of
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
 
 RANGES = {"age": (0, 100), "income": (0, 200_000)}
@@ -95,7 +96,7 @@ class TestNobodyPays:
     def test_the_pipeline_stays_as_it_is(self):
         pipe = pipeline(GaussianMechanism(), epsilon=0.7)
         pipe.forecast(SHAPE, epsilons=[5.0], repeats=1)
-        assert (pipe.epsilon, pipe.domain, pipe.marks.promised) == (0.7, None, None)
+        assert (pipe.epsilon, pipe.domain, state_of(pipe).promised) == (0.7, None, None)
 
 
 class TestWhereThereIsNone:

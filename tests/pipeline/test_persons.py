@@ -35,7 +35,7 @@ from ppdp.exceptions import (
 )
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.pipeline.execute import execute
-from ppdp.pipeline.pipeline import rows_to_fit
+from ppdp.pipeline.fit import prepare_rows
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 
@@ -245,7 +245,7 @@ def test_the_cap_is_on_rows_that_are_kept():
 
 def test_rows_without_an_id_are_left_out_where_they_are_repaired():
     ids = [*[None] * 80, *IDS[80:].tolist()]
-    _, rows = rows_to_fit(pipeline(invalid="repair"), TABLE, None, ids, Noise(1))
+    _, rows = prepare_rows(pipeline(invalid="repair"), TABLE, None, ids, Noise(1))
     assert rows.weight.sum() == 10
     assert pipeline(invalid="repair").fit(TABLE, groups=ids).certificate_.verify()
 

@@ -16,7 +16,7 @@ from ppdp import Certificate, Domain, Pipeline, PrivacyLoss, make_pipeline
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.execute import execute
-from ppdp.pipeline.pipeline import rows_to_fit
+from ppdp.pipeline.fit import prepare_rows
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, NormClipper, StandardScaler
 
@@ -29,7 +29,7 @@ def test_no_run_writes_over_what_it_was_given(patients, invalid):
     """Only a fit over what the entrance copied, as it does of columns, which nobody else has."""
     (X, y), pipe = patients, classifier(invalid=invalid, random_state=0)
     given = X.copy()
-    plan, rows = rows_to_fit(pipe, X, y)
+    plan, rows = prepare_rows(pipe, X, y)
     before = rows.X.copy()
     first, second = (execute(plan, rows, Noise(0)).released for _ in range(2))
     assert np.array_equal(rows.X, before, equal_nan=True)
@@ -185,7 +185,7 @@ class TestCertificate:
         def fail(*_, **__):
             raise TypeError("a certificate cannot hold this")
 
-        monkeypatch.setattr("ppdp.pipeline.issue.issue", fail)
+        monkeypatch.setattr("ppdp.pipeline.certify.issue", fail)
         pipe = classifier()
         with pytest.raises(TypeError):
             pipe.fit(*patients)

@@ -32,7 +32,7 @@ from ppdp.exceptions import (
     UnsupportedOrder,
 )
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
-from ppdp.pipeline.pipeline import rows_to_fit
+from ppdp.pipeline.fit import prepare_rows
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 
 N, CAP = 20_000, 12.0
@@ -61,7 +61,7 @@ def learned(model, y, weights):
     """Coefficients of the model alone, almost without noise."""
     domain = Domain(n_rows=N, n_features=3, row_norm=2.0, max_weight=CAP)
     pipe = make_pipeline(model, epsilon=20.0, delta=1e-5, domain=domain)
-    plan, rows = rows_to_fit(pipe, X, y)
+    plan, rows = prepare_rows(pipe, X, y)
     question, stage = plan.mechanism.question, plan.mechanism.stage
     rows = rows if weights is None else type(rows)(rows.X, rows.y, rows.weight, factor=weights / CAP)
     released = stage.release(rows.weighted(np.array(question.factors)), question, ppdp.mechanisms.base.Noise(0), 1e-6)

@@ -76,6 +76,8 @@ class Advice:
         Whether it has a plan, though one that warns.
     pace : float
         Seconds that its own plan took: where time is short, nothing is begun that would take longer.
+    plan : callable
+        How a pipeline is planned for public facts.
     seconds : float, default=2.0
         How long it may look for an answer.
     run : callable, optional
@@ -98,6 +100,7 @@ class Advice:
     domain: Domain | None
     route: bool
     pace: float
+    plan: Callable[[Any, Domain | None], Plan]
     seconds: float = PATIENCE
     run: Run | None = None
     _plans: dict[tuple[str, float], Plan | None] = field(default_factory=dict, init=False)
@@ -105,7 +108,7 @@ class Advice:
 
     def within(self, seconds: float) -> Advice:
         """The same, with so much time for each answer."""
-        return Advice(self.pipe, self.domain, self.route, self.pace, seconds, self.run)
+        return Advice(self.pipe, self.domain, self.route, self.pace, self.plan, seconds, self.run)
 
     @cached_property
     def least_epsilon(self) -> float | None:
@@ -200,10 +203,9 @@ class Advice:
         pipe = type(self.pipe)(**{**self.pipe.get_params(deep=False), **changes})
         domain = self.domain if n_rows is None or self.domain is None else self.domain.but(n_rows=int(n_rows))
         try:
-            plan: Plan = pipe.plan_for(domain)
+            return self.plan(pipe, domain)
         except PpdpError:
             return None
-        return plan
 
     def __str__(self) -> str:
         if self.pace > self.seconds:

@@ -23,7 +23,7 @@ from ppdp import mechanisms, transformers
 from ppdp.certificate.canonical import strict_json
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
-from ppdp.pipeline.composition import assumption_stages
+from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot

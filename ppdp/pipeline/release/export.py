@@ -24,7 +24,9 @@ from ppdp.core.checks import path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.prediction import Predictor
 from ppdp.pipeline.release.twins import mapped
+from ppdp.privacy.ledger.fits import Charge
 
 FORM = "ppdp-export/1"
 MANIFEST, CERTIFICATE, INFERENCE = "manifest.json", "certificate.json", "inference.json"
@@ -33,11 +35,18 @@ REQUIRED = {MANIFEST, CERTIFICATE, INFERENCE, PARAMETERS, README}
 EXAMPLE_ROWS = 8
 
 
-def export(pipe: Any, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
-    """Write what a fitted pipeline released; see :meth:`ppdp.Pipeline.export`."""
+def export(
+    pipe: Any,
+    path: str | os.PathLike[str],
+    charged: Charge | None,
+    *,
+    conditional: bool = False,
+    overwrite: bool = False,
+) -> str:
+    """Write what a fitted pipeline released, and was charged for; see :meth:`ppdp.Pipeline.export`."""
     if not hasattr(pipe, "release_"):
         raise ExportError("a slice of a pipeline has no certificate of its own.", fix="export the whole pipeline.")
-    release, charged, target = pipe.release_, pipe.marks.charged, path_of("path", path)
+    release, target = pipe.release_, path_of("path", path)
     certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.beside())
     refuse_unsafe(certificate.record, conditional=conditional)
     members = {
@@ -84,7 +93,7 @@ def _example(pipe: Any) -> tuple[Array, Array]:
     magnitude = np.asarray(10.0 ** (size - 2) if bound is None else bound / np.sqrt(d) * 2.0**-size, dtype=np.float64)
     rows: Array = magnitude * np.sin(1.0 + np.arange(EXAMPLE_ROWS * d).reshape(EXAMPLE_ROWS, d))
     gaps = np.zeros_like(rows)
-    if pipe.fills_gaps:
+    if Predictor(pipe).fills_gaps:
         gaps[np.arange(EXAMPLE_ROWS), np.arange(EXAMPLE_ROWS) % d] = np.arange(EXAMPLE_ROWS) % 2
     return rows, gaps
 

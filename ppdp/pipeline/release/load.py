@@ -18,6 +18,7 @@ from ppdp.core.checks import path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.fit import set_release
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.export import (
@@ -174,7 +175,7 @@ def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str
     if columns is not None:
         pipe.feature_names_in_ = np.asarray(columns, dtype=object)
     try:
-        pipe.hold(release, c, steps)
+        set_release(pipe, release, c, steps)
     except PpdpError:
         raise
     except Exception:  # parameters that no ppdp wrote may break anything

@@ -29,7 +29,7 @@ from ppdp.data.frames import opened
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, InvalidParameter
-from ppdp.pipeline.release.inference import Inference, columns_of
+from ppdp.pipeline.prediction import Predictor, ReleasedMap
 
 FORM, MANIFEST, KEY = "ppdp-rows/1", "_ppdp.json", b"ppdp.rows"
 PART = 32 * PIECE  # rows of a file
@@ -38,13 +38,15 @@ _SHOWN, _END = 40, ".unfinished"  # letters of the target's name in that of the 
 NOTE = "of every row, by what a release holds; no certificate covers it"
 
 
-def write_parts(pipeline: Any, source: BlockSource, target: Path, method: str | None, keep: tuple[str, ...]) -> None:
+def write_parts(
+    pipeline: Any, predictor: Predictor, source: BlockSource, target: Path, method: str | None, keep: tuple[str, ...]
+) -> None:
     """Write a folder; see :meth:`ppdp.Pipeline.write_parquet`."""
     offered = [name for name in WORDS if hasattr(pipeline, name)]
     if not offered:
         raise InvalidParameter("this release maps no rows.", fix="a last step that transforms or predicts.")
     method = offered[0] if method is None else choice("method", method, offered)
-    names = columns_of(pipeline, source, keep)
+    names = predictor.columns_of(source, keep)
     columns = _columns(pipeline, method)
     if len({*keep, *columns}) < len(keep) + len(columns):
         raise InvalidParameter("a column to keep has the name of a new one, or is named twice.", fix="rename it.")
@@ -53,7 +55,7 @@ def write_parts(pipeline: Any, source: BlockSource, target: Path, method: str | 
         if _is_folder_of_ours(target) and _manifest(target) == about:
             return
         raise ExportError(f"{str(target)!r} is already there, of other rows or another release.", fix="another name.")
-    task = partial(_block, *_map(pipeline, method), names, keep, columns, {KEY: f"{method} {NOTE}".encode()})
+    task = partial(_block, *predictor.map_of(method), names, keep, columns, {KEY: f"{method} {NOTE}".encode()})
     pieces = source.pieces(PART)
     with written(target), _unfinished(target, about) as hidden:
         files = [hidden / f"part-{number:06}.parquet" for number in range(-(-source.n // PART))]
@@ -71,13 +73,6 @@ def _columns(pipeline: Any, method: str) -> list[str]:
     classes, word = getattr(pipeline, "classes_", ()), WORDS[method]
     several = method == "predict_proba" or (method == "decision_function" and len(classes) > 2)
     return [f"{word} of {label}" for label in classes] if several else [word]
-
-
-def _map(pipeline: Any, method: str) -> tuple[Inference, Callable[[Array], Any] | None]:
-    """The twins that make values of raw rows, and what makes the answer of these."""
-    if method == "transform":
-        return Inference.of(pipeline, pipeline.twins_), None
-    return Inference.of(pipeline, pipeline.twins_[:-1]), getattr(pipeline.twins_[-1][1], method)
 
 
 def _about(pipeline: Any, source: BlockSource, method: str, columns: Sequence[str]) -> dict[str, Any]:
@@ -149,7 +144,7 @@ def _is_part_of_ours(file: Path) -> bool:
 
 
 def _block(
-    inference: Inference,
+    released: ReleasedMap,
     then: Callable[[Array], Any] | None,
     names: Sequence[str],
     keep: Sequence[str],
@@ -161,7 +156,7 @@ def _block(
     """A table of what is kept of a block, and of what becomes of it."""
     import pyarrow as pa
 
-    values = inference(opened(table.select(list(names))))
+    values = released(opened(table.select(list(names))))
     found = np.asarray(values if then is None else then(values))
     new = [pa.array(column) for column in found.reshape(len(found), -1).T]
     return pa.table([*(table[name] for name in keep), *new], [*keep, *columns]).replace_schema_metadata(note)

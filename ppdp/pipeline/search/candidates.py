@@ -16,6 +16,8 @@ from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
 from ppdp.data.rows import Array, encode_labels, encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter, said_by
+from ppdp.pipeline.estimator import remember
+from ppdp.pipeline.fit import checked_steps, plan_of
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.plan import PlannedFit, Selection
@@ -84,7 +86,7 @@ class Candidate:
     def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
         """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta, diagnostics=self._told(n, setting))
-        found: Plan = pipeline.plan_for(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        found = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
         if found.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
         if not is_regressor(pipeline) and found.domain.classes is None:
@@ -123,7 +125,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
 
     kind = _kind(pipeline)
     own = clone(pipeline).set_params(ledger=Ledger())
-    own.mark(promised=None, owed=None)  # what is promised and owed is the search's
+    remember(own, promised=None, owed=None)  # what is promised and owed is the search's
     try:
         grid = list(ParameterGrid(param_grid))
         taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
@@ -150,10 +152,10 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
 
 def _kind(pipeline: Pipeline) -> bool:
     """Whether it is a regression; refuses what has no score."""
-    _, last = pipeline.checked_steps()
-    if last is None or not hasattr(last[1], "predict"):
+    steps = checked_steps(pipeline)
+    if not hasattr(steps.last, "predict"):
         raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
-    return bool(is_regressor(last[1]))
+    return steps.regression
 
 
 def row_scores(

@@ -32,14 +32,25 @@ from ppdp.data.frames import cells
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.weights import check_weights, weights_of
-from ppdp.exceptions import InvalidInput, InvalidParameter, NoiseWarning, PpdpError, PrivacyRefusal
-from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
+from ppdp.exceptions import InvalidParameter, NoiseWarning, PrivacyRefusal
+from ppdp.pipeline.estimator import (
+    PrivateEstimator,
+    as_part,
+    begin_fit,
+    check_account,
+    check_kinds,
+    form_of,
+    remember,
+    same_kind,
+    state_of,
+)
+from ppdp.pipeline.fit import checked_steps, facts_of
+from ppdp.pipeline.input_checks import check_sparse_plan
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
 from ppdp.pipeline.search.plan import SearchPlan, plan_search
 from ppdp.pipeline.search.summary import SearchSummary, part_of_search, whole_search
-from ppdp.pipeline.sparse import check_sparse_plan
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered
@@ -156,7 +167,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         candidates = self._candidates()
         facts = of_neighbours(merged(domain, self.estimator.domain), self.estimator.adjacency) or domain
         plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
-        self.mark(promised=facts)
+        remember(self, promised=facts)
         return plan
 
     def _planned(self, candidates: Sequence[Candidate], setting: Setting) -> SearchPlan:
@@ -195,7 +206,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         if self.scoring is not None and not callable(self.scoring):
             what = "scoring must be a function of one answer and one prediction, or None."
             raise InvalidParameter(what, fix="lambda y, predicted: y == predicted, from 0 to 1.")
-        self._check_kinds()
+        check_kinds(self)
         issuer_words(self.estimator)
         return candidates_of(self.estimator, self.param_grid)
 
@@ -227,41 +238,32 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         PpdpError
             See :mod:`ppdp.exceptions`; what was reserved counts as spent.
         """
-        self._refuse_bagging()
-        self._forget()
+        begin_fit(self)
         given = weights_of(params, getattr(self.estimator, "steps", ()))
         candidates = self._candidates()
-        self._refuse_to_owe()
+        check_account(self)
         declared = of_neighbours(self.estimator.domain, self.estimator.adjacency)
         searched(declared)  # first, for where it is refused not even the number of rows is public
-        table, names = self._form_of(X, self.estimator.coded)
+        steps = checked_steps(self.estimator)
+        table, names = form_of(self, X, steps.coded)
         labels = entrance.check_labels(table, y, self)
         weights = check_weights(table, given, declared or Domain())
         warn_of_names(X, self.estimator.steps, {"y": y, "sample_weight": given})
         weights = None if weights is None else cells(weights)
         setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)
-        check_promised(self.marks.promised, declared or Domain())
-        facts, _ = self.estimator.facts_for(self.estimator.domain, shape=table.shape, names=names)
-        check_promised(self.estimator.marks.promised, facts)
+        check_promised(state_of(self).promised, declared or Domain())
+        facts, _ = facts_of(self.estimator, steps, self.estimator.domain, shape=table.shape, names=names)
+        check_promised(state_of(self.estimator).promised, facts)
         plan = self._planned(candidates, setting)
         if plan.epsilon < self.epsilon:
             warnings.warn(lowered(self.epsilon, self.delta, plan.epsilon), NoiseWarning, stacklevel=outside())
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
             check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)
-        status, counts = "failed", True
-        try:
-            with paid_for(), at_step("search"), warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                model = self._run(candidates, plan, setting, table, (cells(labels), weights), noise)
-            status = "released"
-        except PpdpError as error:
-            status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
-            counts = not isinstance(error, InvalidInput)
-            raise (error if charged.ledger is None else error.charged()) from None
-        finally:
-            charged.settle(status, counts=counts)
+        with charged.settling(), paid_for(), at_step("search"), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = self._run(candidates, plan, setting, table, (cells(labels), weights), noise)
         if model is not None:
             self._certify(model, charged)
         for words, kind in dict.fromkeys((str(one.message), one.category) for one in told):
@@ -290,7 +292,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         self.certificate_ = whole
         self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole, len(self.summary_.outcomes)))
         self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
-        self.best_estimator_.mark(charged=charged)
+        remember(self.best_estimator_, charged=charged)
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
 
@@ -370,15 +372,15 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             sums[i] = column_sums(Rows.of(scored[:, None]), 1.0)[0]
         return facts, sums
 
-    def _answers(self, method: str) -> bool:
+    def _has_method(self, method: str) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), method)  # whose error says that it does not
         return bool(self.refit) or not hasattr(self, "summary_")
 
-    def _answer(self, method: str, X: Any, *y: Any) -> Any:
+    def _predict_with(self, method: str, X: Any, *y: Any) -> Any:
         check_is_fitted(self)
         return getattr(self.best_estimator_, method)(X, *y)
 
-    def _leaving(self) -> Pipeline:
+    def _exportable(self) -> Pipeline:
         """The chosen model with the certificate of the whole search."""
         check_is_fitted(self, "certificate_")
         return _certified(self.best_estimator_, self.certificate_)

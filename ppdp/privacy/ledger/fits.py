@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
-from ppdp.exceptions import CompositionWarning, LedgerError
+from ppdp.exceptions import CompositionWarning, InvalidInput, LedgerError, PpdpError, PrivacyRefusal
 from ppdp.privacy.ledger.adaptive import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -194,6 +194,23 @@ class Charge:
             self.ledger.settle(self.entry, status)
         with _LOCK:
             _known(self.dataset).end(self.ticket, counts=counts)
+
+    @contextmanager
+    def settling(self) -> Iterator[None]:
+        """In this context the fit runs; how it ends is noted, and an error says whether a ledger was charged.
+
+        A fit of which only an error about its input left does not count.
+        """
+        status, counts = "failed", True
+        try:
+            yield
+            status = "released"
+        except PpdpError as error:
+            status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
+            counts = not isinstance(error, InvalidInput)
+            raise (error if self.ledger is None else error.charged()) from None
+        finally:
+            self.settle(status, counts=counts)
 
     def beside(self) -> dict[str, Any]:
         """What this process knows by now of other fits on these data, as far as the ledger has not paid for them."""

@@ -12,6 +12,7 @@ from ppdp import Domain, make_pipeline
 from ppdp.cli.output import one_line
 from ppdp.exceptions import ImpossibleBudget, NoRoute, PpdpError, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
+from ppdp.pipeline.fit import plan_of
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.transformers import (
     PCA,
@@ -175,7 +176,7 @@ class TestManners:
 
     def test_where_a_plan_takes_long_nothing_is_begun(self):
         advice = failing(without_route()).advice
-        slow = Advice(advice.pipe, advice.domain, route=False, pace=10.0)
+        slow = Advice(advice.pipe, advice.domain, route=False, pace=10.0, plan=advice.plan)
         begun = time.monotonic()
         assert str(slow).startswith("One plan takes 10 s")
         assert slow.changes == ()
@@ -203,7 +204,7 @@ class TestManners:
 
     def test_it_never_knows_labels_that_were_read(self):
         pipe = make_pipeline(NormClipper(), PCA(2, statistics="exact"), LogisticRegression(), epsilon=0.1, gate=None)
-        plan = pipe.plan_for(None, shape=(60, 3), names=None, read_classes=("secret", "word", "third"))
+        plan = plan_of(pipe, None, shape=(60, 3), names=None, read_classes=("secret", "word", "third"))
         assert plan.strained
         assert plan.advice is None
 

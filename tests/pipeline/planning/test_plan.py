@@ -15,6 +15,7 @@ from ppdp import Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.bounds.learning import logistic_gradient_norm
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.pipeline.estimator import state_of
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise.sampler import Noise
@@ -313,4 +314,4 @@ def test_a_pipeline_object_plans_as_often_as_asked_and_remembers_only_the_facts_
     assert repr(pipe.plan(Domain(n_rows=10, n_features=1))) == repr(pipe.plan(Domain(n_rows=10, n_features=1)))
     assert vars(pipe).keys() - before.keys() == {"_marks"}
     pipe.plan(Domain(n_rows=10, n_features=1, row_norm=0.5))
-    assert pipe.marks.promised.row_norm == 0.5
+    assert state_of(pipe).promised.row_norm == 0.5

@@ -41,10 +41,10 @@ from ppdp.pipeline.release.description import describe
 from ppdp.privacy.gate import Gate as PlannedGate
 
 
-def rehearse(pipe: Any, plan: Plan, *, seeded: bool) -> None:
+def check_certificate_writable(pipe: Any, plan: Plan, *, seeded: bool) -> None:
     """Write all that will be written but for the released numbers: no public word may fail after the spend."""
     try:
-        certified(pipe, plan, {}, {}, seeded=seeded)
+        build_certificate(pipe, plan, {}, {}, seeded=seeded)
         return
     except PpdpError:
         raise
@@ -56,7 +56,7 @@ def rehearse(pipe: Any, plan: Plan, *, seeded: bool) -> None:
     )
 
 
-def certified(
+def build_certificate(
     pipe: Any,
     plan: Plan,
     arrays: Mapping[str, NDArray[np.float64]],

@@ -1,4 +1,8 @@
-"""Sparse rows, which a plan takes as long as its first stages keep them sparse until one projects them."""
+"""Whether a plan takes rows that are sparse, or read in blocks; no cell is looked at.
+
+Sparse rows are taken as long as the first stages keep them sparse until one projects them, and rows in blocks if no
+step needs all of them in memory.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.core.private_files import check_temporary
+from ppdp.data.engine.source import BlockSource
+from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
-from ppdp.exceptions import InvalidInput
+from ppdp.exceptions import InvalidInput, UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan
 
 FIX = "RandomProjection(...) as the first step, behind MinMaxScaler (from 0 to 0) or NormClipper; or pass X.toarray()."
 
 
 def check_sparse_plan(plan: Plan) -> None:
-    """Refuse sparse rows that a plan cannot project; no cell is looked at.
+    """Refuse sparse rows that a plan cannot project.
 
     :class:`InvalidInput` if a stage in front of the projection takes no sparse rows, or one behind it compares rows as
     they came in.
@@ -55,3 +62,33 @@ def _check(maps: Iterable[tuple[str, Any, Any, int]]) -> None:
         if stage.map_rows(np.zeros((1, n_features)), statistics).any():
             raise InvalidInput(f"Sparse data was passed, and the step {name!r} makes zeros something else.", fix=FIX)
     raise InvalidInput("Sparse data was passed, and no step projects it.", fix=FIX)
+
+
+def check_streams(plan: Plan, source: BlockSource) -> None:
+    """Refuse a plan that cannot be run in blocks.
+
+    :class:`InvalidInput` if private files have no place; :class:`UnsupportedOrder` if a step needs all rows in memory,
+    or here while they stay elsewhere, as secret slots do.
+    """
+    check_temporary()
+    for name in plan.in_memory:
+        raise UnsupportedOrder(
+            "it needs all rows in memory, and they are read in blocks.",
+            stage=name,
+            fix="another step, or rows in memory where they fit: pyarrow.dataset.dataset(...).to_table(), in a shell"
+            " one file and --engine memory.",
+        )
+    if plan.domain.adjacency.hides_number and not source.local:
+        raise UnsupportedOrder(
+            "their number is private: they get secret slots on the disk of this process, and they stay elsewhere.",
+            stage="entrance",
+            fix="files in Parquet, and no other engine.",
+        )
+    for release in plan.releases:
+        if plan.domain.adjacency.hides_number and STATISTICS[release.statistic].listed:
+            raise UnsupportedOrder(
+                "their number is private: they get secret slots on disk, where categories that nobody declared are not"
+                " written.",
+                stage=plan.steps[release.at].name,
+                fix="declared categories, or rows in memory.",
+            )

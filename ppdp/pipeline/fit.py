@@ -1,0 +1,311 @@
+"""One fit of a pipeline, in a straight line: checked input, plan, charge, rows, outcome, certificate."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+
+from ppdp.bounds.altered import LABEL, TARGET
+from ppdp.certificate.altered import alerts
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.record import Record, read_as, written
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import at_step, before_rows, outside
+from ppdp.core.checks import choice
+from ppdp.core.domain import Domain
+from ppdp.core.progress import unseen
+from ppdp.data import intake as entrance
+from ppdp.data.beside import warn_of_names, warn_of_order
+from ppdp.data.deferred_input import Delivered, delivered
+from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, of_neighbours
+from ppdp.data.privacy_ids import check_groups, persons_of
+from ppdp.data.slot_assignment import placed, standing
+from ppdp.data.rows import Rows
+from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest
+from ppdp.exceptions import (
+    DiagnosticWarning,
+    ImpossibleBudget,
+    InvalidParameter,
+    NoiseWarning,
+    NoRoute,
+    UnsupportedOrder,
+)
+from ppdp.pipeline.certify import build_certificate, check_certificate_writable, steps_of
+from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
+from ppdp.pipeline.execute import Outcome, execute
+from ppdp.pipeline.input_checks import check_sparse_plan, check_streams
+from ppdp.pipeline.planning.advice import Advice
+from ppdp.pipeline.planning.diagnostics import Entrance
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.solve import Solver, make_plan
+from ppdp.pipeline.release.single_class import single_class
+from ppdp.pipeline.release.table import Released
+from ppdp.pipeline.release.twins import released_twins
+from ppdp.pipeline.steps import Named, Steps, check_steps, check_unbounded
+from ppdp.privacy.gate import GATE_KINDS
+from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
+from ppdp.privacy.noise.sampler import Noise
+
+
+def checked_steps(pipe: Any) -> Steps:
+    """The steps of a pipeline, once its own parameters are checked."""
+    choice("gate", pipe.gate, ["auto", *GATE_KINDS, None])
+    choice("invalid", pipe.invalid, ["error", "repair"])
+    choice("diagnostics", pipe.diagnostics, ["auto", None])
+    check_kinds(pipe, domain=Domain, adjacency=Adjacency)
+    return check_steps(pipe.own_steps(), type(pipe))
+
+
+def adjacency_of(pipe: Any) -> Adjacency:
+    """Which datasets are neighbours, whoever said so."""
+    check_kinds(pipe, domain=Domain, adjacency=Adjacency)
+    return (of_neighbours(pipe.domain, pipe.adjacency) or Domain()).adjacency
+
+
+def facts_of(pipe: Any, steps: Steps, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
+    """The whole domain of a plan, and from where its facts are."""
+    domain = of_neighbours(declared, pipe.adjacency)
+    check_unbounded(domain, steps.stages)
+    check_weighing(domain or Domain(), steps.stages, steps.mechanism)
+    return complete(domain, steps.stages, steps.last, **seen)
+
+
+def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **seen: Any) -> Plan:
+    """The plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
+    steps = checked_steps(pipe) if steps is None else steps
+    domain, facts = facts_of(pipe, steps, declared, **seen)
+    begun, adding = time.monotonic(), _is_charged(pipe)
+    altering = Entrance(
+        pipe.invalid == "repair",
+        None if not steps.supervised else TARGET if steps.regression else LABEL,
+        told=pipe.diagnostics is not None,
+        balances=steps.mechanism is not None and steps.last.balances,
+    )
+    solver = Solver(steps.mechanism, domain, facts, pipe.epsilon, pipe.delta, pipe.gate, pipe.budget, adding, altering)
+
+    def advice(*, route: bool) -> Advice | None:
+        """What would help these steps as they are now; none where classes were read: its plans know private labels."""
+        if seen.get("read_classes") is not None:
+            return None
+        table = {name: getattr(domain, name) for name in ("n_rows", "n_features", "feature_names")}
+        twin = type(pipe)(
+            **{**pipe.get_params(deep=False), "steps": [(name, clone(step)) for name, step in pipe.steps]}
+        )
+        pace = time.monotonic() - begun
+        return Advice(twin, (declared or Domain()).but(**table), route, pace, plan=plan_of, run=fit_simulated)
+
+    try:
+        plan = make_plan(solver, steps.stages)
+    except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
+        error.advice = advice(route=False)
+        raise
+    return replace(plan, advice=advice(route=True)) if plan.strained else plan
+
+
+def _is_charged(pipe: Any) -> bool:
+    return pipe.ledger is not None or open_ledger() is not None
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Inputs:
+    """What a fit was given; no cell was looked at."""
+
+    table: Any
+    labels: Any
+    groups: Any
+    weights: Any
+    names: tuple[str, ...] | None  # of columns
+
+    @classmethod
+    def of(cls, pipe: Any, steps: Steps, X: Any, y: Any, groups: Any, weights: Any) -> Inputs:
+        """The inputs, whose form is one that the steps take; the pipeline remembers the columns."""
+        neighbours = adjacency_of(pipe)
+        hidden = neighbours.hides_number
+        table, names = form_of(pipe, X, steps.coded, hides_number=hidden)
+        check_groups(table, groups, neighbours)
+        weights = check_weights(table, weights, pipe.domain or Domain())
+        labels = entrance.check_labels(table, y, pipe, hides_number=hidden) if steps.supervised else None
+        if isinstance(table, Delivered) and not steps.supervised:
+            table = replace(table, label=None)
+        return cls(table, labels, groups, weights, names)
+
+    def check_against(self, plan: Plan, steps: Steps) -> None:
+        """Refuse a plan that cannot be run on such rows, or on any."""
+        if issparse(self.table):
+            check_sparse_plan(plan)
+        elif plan.found_ranges != set():
+            entrance.check_released(self.table, plan.found_ranges, steps.coded)
+        if isinstance(self.table, Delivered):
+            check_streams(plan, self.table.source)
+        if plan.hopeless:
+            error = NoRoute(
+                f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
+                fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
+            )
+            error.advice = plan.advice
+            raise error
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Fit:
+    """A fit that is planned: what it was given, and the plan for that."""
+
+    pipe: Any
+    steps: Steps
+    inputs: Inputs
+    plan: Plan
+
+    @classmethod
+    def of(cls, pipe: Any, X: Any, y: Any, groups: Any, weights: Any, steps: Steps | None = None) -> Fit:
+        """The plan for these data, of which only the form is looked at."""
+        steps = checked_steps(pipe) if steps is None else steps
+        check_account(pipe)
+        inputs = Inputs.of(pipe, steps, X, y, groups, weights)
+        with before_rows():
+            plan = plan_of(pipe, pipe.domain, steps, shape=inputs.table.shape, names=inputs.names)
+        check_promised(state_of(pipe).promised, plan.domain)
+        inputs.check_against(plan, steps)
+        return cls(pipe, steps, inputs, plan)
+
+    def warn_of_noise(self) -> None:
+        """Say what the plan warns of."""
+        plan = self.plan
+        if plan.strained or plan.epsilon < self.pipe.epsilon or plan.cautioned:
+            warnings.warn(" ".join(plan.warned()), NoiseWarning, stacklevel=outside())
+
+    def charge(self) -> Charge:
+        """Charge a ledger, or count, before any value is looked at."""
+        plan, loss = self.plan, self.plan.loss
+        failure = max(loss.failure, loss.gate)
+        cost = Cost(plan.epsilon, plan.delta, loss, failure, plan.allowance, plan.domain.adjacency)
+        label = " > ".join(name for name, _ in self.pipe.steps)
+        return charge(self.pipe.ledger, cost, dataset=self.pipe.dataset, label=label)
+
+    def execute(self, noise: Noise) -> tuple[Plan, Outcome]:
+        """Run the plan, with classes if they have to be read from y."""
+        with ExitStack() as files:
+            with at_step("entrance"), unseen(self.plan.domain.adjacency.hides_number):
+                plan, rows = self.rows()
+                rows = files.enter_context(standing(rows, plan.domain, noise, self.persons()))
+            return plan, execute(plan, rows, noise)
+
+    def rows(self) -> tuple[Plan, Any]:
+        """Values within the declared domain, and the plan, with classes if they had to be read from y."""
+        table, labels, plan, steps = self.inputs.table, self.inputs.labels, self.plan, self.steps
+        if labels is not None and plan.domain.classes is None and not steps.regression:
+            plan = self._plan_for(entrance.read_classes(table.classes() if isinstance(table, Delivered) else labels))
+        read = entrance.Reader(
+            plan.domain,
+            steps.learned,
+            plan.domain.missing_rows > 0,
+            self.pipe.invalid,
+            steps.regression,
+            None if plan.diagnostics is None else plan.diagnostics.marker,
+        )
+        if isinstance(table, Delivered):
+            return plan, table.stream(read, as_numbers=steps.learned is None)
+        return plan, check_some_weight(read(table, labels, self.inputs.weights), self.pipe.invalid)
+
+    def _plan_for(self, classes: Sequence[Any]) -> Plan:
+        """The plan for classes that were read from y."""
+        if _is_charged(self.pipe) and len(classes) > 2:
+            raise InvalidParameter(
+                "more than two classes must be declared where a ledger is charged.",
+                fix="pass classes=(...) to the model.",
+            )
+        shape, names = self.inputs.table.shape, self.plan.domain.feature_names
+        return plan_of(self.pipe, self.pipe.domain, self.steps, shape=shape, names=names, read_classes=classes)
+
+    def persons(self) -> Any:
+        """Whose each row is, where persons are protected."""
+        return persons_of(self.inputs.table, self.inputs.groups, self.pipe.invalid)
+
+
+def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
+    """Fit a pipeline to private rows: what it releases and its certificate are set on it, and nothing else."""
+    with delivered(X, y, groups, weights) as given:
+        steps = checked_steps(pipe)
+        _check_positions(pipe, steps, given[0], X, y, groups, weights)
+        beside = dict(zip(("y", "groups", "sample_weight"), given[1:]))
+        warn_of_names(given[0], pipe.steps, beside)
+        fit = Fit.of(pipe, *given, steps=steps)
+        noise = Noise(pipe.random_state)
+        fit.warn_of_noise()
+        with before_rows():
+            check_certificate_writable(pipe, fit.plan, seeded=noise.seeded)
+        charged = fit.charge()
+        with charged.settling():
+            plan, outcome = fit.execute(noise)
+        store_release(pipe, plan, outcome, charged.issued(plan.delta), seeded=noise.seeded)
+        remember(pipe, charged=charged)
+        for alert in alerts(pipe.certificate_.record):
+            warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
+        warn_of_order(given[0], pipe.invalid, beside)
+
+
+def _check_positions(pipe: Any, steps: Steps, table: Any, X: Any, *beside: Any) -> None:
+    """Refuse positions of columns where labels or ids are taken out of the table by name."""
+    taken = [name for name in beside if isinstance(name, str)]
+    if taken and type(X).__name__ != "LazyFrame":
+        names = getattr(X, "column_names", getattr(X, "columns", ()))
+        if isinstance(table, Delivered):
+            names = table.source.schema.names
+        last = set(list(names)[-len(taken) :]) == set(taken)  # then the others stay in their places
+        check_beside_names(adjacency_of(pipe), [] if last else steps.all, repr(taken[0]))
+
+
+def fit_simulated(pipe: Any, X: Any, y: Any, noise: Noise) -> Any:
+    """A copy of a pipeline that is fitted to simulated rows: nothing is charged, and no certificate of it leaves."""
+    twin = copy(pipe)
+    everybody = np.arange(len(X)) if adjacency_of(pipe).cuts else None  # one row each
+    plan, outcome = Fit.of(twin, X, y, everybody, heaviest(pipe.domain, X)).execute(noise)
+    store_release(twin, plan, outcome, {}, seeded=noise.seeded)
+    return twin
+
+
+def prepare_rows(pipe: Any, X: Any, y: Any = None, groups: Any = None, noise: Noise | None = None) -> tuple[Plan, Rows]:
+    """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed.
+
+    No execution writes over these rows, so that there may be several. Where their number is private they stand in slots
+    that are drawn by ``noise``, if that is given. Where rows have weights, all have the largest.
+    """
+    fit = Fit.of(copy(pipe), X, y, groups, heaviest(pipe.domain, X))
+    with at_step("entrance"):
+        plan, rows = fit.rows()
+        if noise is not None:
+            rows = placed(rows, plan.domain, noise, fit.persons())
+    return plan, replace(rows, ours=False)
+
+
+def store_release(pipe: Any, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:
+    """Keep what was released, the twins and the certificate; nothing else."""
+    arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
+    for array in arrays.values():
+        array.setflags(write=False)
+    inference, certificate = build_certificate(pipe, plan, arrays, issued, seeded=seeded, altered=outcome.altered)
+    record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
+    set_release(pipe, Released.of(record, arrays, inference, certificate), record, steps_of(plan))
+    label = single_class(record, pipe.twins_)
+    if label is not None:
+        said = replace(record, released=replace(record.released, single_class=label), digest="")
+        pipe.certificate_ = Certificate.sealed(written(said))
+        pipe.release_ = replace(pipe.release_, certificate=pipe.certificate_)
+
+
+def set_release(pipe: Any, release: Released, record: Record, steps: Sequence[Named]) -> None:
+    """Predict with a release, the one of this fit or one that was loaded; ``record`` is that of its certificate."""
+    domain = record.entrance.domain
+    pipe.twins_ = released_twins(record, steps, release.arrays)
+    if hasattr(pipe.twins_[-1][1], "classes_"):
+        pipe.classes_ = pipe.twins_[-1][1].classes_
+    pipe.row_norm_, pipe.entry_bound_ = domain.get("row_norm"), domain.get("entry_bound")
+    pipe.release_, pipe.certificate_ = replace(release, twins=tuple(pipe.twins_)), release.certificate

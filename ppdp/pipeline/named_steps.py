@@ -1,0 +1,162 @@
+"""How named steps behave as parameters: scikit-learn's habits, without its private base class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline as SklearnPipeline
+from sklearn.utils import Bunch, estimator_html_repr
+
+from ppdp.certificate import Certificate
+from ppdp.certificate.issued import account_in_words
+from ppdp.certificate.pages.markup import bound, element, to_html
+from ppdp.core.pages import page_of
+from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.interop.sklearn import FromSklearn
+from ppdp.pipeline.estimator import same_kind
+from ppdp.pipeline.steps import any_fills_gaps
+
+
+class NamedSteps(FromSklearn, BaseEstimator):
+    """Parameters, access and display of an estimator with ``steps``; once it is fitted, released twins."""
+
+    steps: Any
+    twins_: list[tuple[str, Any]]
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        """The steps that look like (name, estimator); tolerant, because parameters are checked in ``fit``."""
+        if isinstance(self.steps, (list, tuple)):
+            for item in self.steps:
+                if isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str):
+                    yield item[0], item[1]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the pipeline and, if ``deep``, of its steps as ``name__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, step in self._named():
+                params[name] = step
+                if hasattr(step, "get_params") and not isinstance(step, type):
+                    params |= {f"{name}__{key}": value for key, value in step.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, replace steps by name, and set parameters of steps as ``name__parameter``."""
+        own = super().get_params(deep=False)
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if rest:
+                nested.setdefault(name, {})[rest] = value
+            elif key in own:
+                setattr(self, key, value)
+            else:
+                self.steps = [(n, value if n == key else step) for n, step in self._named()]
+        for name, values in nested.items():
+            step = dict(self._named()).get(name)
+            if step is None:
+                raise InvalidParameter(f"Invalid parameter {name!r} for estimator {type(self).__name__}.")
+            step.set_params(**values)
+        return self
+
+    @property
+    def named_steps(self) -> Bunch:
+        """Steps by name: released twins once fitted, as configured before."""
+        return Bunch(**dict(self._current()))
+
+    def _current(self) -> list[tuple[str, Any]]:
+        return list(getattr(self, "twins_", None) or self._named())
+
+    def _own(self) -> list[tuple[str, Any]]:
+        """The steps with twins of scikit-learn's; as they stand where one is refused, which ``fit`` says."""
+        try:
+            steps = getattr(self, "twins_", None) or self.own_steps()
+        except PpdpError:
+            steps = None
+        return list(steps) if isinstance(steps, (list, tuple)) and steps is not self.steps else self._current()
+
+    def __getitem__(self, where: int | str | slice) -> Any:
+        """A step by name or position, or a pipeline of a slice of the steps, fitted if this one is."""
+        if isinstance(where, slice):
+            params = super().get_params(deep=False)
+            part = type(self)(**{**params, "steps": list(self.steps)[where]})
+            together = hasattr(self, "twins_") and where.step in (None, 1)
+            return self._fitted_as_here(part) if together else part
+        steps = self._current()
+        return dict(steps)[where] if isinstance(where, str) else steps[where][1]
+
+    def _fitted_as_here(self, part: Any) -> Any:
+        """The slice with released twins; what was certified is the whole, so it has no certificate."""
+        whole, named = self._current(), dict(part.steps)
+        twins = [(name, twin) for name, twin in whole if name in named]
+        if not twins:
+            return part
+        start = [name for name, _ in whole].index(twins[0][0])
+        known: dict[str, Any] = {"row_norm_": None, "entry_bound_": None}  # further back, where columns have no names
+        if start == 0:
+            kept = ("n_features_in_", "feature_names_in_", "row_norm_", "entry_bound_")
+            known |= {name: getattr(self, name) for name in kept if hasattr(self, name)}
+        elif hasattr(twins[0][1], "n_features_in_"):
+            known["n_features_in_"] = twins[0][1].n_features_in_
+        if hasattr(twins[-1][1], "classes_"):
+            known["classes_"] = twins[-1][1].classes_
+        known["gaps_"] = any_fills_gaps(whole[start:]) or (start == 0 and self._fills_gaps)
+        vars(part).update(known, twins_=twins)
+        return part
+
+    @property
+    def _fills_gaps(self) -> bool:
+        """Whether rows may have gaps, which some step fills."""
+        return getattr(self, "gaps_", False) or any_fills_gaps(self._own())
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def set_output(self, *, transform: str | None = None) -> Any:
+        """Choose the container of transformed rows ("default", "pandas", "polars") for every step."""
+        for _, step in [*self._named(), *getattr(self, "twins_", ())]:
+            if hasattr(step, "set_output") and not isinstance(step, type):
+                step.set_output(transform=transform)
+        return self
+
+    def _repr_html_(self) -> str:
+        """What was spent, a diagram of the steps and, once fitted, what was released and the certificate."""
+        steps = [(name, step) for name, step in self._current() if isinstance(step, BaseEstimator)]
+        certificate = getattr(self, "certificate_", None)
+        spent = "" if certificate is None else _spent_line(certificate)
+        diagram = _diagram_of(steps, type(self)) if steps else ""
+        fitted = (getattr(self, name, None) for name in ("release_", "certificate_"))
+        return spent + diagram + "".join(one._repr_html_() for one in fitted if one is not None)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        steps = list(self._named())
+        if steps and isinstance(steps[-1][1], BaseEstimator):
+            last = steps[-1][1].__sklearn_tags__()
+            same_kind(tags, last)
+            tags.transformer_tags = last.transformer_tags
+        tags.input_tags.allow_nan = self._fills_gaps
+        return tags
+
+
+def _spent_line(certificate: Certificate) -> str:
+    """What the fit has spent, and on whose account, in one line."""
+    if not certificate.verify():
+        return ""
+    record = certificate.record
+    spent = element("strong", "Spent (", bound(record.epsilon), ", ", bound(record.delta), ").")
+    return to_html(element("p", spent, f" {account_in_words(record) or ''}"))
+
+
+def _diagram_of(steps: list[tuple[str, Any]], kind: type) -> str:
+    """The steps as scikit-learn draws them; the sign for help opens the page of this kind of pipeline."""
+    drawn = SklearnPipeline(steps)
+    page = page_of(kind)
+    drawn._doc_link_module = "sklearn" if page else ""
+    drawn._doc_link_template = page
+    return str(estimator_html_repr(drawn))

@@ -1,0 +1,194 @@
+"""What a fitted pipeline does with new rows: with an array at once, with files block by block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.core.domain import Domain
+from ppdp.data import intake as entrance
+from ppdp.data.beside import plain, warn_of_order, warn_of_others
+from ppdp.data.deferred_input import Delivered
+from ppdp.data.engine.registry import opened_source
+from ppdp.data.engine.source import BlockSource
+from ppdp.data.frames import in_order, opened
+from ppdp.data.rows import Array
+from ppdp.exceptions import DomainMismatch, InvalidInput, UnsupportedOrder
+from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.input_checks import check_sparse_twins
+from ppdp.pipeline.release.twins import mapped
+from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, coding_of
+from ppdp.transformers.columns.column_map import ColumnMap
+
+Then = Callable[[Array], Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ReleasedMap:
+    """Released twins as one map of raw rows, each by itself; an engine may run it where the rows are."""
+
+    coded: Callable[[Any], Any]
+    facts: Domain
+    gaps: bool
+    invalid: str
+    twins: Sequence[Named]
+
+    def __call__(self, table: Any) -> Array:
+        """Rows of an opened table."""
+        values = entrance.read_values(self.coded(table), self.invalid)
+        values = entrance.repaired_values(values, self.facts, gaps=self.gaps, invalid=self.invalid)
+        if issparse(values):
+            check_sparse_twins(self.twins, values.shape[1])
+        return mapped(self.twins, values)
+
+
+class Predictor:
+    """The released twins of a fitted pipeline, and the columns that they take.
+
+    Parameters
+    ----------
+    estimator : Pipeline
+        The pipeline, fitted, loaded or a slice of such a one: what it remembers of columns, bounds and twins.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        check_is_fitted(estimator)
+        self.estimator, self.twins = estimator, list(estimator.twins_)
+        self.last = self.twins[-1][1]
+        self.coded = coding_of(self.twins[0][1])
+        self.columns: tuple[Any, ...] | None = None
+        if hasattr(estimator, "feature_names_in_"):
+            self.columns = tuple(estimator.feature_names_in_)
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether rows may have gaps, which some step fills."""
+        return getattr(self.estimator, "gaps_", False) or any_fills_gaps(self.twins)
+
+    def map_of(self, method: str) -> tuple[ReleasedMap, Then | None]:
+        """The twins that make values of raw rows, and what makes the answer of these."""
+        if method == "transform":
+            return self._map(self.twins), None
+        return self._map(self.twins[:-1]), getattr(self.last, method)
+
+    def _map(self, twins: Sequence[Named]) -> ReleasedMap:
+        facts = Domain(row_norm=self.estimator.row_norm_, entry_bound=self.estimator.entry_bound_)
+        return ReleasedMap(self.coded, facts, self.fills_gaps, self.estimator.invalid, twins)
+
+    def mapped(self, X: Any, then: Then = as_it_is) -> Any:
+        """Raw rows through the twins of all stages before the last step, and what is to be done then."""
+        source = opened_source(X)
+        if source is not None:
+            with source:
+                return self._in_blocks(source, then)
+        X = self._in_order(entrance.table_of(X))
+        entrance.check_form(self.estimator, X, self.coded, reset=False)
+        return then(self._map(self.twins[:-1])(X))
+
+    def _in_blocks(self, source: BlockSource, then: Then) -> Any:
+        if then is as_it_is and not source.local:
+            raise InvalidInput("mapped rows would leave the workers that hold them.", fix="files, without this engine.")
+        names = self.columns_of(source)
+        task = partial(_numbered, self._map(self.twins[:-1]), then, list(names))
+        blocks = sorted(source.over(task, names, len(names)), key=lambda block: block[0])
+        return np.concatenate([block for _, block in blocks])
+
+    def columns_of(self, source: BlockSource, other: Sequence[str] = ()) -> tuple[str, ...]:
+        """The columns of rows in blocks that are mapped: by name if names are known, else all but some others.
+
+        :class:`DomainMismatch` if one is absent.
+        """
+        names = source.schema.names
+        wanted = self.columns or tuple(name for name in names if name not in other)
+        times = Counter(names)
+        absent = [name for name in (*wanted, *other) if times[name] != 1]
+        if absent:
+            raise DomainMismatch(
+                f"no column, or more than one, is called {', '.join(map(repr, absent))}.",
+                fix="a file with the columns of the fit.",
+            )
+        entrance.check_form(self.estimator, Delivered(source, wanted, None), self.coded, reset=False)
+        return wanted
+
+    def _in_order(self, X: Any) -> Any:
+        """An opened table with the columns of the fit in their order, where the first step takes them by name."""
+        if self.columns is None:
+            return X
+        names, first = list(self.columns), self.twins[0][1]
+        declared = [getattr(first, parameter, None) for parameter in ("ranges", "categories")]
+        if any(isinstance(one, Mapping) and one.keys() == set(names) for one in declared):
+            return in_order(X, names, set(names))
+        if isinstance(first, ColumnMap) and first.named_columns() is not None:
+            return in_order(X, names, {names[i] for _, positions, _ in first.located() for i in positions})
+        return X
+
+    def answer(self, method: str, X: Any, *y: Any) -> Any:
+        """What a method of the model gives for new rows, and their labels if it compares these."""
+        if y and opened_source(X) is not None:
+            raise InvalidInput(
+                "score takes rows in memory, and these are read in blocks.",
+                fix="predict, and a metric of scikit-learn with the column of labels.",
+            )
+        if y:
+            warn_of_order(X, "error", {"y": y[0]})
+        y = tuple(plain(entrance.check_labels(X, labels, self.estimator)) for labels in y)
+        if y and hasattr(self.estimator, "classes_"):
+            warn_of_others(y[0], self.estimator.classes_)
+        return self.mapped(X, partial(_answered, getattr(self.last, method), y))
+
+    def transform(self, X: Any) -> Any:
+        """New rows through all twins."""
+        values, last = self.mapped(X), self.last
+        if len(self.twins) == 1 and hasattr(last, "coded"):  # the values are codes, which are not read again
+            last = copy(last)
+            last.coded = as_it_is
+        if hasattr(last, "feature_names_in_"):
+            import pandas as pd
+
+            index = X.index if isinstance(X, pd.DataFrame) else None
+            return last.transform(pd.DataFrame(values, columns=last.feature_names_in_, index=index))
+        return last.transform(values)
+
+    def names_out(self, input_features: Any) -> NDArray[np.object_]:
+        """Names of the columns that come out."""
+        names = input_features
+        for _, twin in self.twins:
+            if hasattr(twin, "get_feature_names_out") and hasattr(twin, "n_features_in_"):
+                names = twin.get_feature_names_out(names)
+        return np.asarray(names, dtype=object)
+
+    def queries(self, X: Any) -> Array:
+        """New rows as they come to the mechanism, for comparison with released ones."""
+        *stages, (name, last) = self.twins
+        if not isinstance(last, Mechanism):
+            raise UnsupportedOrder("there is no mechanism to project for.", stage=name, fix="use transform.")
+        for name, stage in stages:
+            if hasattr(stage, "map_rows") and not stage.__sklearn_is_fitted__():
+                raise UnsupportedOrder(
+                    "it was fitted on the private rows and nothing was released, so new rows cannot be mapped.",
+                    stage=name,
+                    fix="statistics='noisy', or a stage with public parameters.",
+                )
+        return last.queries(self.mapped(X))
+
+
+def _answered(method: Callable[..., Any], y: Sequence[Any], values: Array) -> Any:
+    try:
+        return method(values, *y)
+    except (TypeError, ValueError):  # whose words may quote a label
+        if not y:
+            raise
+    raise InvalidInput("y cannot be compared with predictions.", fix="y as in the fit, without missing values.")
+
+
+def _numbered(row_map: ReleasedMap, then: Then, names: list[str], first: int, table: Any) -> Any:
+    return first, then(row_map(opened(table.select(names))))
