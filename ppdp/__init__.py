@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ppdp.exceptions import PrivacyRefusal
     from ppdp.interop.sklearn.lint import lint
     from ppdp.pipeline.pipeline import Pipeline, make_pipeline
-    from ppdp.pipeline.planning.comparison import Comparison
+    from ppdp.pipeline.planning.baselines import Comparison
     from ppdp.pipeline.planning.plan import Plan
     from ppdp.pipeline.release.load import load
     from ppdp.pipeline.release.sketches import SketchTable
@@ -60,7 +60,7 @@ __all__ = [
 _HOMES = {
     "Adjacency": "core.adjacency",
     "Certificate": "certificate",
-    "Comparison": "pipeline.planning.comparison",
+    "Comparison": "pipeline.planning.baselines",
     "Condition": "transformers.way",
     "Distance": "core.distance",
     "Domain": "core.domain",

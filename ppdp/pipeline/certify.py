@@ -121,7 +121,7 @@ def issue(
         facts=tuple(Fact(name=f.name, value=f.value, origin=f.origin) for f in plan.facts),
         entrance=Entrance(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
-        releases=tuple(_release(release, plan) for release in plan.releases),
+        releases=tuple(release_record(release, plan) for release in plan.releases),
         diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, altered),
         withheld=(OFF if plan.silent == OFF else "budget") if plan.silent else None,
         gate=None if plan.gate is None else _gate(plan, plan.gate),
@@ -156,7 +156,8 @@ def _step(step: PlannedStep, *, gated: bool) -> Step:
     )
 
 
-def _release(release: PlannedRelease, plan: Plan) -> Release:
+def release_record(release: PlannedRelease, plan: Plan) -> Release:
+    """What a certificate says of a release."""
     domain = plan.steps[release.at].domain
     statistic = STATISTICS[release.statistic]
     return Release(

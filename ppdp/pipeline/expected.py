@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ppdp.bounds import FORMULAS
-from ppdp.certificate.record import Release
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.data.facts import merged
 from ppdp.data.intervals import half_width
-from ppdp.data.releases import STATISTICS
 from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.query.raw_units import MOVED
-from ppdp.pipeline.planning.public_units import columns_behind
+from ppdp.pipeline.certify import release_record
+from ppdp.pipeline.planning.route import columns_behind
 from ppdp.pipeline.release.answers import statistics_of
 
 ROWS = "it depends on the rows"
@@ -55,7 +53,7 @@ def _answers(plan: Any) -> Iterator[tuple[str, Answers]]:
     for release in plan.releases:
         step = plan.steps[release.at]
         columns = columns_behind(plan.domain, plan.steps[: release.at])
-        for one in _of_statistic(release, columns, step.domain):
+        for one in _of_statistic(release, plan, columns):
             yield step.name, one
     if plan.mechanism is not None:
         columns, domain = columns_behind(plan.domain, plan.steps), plan.end[0]
@@ -67,25 +65,11 @@ def _unknown(statistic: str, note: str) -> list[Answers]:
     return [Answers.plain(statistic, math.nan, math.nan, note)]
 
 
-def _of_statistic(release: Any, columns: Columns, domain: Domain) -> list[Answers]:
-    statistic = STATISTICS[release.statistic]
+def _of_statistic(release: Any, plan: Any, columns: Columns) -> list[Answers]:
     if release.statistic in CHOSEN:
         return _unknown(release.statistic, f"noise {release.noise_scale:.3g} on what it is made of; {ROWS}")
-    recorded = Release(
-        at=release.at,
-        statistic=release.statistic,
-        purpose=release.purpose,
-        serves=(),
-        formula=statistic.formula,
-        parameters=release.parameters,
-        page=FORMULAS[statistic.formula].page,
-        sensitivity=release.sensitivity,
-        size=statistic.size(domain, release.parameters),
-        bound=float(statistic.bound(domain)),
-        noise_scale=release.noise_scale,
-        mu=release.mu,
-    )
-    return statistics_of(recorded, np.zeros(recorded.size), columns, domain)
+    recorded = release_record(release, plan)
+    return statistics_of(recorded, np.zeros(recorded.size), columns, plan.steps[release.at].domain)
 
 
 def _of_mechanism(planned: Any, columns: Columns, domain: Domain) -> list[Answers]:

@@ -28,8 +28,8 @@ from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.deferred_input import Delivered, delivered
 from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, of_neighbours
 from ppdp.data.privacy_ids import check_groups, persons_of
-from ppdp.data.slot_assignment import placed, standing
 from ppdp.data.rows import Rows
+from ppdp.data.slot_assignment import placed, standing
 from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest
 from ppdp.exceptions import (
     DiagnosticWarning,
@@ -47,7 +47,7 @@ from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
-from ppdp.pipeline.release.single_class import single_class
+from ppdp.pipeline.release.answers import single_class
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.release.twins import released_twins
 from ppdp.pipeline.steps import Named, Steps, check_steps, check_unbounded

@@ -25,7 +25,7 @@ from ppdp.pipeline.expected import expected_errors
 from ppdp.pipeline.fit import adjacency_of, fit_pipeline, fit_simulated, plan_of
 from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
 from ppdp.pipeline.named_steps import NamedSteps
-from ppdp.pipeline.planning.comparison import Comparison
+from ppdp.pipeline.planning.baselines import Comparison
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.prediction import Predictor
 from ppdp.privacy.ledger.ledger import Ledger
@@ -295,7 +295,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
         Comparison
             Naive claim, group privacy, all-exact and all-noisy route, and ours: a table and a picture.
         """
-        from ppdp.pipeline.planning.practices import compare
+        from ppdp.pipeline.planning.baselines import compare
 
         return compare(self, domain)
 

@@ -126,7 +126,7 @@ def test_a_seed_decides_all_noise(estimator, monkeypatch):
     monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: issued(self, delta) | one_day)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
-    states, told = [], ("random_state", "_marks")
+    states, told = [], ("random_state", "_state")
     for seed in (7, 7, 8):
         fitted = clone(estimator).set_params(random_state=seed).fit(X, y)
         states.append({name: repr(value) for name, value in vars(fitted).items() if name not in told})

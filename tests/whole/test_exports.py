@@ -91,7 +91,7 @@ class ScikitLearnFirst:
 sys.meta_path.insert(0, ScikitLearnFirst())
 from ppdp import *
 loaded = set(sys.modules)
-import ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing
+import ppdp.plot, ppdp.pipeline.planning.baselines, ppdp.testing
 print(json.dumps([list(brought), list(loaded), list(sys.modules)]))
 """
 

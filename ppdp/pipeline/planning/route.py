@@ -16,6 +16,7 @@ from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
+from ppdp.data.units import Columns
 from ppdp.exceptions import PpdpError, UnsupportedOrder
 from ppdp.transformers.way import Ask, Condition, Way
 
@@ -250,3 +251,33 @@ def _merged(run: tuple[tuple[int, Ask], ...], steps: tuple[PlannedStep, ...]) ->
     sensitivity = float(lookup(formula, "release")(step.domain, step.distance, **parameters))
     purpose = "fit" if any(steps[i].way.name == "noisy" for i, _ in run) else "predict"
     return PlannedRelease(at, statistic, purpose, tuple(i for i, _ in run), parameters, sensitivity)
+
+
+STEP_ONLY = "no public scale and shift leads back to the table"
+
+
+def asked(mechanism: Any, start: Domain, route: Route) -> Any:
+    """The last step as it is asked behind a route: raw numbers that a user wrote are in the units of its rows."""
+    if not mechanism.writes_units:
+        return mechanism
+    return mechanism.in_units(columns_behind(start, route.steps))
+
+
+def columns_behind(start: Domain, steps: Sequence[PlannedStep]) -> Columns:
+    """Columns behind planned steps; where no map leads back, raw values are blank and ranges are public bounds."""
+    columns = _bounded(Columns.raw(_names(start)), start)
+    for step in steps:
+        domain = step.way.domain
+        made = step.stage.public_units(columns, step.way, step.domain)
+        columns = Columns.lost(_names(domain), STEP_ONLY) if made is None else replace(made, names=_names(domain))
+        columns = _bounded(columns, domain)
+    return columns
+
+
+def _bounded(columns: Columns, domain: Domain) -> Columns:
+    bound = min(domain.row_norm or math.inf, domain.entry_bound or math.inf)
+    return columns.within(-bound, bound)
+
+
+def _names(domain: Domain) -> tuple[str, ...]:
+    return domain.feature_names or tuple(f"x{i}" for i in range(domain.d))

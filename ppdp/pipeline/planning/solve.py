@@ -29,8 +29,7 @@ from ppdp.pipeline.planning.budget import (
 from ppdp.pipeline.planning.diagnostics import OFF, Counted, Entrance, affordable, alters
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.pipeline.planning.public_units import asked
-from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, Route
+from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, Route, asked
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss

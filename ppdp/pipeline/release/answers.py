@@ -13,20 +13,63 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.certificate.record import Record
-from ppdp.certificate.record import Release as Statistic
+from ppdp.certificate.record import Record, Release
+from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
-from ppdp.data.intervals import FIGURES, half_width, no_ends, rows_are_a_sample
+from ppdp.data.intervals import FIGURES, gaussian_ends, half_width, no_ends, rows_are_a_sample
+from ppdp.data.label_means import CLEAR
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
-from ppdp.data.units import Answers, Columns
-from ppdp.pipeline.release.label_means import label_answers
+from ppdp.data.units import Answers, Codes, Columns
 from ppdp.pipeline.release.twins import question_of
+
+ELSE = "anything else"
+CERTAIN = 8.0  # standard deviations of its noise that a number of rows exceeds where quotients have intervals
+
+
+def _words(kind: Any, count: int) -> list[str]:
+    """The categories by code, or so many codes where they have no names; no words for codes that no row can have."""
+    if not isinstance(kind, Codes):
+        return [str(code) for code in range(count)]
+    names = dict(zip(kind.values, kind.names))
+    return [names.get(float(code), "") for code in range(count)]
+
+
+def label_answers(release: Release, table: Array, noise: float, columns: Columns, domain: Domain) -> list[Answers]:
+    """For every column and category the number of rows, and what their labels are where there are clearly some.
+
+    Standard errors are those of the noise; of a quotient to first order.
+    """
+    told = []
+    for position, own in zip(release.parameters["columns"], table):
+        name = columns.names[position]
+        words = _words(columns.kinds[position], len(own) - 1)
+        used = [code for code, word in enumerate(words) if word]
+        own = own[[*used, -1]]
+        named = Columns.raw([f"{name} = {word}" for word in (*(words[code] for code in used), ELSE)])
+        rows, parts = own.sum(axis=1), own.shape[1]
+        told.append(Answers.of("rows of the category", named, rows, noise * math.sqrt(parts)))
+        with np.errstate(all="ignore"):
+            shares = own / np.where(rows > CLEAR * noise * math.sqrt(parts), rows, np.nan)[:, None]
+            errors = noise * np.sqrt(1 - 2 * shares + parts * shares**2) / rows[:, None]
+            certain = np.where(rows > CERTAIN * noise * math.sqrt(parts), 1.0, np.nan)
+        note = "before smoothing; none where hardly more than noise"
+        if domain.classes is None:
+            low, high = domain.require("y_range")
+            width = np.full(len(rows), high - low)
+            own = Answers.linear("mean target", named, shares[:, 1], errors[:, 1], width, low, note)
+            told.append(replace(own, ends=partial(gaussian_ends, own.value, own.error * certain)))
+            continue
+        for i, label in list(enumerate(domain.classes))[1 if parts == 2 else 0 :]:
+            own = Answers.of(f"share of class {label}", named, shares[:, i], errors[:, i], note)
+            told.append(replace(own, ends=partial(gaussian_ends, own.value, own.error * certain)))
+    return told
+
 
 MOST = 24  # lines in a notebook
 NO_UNITS = "a number that belongs to no column"
@@ -193,7 +236,7 @@ def _bare(name: str, array: Array, noise: float) -> Answers:
     return Answers.of(name.partition(".")[2], told, array.ravel(), noise)
 
 
-def statistics_of(release: Statistic, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
+def statistics_of(release: Release, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
     """What a stage was fitted from, in the units of its columns."""
     sigma, found = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "label-means":
@@ -248,8 +291,38 @@ def _of_deviations(variance: Array, error: Array, alpha: float) -> tuple[Array, 
     return np.sqrt(np.maximum(variance - half, 0.0)), np.sqrt(np.maximum(variance + half, 0.0))
 
 
-def _squares_error(release: Statistic, domain: Domain) -> float:
+def _squares_error(release: Release, domain: Domain) -> float:
     """Standard deviation of the noise on a mean square: the same as read from an answer with that of one number."""
     statistic = STATISTICS[release.statistic]
     one = np.full(release.size, release.noise_scale)
     return float(np.nanmax(statistic.read(one, domain, release).squares))
+
+
+def single_class(record: Record, twins: Sequence[tuple[str, Any]]) -> str | None:
+    """The class that a linear model predicts of every row within the public ranges and norm, if there is one.
+
+    It follows from released and public numbers alone: the score of this class exceeds those of all others by more than
+    any row can change their difference.
+    """
+    model = twins[-1][1]
+    classes, coef = getattr(model, "classes_", None), getattr(model, "coef_", None)
+    read = any(fact.name == "classes" and fact.origin == PRIVATE_ORIGIN for fact in record.facts)
+    if record.mechanism is None or classes is None or coef is None or read:
+        return None
+    domain = Domain.from_dict((record.steps[-1] if record.steps else record.entrance).domain)
+    ranges = columns_at_the_end(record, twins).ranges
+    bound = np.inf if domain.entry_bound is None else domain.entry_bound
+    ends = np.where(np.isfinite(ranges), ranges, [-bound, bound])
+    weights, starts = np.atleast_2d(coef), np.atleast_1d(model.intercept_)
+    if len(weights) == 1:  # one score, for the second of two classes
+        weights, starts = np.vstack([-weights, weights]) / 2, np.append(-starts, starts) / 2
+    for position, label in enumerate(classes):
+        others = np.arange(len(classes)) != position
+        slopes = weights[position] - weights[others]
+        with np.errstate(invalid="ignore"):
+            least = np.nansum(np.minimum(slopes * ends[:, 0], slopes * ends[:, 1]), axis=1)
+        if domain.row_norm is not None:
+            least = np.maximum(least, -np.linalg.norm(slopes, axis=1) * domain.row_norm)
+        if (least + starts[position] - starts[others] > 0).all():
+            return str(label)
+    return None

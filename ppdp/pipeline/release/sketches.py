@@ -21,6 +21,7 @@ from ppdp.pipeline.release import neighbours
 from ppdp.pipeline.release.estimates import (
     Estimate,
     Lengths,
+    SketchForm,
     Spread,
     agreement_angle,
     arc,
@@ -29,7 +30,6 @@ from ppdp.pipeline.release.estimates import (
     root,
 )
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
-from ppdp.pipeline.release.sketch_form import SketchForm
 
 Bytes = NDArray[np.uint8]
 

@@ -49,8 +49,7 @@ from ppdp.pipeline.input_checks import check_sparse_plan
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
-from ppdp.pipeline.search.plan import SearchPlan, plan_search
-from ppdp.pipeline.search.summary import SearchSummary, part_of_search, whole_search
+from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered

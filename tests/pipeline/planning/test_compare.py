@@ -15,7 +15,7 @@ import pytest
 from ppdp import Adjacency, Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.pipeline.planning.practices import exact_route, naive_claim
+from ppdp.pipeline.planning.baselines import exact_route, naive_claim
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 

@@ -312,6 +312,6 @@ def test_a_pipeline_object_plans_as_often_as_asked_and_remembers_only_the_facts_
     pipe = Pipeline([("clip", NormClipper()), ("mean", GaussianMechanism())])
     before = dict(vars(pipe))
     assert repr(pipe.plan(Domain(n_rows=10, n_features=1))) == repr(pipe.plan(Domain(n_rows=10, n_features=1)))
-    assert vars(pipe).keys() - before.keys() == {"_marks"}
+    assert vars(pipe).keys() - before.keys() == {"_state"}
     pipe.plan(Domain(n_rows=10, n_features=1, row_norm=0.5))
     assert state_of(pipe).promised.row_norm == 0.5
