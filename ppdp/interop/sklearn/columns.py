@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, PpdpError
-from ppdp.interop.sklearn.counterparts import is_public, public_map, refuse_unknown, role_of
+from ppdp.interop.sklearn.counterparts import is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
 from ppdp.transformers.columns.block import Block
@@ -22,14 +22,12 @@ class Split:
     blocks: list[Block]
     inside: list[Step]
     """All steps inside, for the report."""
-    imputer: Step | None
-    gappy: bool
-    """Whether columns without an imputer of their own get this one, too."""
-    scaler: Step | None
-    partly: bool
-    """Whether the scaler was asked for some of the columns only."""
-    errors: list[PpdpError]
-    """Of sets of columns that have no twin: they are no block."""
+    tail: list[Step] = field(default_factory=list)
+    """An imputer and a scaler that all columns share."""
+    uneven: Step | None = None
+    """The scaler, if it was asked for some of the columns only."""
+    errors: list[PpdpError] = field(default_factory=list)
+    """Of sets of columns that have no counterpart: they are no block."""
 
 
 def hoisted(steps: list[Step]) -> list[Step]:
@@ -53,45 +51,66 @@ class _Branch:
     rest: bool = False
 
 
-def split_columns(step: Step, facts: Facts, front: list[Step]) -> Split:
+def split_columns(step: Step, facts: Facts, front: list[Step], behind: list[Step]) -> Split:
     """Public maps by column and shared statistics of a ``ColumnTransformer``, or of a ``FeatureUnion``.
 
     What stands in front of a union stands in front of each of its parts, and each of them takes all columns.
     """
     if step.kind == "FeatureUnion":
         parts = [_Branch(None, steps, prefix) for prefix, steps in branches("", [*front, step])]
+    elif front:
+        front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
     else:
         parts = [part for branch in _column_branches(step, facts) for part in _apart(branch, facts)]
-    blocks: list[Block] = []
-    inside: list[Step] = []
+    split = Split([], [])
     tails: list[list[Step]] = []
-    bare: list[bool] = []
-    errors: list[PpdpError] = []
     for branch in parts:
         if branch.steps is None:
-            blocks.append(Block(branch.columns, drop=True))
+            split.blocks.append(Block(branch.columns, drop=True))
             continue
         steps = hoisted(branch.steps)
         public = [inner for inner in steps if is_public(inner)]
-        tail = steps[len(public) :]
         try:
             _check_public(steps, public)
-            maps = public_map(public, branch.columns, facts)
+            maps = public_maps(public, branch.columns, facts)
         except PpdpError as error:
-            errors.append(error)
+            split.errors.append(error)
             continue
-        block = Block(branch.columns, maps, branch.prefix, branch.rest)
-        blocks.append(block)
-        tails.append(tail)
-        bare.append(_first(tail, "imputer") is None and not block.fills)
-        inside += [inner for inner in steps if all(inner is not known for known in inside)]
-    imputer = _shared(step, [_first(tail, "imputer") for tail in tails])
-    scalers = [_first(tail[1:] if _first(tail, "imputer") else tail, "scaler") for tail in tails]
-    scaler = _shared(step, scalers)
+        split.blocks.append(Block(branch.columns, maps, branch.prefix, branch.rest))
+        tails.append(steps[len(public) :])
+        split.inside += [inner for inner in steps if all(inner is not known for known in split.inside)]
     for tail in tails:
         _check_tail(step, tail)
-    gappy, partly = imputer is not None and any(bare), scaler is not None and None in scalers
-    return Split(blocks, inside, imputer, gappy, scaler, partly, errors)
+    imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
+    imputer, scaler = _shared(step, imputers), _shared(step, scalers)
+    kept = [block for block in split.blocks if not block.drop]
+    if imputer is not None and any(own is None and not block.fills for own, block in zip(imputers, kept)):
+        imputer.changed.append("missing values of all columns are filled, also of those that had no imputer")
+    if scaler is not None and None in scalers:
+        split.uneven = scaler
+        _check_uneven(step, scaler, behind)
+    split.tail = [one for one in (imputer, scaler) if one is not None]
+    return split
+
+
+def _imputer_and_scaler(tail: list[Step]) -> tuple[Step | None, Step | None]:
+    """The first of each."""
+    roles = [role_of(step) for step in tail]
+    imputer = tail[0] if roles[:1] == ["imputer"] else None
+    return imputer, tail[-1] if roles[-1:] == ["scaler"] else None
+
+
+def _check_uneven(step: Step, scaler: Step, behind: list[Step]) -> None:
+    """Only a model may stand behind a scaler of some columns; what is unknown is refused by itself."""
+    if any(role_of(later) not in ("model", "") for later in behind):
+        scaler.refuse(
+            f"it scales some of the columns, and what stands behind the {step.kind} would see others.",
+            f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
+        )
+    scaler.changed.append(
+        "all columns are scaled but those of 0 and 1 that stand for categories: for a linear model without a penalty "
+        "that is the same"
+    )
 
 
 def _check_public(steps: list[Step], public: list[Step]) -> None:
@@ -207,11 +226,7 @@ def _check_tail(step: Step, tail: list[Step]) -> None:
     refuse_unknown(extra)
 
 
-def _first(tail: list[Step], role: str) -> Step | None:
-    return tail[0] if tail and role_of(tail[0]) == role else None
-
-
-def _shared(step: Step, found: list[Step | None]) -> Step | None:
+def _shared(step: Step, found: Sequence[Step | None]) -> Step | None:
     """The one statistic that all sets of columns share, if they have any."""
     asked = [one for one in found if one is not None]
     forms = {repr((own_name(one.estimator), sorted(one.given().items(), key=lambda pair: pair[0]))) for one in asked}

@@ -276,7 +276,7 @@ def _maker(step: Step) -> Callable[..., Any]:
     return constant if _is_constant(step) else COUNTERPARTS[step.kind][1]
 
 
-def public_map(steps: list[Step], columns: Any, facts: Facts) -> tuple[PublicMap, ...]:
+def public_maps(steps: list[Step], columns: Any, facts: Facts) -> tuple[PublicMap, ...]:
     """The maps of some public steps, one after the other, for columns as in a ``ColumnTransformer``; None is all."""
     maps: list[PublicMap] = []
     waiting: Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
@@ -316,7 +316,7 @@ def _with_gaps(made: PublicMap, constant: Constant) -> PublicMap:
     return replace(made, gap=constant.label(made), expects=True)
 
 
-def twin_of(step: Step, facts: Facts, *, last: bool) -> Any:
+def counterpart(step: Step, facts: Facts, *, last: bool) -> Any:
     """What stands for a step that is no public map: a stage, or a mechanism that learns what the model learns."""
     role = role_of(step)
     if isinstance(step.estimator, (Stage, Mechanism)):
