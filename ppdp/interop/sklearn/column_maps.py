@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from ppdp.core.checks import choice, flag, integer, number, pair
 from ppdp.core.closure_inspection import refuse_captured
-from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, PublicMap, Scaled
@@ -26,7 +26,7 @@ def _names(columns: Any) -> list[Any]:
     return [] if names is None or isinstance(names, slice) else list(names)
 
 
-def _released(step: Step, given: Any, facts: Facts, columns: Any) -> int | None:
+def _released(step: Step, given: Any, facts: DeclaredFacts, columns: Any) -> int | None:
     """How many categories of each of its columns are to be released at most; None if they are public."""
     if not isinstance(given, str):
         return None
@@ -39,30 +39,36 @@ def _released(step: Step, given: Any, facts: Facts, columns: Any) -> int | None:
     return most
 
 
-def _lists(step: Step, given: Any, facts: Facts, columns: Any) -> tuple[tuple[Any, ...], ...]:
+def _lists(step: Step, given: Any, facts: DeclaredFacts, columns: Any) -> tuple[tuple[Any, ...], ...]:
     """Public categories, one tuple for each column."""
     if isinstance(given, str):
-        known = _names(columns)
-        facts.encoded.update(known)
-        missing = [name for name in known if name not in facts.categories]
-        if not known:
-            step.refuse(
-                "which categories occur would be read off the rows, and its columns have no names here.",
-                f"{step.kind}(categories=[['a', 'b'], ...]), a list for each column; "
-                'or name its columns in a ColumnTransformer; or from_sklearn(..., categories="private").',
-            )
-        if missing:
-            why = f"which categories of {', '.join(map(repr, missing))} occur would be read off the rows."
-            facts.lack("categories", dict.fromkeys(missing, "[...]"), why, step.name)
-        given = [facts.categories[name] for name in known]
-    lists = [_category_list(step, one) for one in _listed(step, given)]
-    if any(is_gap(category) for one in lists for category in one):
+        given = _declared(step, facts, _names(columns))
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        step.refuse("categories are no lists of values.", "one list for each column: categories=[['a', 'b']].")
+    lists = tuple(_category_list(step, one) for one in given)
+    if any(map(_has_gap, lists)):
         step.changed.append(_ONE_GAP)
     if any(not any(isinstance(category, str) for category in one) for one in lists):
         step.changed.append("a number that is written as text counts as that number")
     if any(_writes_number(category) for one in lists for category in one):
         step.changed.append("numbers that are not written as text are none of its categories, as '1' and 1 differ")
-    return tuple(lists)
+    return lists
+
+
+def _declared(step: Step, facts: DeclaredFacts, names: list[Any]) -> list[Any]:
+    """What is declared of columns whose encoder has no categories of its own."""
+    facts.encoded.update(names)
+    if not names:
+        step.refuse(
+            "which categories occur would be read off the rows, and its columns have no names here.",
+            f"{step.kind}(categories=[['a', 'b'], ...]), a list for each column; "
+            'or name its columns in a ColumnTransformer; or from_sklearn(..., categories="private").',
+        )
+    missing = [name for name in names if name not in facts.categories]
+    if missing:
+        why = f"which categories of {', '.join(map(repr, missing))} occur would be read off the rows."
+        facts.lack("categories", dict.fromkeys(missing, "[...]"), why, step.name)
+    return [facts.categories[name] for name in names]
 
 
 def _writes_number(category: Any) -> bool:
@@ -76,19 +82,12 @@ def _writes_number(category: Any) -> bool:
 _ONE_GAP = "None, NaN and NA are one and the same"
 
 
-def _listed(step: Step, given: Any) -> list[Any]:
-    """What is declared for each column, or for one."""
-    if isinstance(given, (list, tuple, np.ndarray)):
-        return list(given)
-    step.refuse("categories are no lists of values.", "one list for each column: categories=[['a', 'b']].")
-
-
 def _category_list(step: Step, given: Any) -> tuple[Any, ...]:
-    """The categories of one column: text, numbers, True and False, and None or NaN for a gap."""
+    """The categories of one column: text, numbers, True and False, and None or NaN for missing values."""
     given = given.tolist() if hasattr(given, "tolist") else given  # arrays and pandas' own lists
-    found = tuple(map(_plain, given)) if isinstance(given, (list, tuple)) else None
-    if found is not None and all(isinstance(category, str | int | float | None) for category in found):
-        return found
+    categories = tuple(map(_plain, given)) if isinstance(given, (list, tuple)) else None
+    if categories is not None and all(isinstance(category, str | int | float | None) for category in categories):
+        return categories
     step.refuse(
         "categories are no lists of values.",
         "one list for each column: categories=[['a', 'b']]; each is text, a number, or None or NaN for missing values.",
@@ -106,7 +105,7 @@ _RARE = dict.fromkeys(
 )
 
 
-def one_hot(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def one_hot(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """A column for every declared category."""
     given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
     unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
@@ -151,7 +150,7 @@ def _position(step: Step, name: Any, categories: tuple[Any, ...]) -> int:
     step.refuse("drop names a category that is not declared.", "drop='first'.")
 
 
-def ordinal(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def ordinal(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
     given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
     how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
@@ -194,7 +193,7 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def bins(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def bins(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Bins of public ranges."""
     given = step.read("n_bins", "encode", "strategy")
     if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
@@ -207,7 +206,7 @@ def bins(step: Step, facts: Facts, columns: Any) -> PublicMap:
     return Binned(bins, hot=encode != "ordinal", step=step.name)
 
 
-def function(step: Step, facts: Facts, columns: Any) -> PublicMap | None:
+def function(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap | None:
     """A function of each row; None if it is none."""
     given = step.read("func", "kw_args")
     if given["func"] is None:
@@ -266,21 +265,25 @@ class Constant(PublicMap):
         return label
 
 
-def constant(step: Step, facts: Facts, columns: Any) -> PublicMap:
-    """A constant for gaps."""
-    given = step.read("strategy", "fill_value", "missing_values", fixes={"add_indicator": "leave it out."})
+def read_imputer(step: Step) -> dict[str, Any]:
+    """Parameters of an imputer of missing values that are NaN."""
+    fixes = {"add_indicator": "leave it out: which columns have missing values is read off the rows."}
+    given = step.read("strategy", "fill_value", "missing_values", fixes=fixes)
     if not is_gap(given["missing_values"]):
-        step.refuse(
-            f"missing_values={given['missing_values']!r} has no twin.",
-            "put NaN for missing values before the pipeline.",
-        )
-    fill = _plain(given["fill_value"])
+        why = f"missing_values={given['missing_values']!r} has no counterpart."
+        step.refuse(why, "put NaN for missing values before the pipeline.")
+    return given
+
+
+def constant(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """A constant for missing values."""
+    fill = _plain(read_imputer(step)["fill_value"])
     if fill is None or isinstance(fill, str):
         return Constant(fill, step)
     return Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
 
 
-def range_scaler(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def range_scaler(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Public ranges in place of those of the rows."""
     given = step.read("feature_range") if step.kind == "MinMaxScaler" else step.read()
     step.changed.append("by public ranges instead of the smallest and largest values; what lies outside is clipped")
@@ -289,17 +292,17 @@ def range_scaler(step: Step, facts: Facts, columns: Any) -> PublicMap:
     return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
 
 
-def normaliser(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def normaliser(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Rows of length 1."""
     return Normalised(choice("norm", step.read("norm")["norm"], ["l1", "l2", "max"], step.name), step.name)
 
 
-def threshold(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def threshold(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Zeros and ones."""
     return Binarized(number("threshold", step.read("threshold")["threshold"], step.name), step.name)
 
 
-def powers(step: Step, facts: Facts, columns: Any) -> PublicMap:
+def powers(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Products of columns."""
     given = step.read("degree", "interaction_only", "include_bias")
     degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]
@@ -307,3 +310,17 @@ def powers(step: Step, facts: Facts, columns: Any) -> PublicMap:
     made = Powers(degree, products, bias, step.name)
     made.check()
     return made
+
+
+MAPS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "Binarizer": ("map anywhere", threshold),
+    "FunctionTransformer": ("map anywhere", function),
+    "KBinsDiscretizer": ("map", bins),
+    "MaxAbsScaler": ("map", range_scaler),
+    "MinMaxScaler": ("map", range_scaler),
+    "Normalizer": ("map anywhere", normaliser),
+    "OneHotEncoder": ("map", one_hot),
+    "OrdinalEncoder": ("map", ordinal),
+    "PolynomialFeatures": ("map anywhere", powers),
+}
+"""By class: a public map "anywhere", or only at the entrance, and what makes it of a step, facts and columns."""

@@ -10,7 +10,7 @@ from typing import Any
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.counterparts import is_public, public_maps, refuse_unknown, role_of
-from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
 from ppdp.transformers.columns.block import Block
 
@@ -51,7 +51,7 @@ class _Branch:
     rest: bool = False
 
 
-def split_columns(step: Step, facts: Facts, front: list[Step], behind: list[Step]) -> Split:
+def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: list[Step]) -> Split:
     """Public maps by column and shared statistics of a ``ColumnTransformer``, or of a ``FeatureUnion``.
 
     What stands in front of a union stands in front of each of its parts, and each of them takes all columns.
@@ -133,7 +133,7 @@ _TOGETHER = ("PolynomialFeatures", "Normalizer", "FunctionTransformer")
 """What takes its columns together."""
 
 
-def _apart(branch: _Branch, facts: Facts) -> Iterator[_Branch]:
+def _apart(branch: _Branch, facts: DeclaredFacts) -> Iterator[_Branch]:
     """The columns of a branch, those side by side of which the same is to be released; in their order."""
     if branch.steps is None or not is_listed(branch.columns):
         yield branch
@@ -176,7 +176,7 @@ def frame_of_types(types: Any) -> Any:
     )
 
 
-def _chosen(step: Step, name: str, columns: Any, facts: Facts) -> list[Any]:
+def _chosen(step: Step, name: str, columns: Any, facts: DeclaredFacts) -> list[Any]:
     """The columns that a function takes, if their public names and types are all that it sees."""
     if own_name(columns) == "make_column_selector":
         form, names = facts.types, facts.domain.feature_names
@@ -192,7 +192,7 @@ def _chosen(step: Step, name: str, columns: Any, facts: Facts) -> list[Any]:
     )
 
 
-def _column_branches(step: Step, facts: Facts) -> Iterator[_Branch]:
+def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
     """Those of a ``ColumnTransformer``; a union in one of them is several with the same columns."""
     given = step.read("transformers", "remainder", "verbose_feature_names_out", fixes=WEIGHTS)
     parts = named_parts(step.name, "transformers", given["transformers"], "(name, transformer, columns)")
@@ -217,7 +217,7 @@ def _check_tail(step: Step, tail: list[Step]) -> None:
         return  # of two imputers the first leaves the other nothing to do
     extra = next((s for s, role in zip(tail, roles) if role not in ("imputer", "scaler")), None)
     if extra is None:
-        tail[-1].refuse("the order has no twin.", "an imputer, then a scaler.")
+        tail[-1].refuse("the order has no counterpart.", "an imputer, then a scaler.")
     if role_of(extra) in ("components", "projection"):
         why = "it works on some of the columns."
         if step.kind == "FeatureUnion":

@@ -13,7 +13,7 @@ from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
 from ppdp.interop.sklearn.columns import Split, hoisted, is_listed, split_columns
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
-from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.columns.block import Block
@@ -28,7 +28,7 @@ _CATEGORIES_ARE_KEPT = "columns of 0 and 1 that stand for categories stay as the
 _RELEASED = "ranges that nobody declared are released with noise, and columns are scaled by them"
 
 
-def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
+def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
     """Steps of a ppdp pipeline, none of which has a reserved name, and what became of what.
 
     Only classes and parameters are looked at, never what was fitted. All refused steps are in one error.
@@ -94,7 +94,7 @@ def _only_bounds(maps: Sequence[PublicMap]) -> bool:
     return len(maps) < 2 and all(isinstance(m, Scaled) and m.target is not None for m in maps)
 
 
-def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: Facts, *, plain: bool) -> None:
+def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: DeclaredFacts, *, plain: bool) -> None:
     """Whatever comes in, something must bound each set of columns."""
     if facts.ranges is not None:
         return
@@ -115,7 +115,7 @@ def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: Facts, *, pl
     facts.lack("ranges", asked, why, scaler or None)
 
 
-def _is_released(block: Block, facts: Facts) -> bool:
+def _is_released(block: Block, facts: DeclaredFacts) -> bool:
     """Whether the ranges of its columns are to be released."""
     if block.drop or block.encoder is not None:
         return False
@@ -132,7 +132,7 @@ def _is_released(block: Block, facts: Facts) -> bool:
     return True
 
 
-def _public_ranges(facts: Facts, blocks: Sequence[Block]) -> Any:
+def _public_ranges(facts: DeclaredFacts, blocks: Sequence[Block]) -> Any:
     """The ranges that are public, of the columns that are taken if all of them are known."""
     if not isinstance(facts.ranges, Mapping):
         return {} if facts.is_unranged(None) else facts.ranges
@@ -162,7 +162,7 @@ def _released_ranges(first: ColumnMap, step: Step) -> MinMaxScaler:
 class _Converter:
     """What was converted so far, and what scikit-learn's pipeline would see otherwise."""
 
-    facts: Facts
+    facts: DeclaredFacts
     reserved: frozenset[str]
     uneven: Step | None
     """The scaler that was asked for some of the columns only."""
@@ -314,7 +314,7 @@ class _Converter:
             )
         if self.projected is not None:
             raise UnsupportedOrder(
-                f"after {self.projected!r} ppdp keeps the original columns, and scikit-learn uses components: this step "
+                f"after {self.projected!r} ppdp keeps the columns, and scikit-learn uses components: this step "
                 "gives the same result only if it is linear.",
                 stage=step.name,
                 fix=f"put it in front of {self.projected!r}, or leave one of the two out.",

@@ -14,19 +14,8 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 from ppdp import mechanisms, transformers
 from ppdp.core.checks import flag, integer, number
 from ppdp.exceptions import InvalidParameter, UnknownStage
-from ppdp.interop.sklearn.column_maps import (
-    Constant,
-    bins,
-    constant,
-    function,
-    normaliser,
-    one_hot,
-    ordinal,
-    powers,
-    range_scaler,
-    threshold,
-)
-from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.column_maps import MAPS, Constant, constant, read_imputer
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.mechanisms.base import Mechanism
@@ -36,40 +25,30 @@ from ppdp.transformers.columns.maps import PublicMap
 from ppdp.transformers.columns.unlisted import Unlisted
 
 
-def imputer(step: Step, facts: Facts) -> Any:
+def imputer(step: Step, facts: DeclaredFacts) -> Any:
     """A mean, or a trimmed mean in place of a median."""
-    given = step.read(
-        "strategy",
-        "missing_values",
-        "fill_value",
-        fixes={"add_indicator": "leave it out: which columns have missing values is read off the rows."},
-    )
-    if not (isinstance(given["missing_values"], float) and math.isnan(given["missing_values"])):
-        step.refuse(
-            f"missing_values={given['missing_values']!r} has no twin.",
-            "put NaN for missing values before the pipeline.",
-        )
+    given = read_imputer(step)
     if is_word(given["strategy"], "mean"):
         return transformers.MeanImputer()
     if is_word(given["strategy"], "median"):
         step.changed.append("a trimmed mean instead of the median, whose release would drown in noise")
         return transformers.TrimmedMeanImputer()
     step.refuse(
-        f"strategy={given['strategy']!r} has no twin: one row can decide it.",
+        f"strategy={given['strategy']!r} has no counterpart: one row can decide it.",
         "strategy='constant' with a public fill_value, for text a category of its own; or 'mean' or 'median'.",
     )
 
 
-def standard(step: Step, facts: Facts) -> Any:
+def standard(step: Step, facts: DeclaredFacts) -> Any:
     """By released or exact moments."""
     given = step.read("with_mean", "with_std")
     if not flag("with_std", given["with_std"], step.name):
-        step.refuse("with_std=False has no twin.", "leave the step out: models learn an intercept.")
+        step.refuse("with_std=False has no counterpart.", "leave the step out: models learn an intercept.")
     step.changed.append("a floor under the standard deviation, and a public clip of scaled rows")
     return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
 
 
-def robust(step: Step, facts: Facts) -> Any:
+def robust(step: Step, facts: DeclaredFacts) -> Any:
     """By quantiles behind a condition."""
     given = step.read("quantile_range")
     step.changed.append("quantiles rest on a tested condition; StandardScaler() is far cheaper")
@@ -80,21 +59,17 @@ def _components(step: Step, value: Any) -> int:
     try:
         return integer("n_components", value, step.name)
     except InvalidParameter:
-        pass
-    step.refuse(
-        f"n_components={value!r} is decided by the rows.",
-        "a number of components, such as n_components=5.",
-    )
+        step.refuse(f"n_components={value!r} is decided by the rows.", "a number, such as n_components=5.")
 
 
-def pca(step: Step, facts: Facts) -> Any:
+def pca(step: Step, facts: DeclaredFacts) -> Any:
     """The projection on the components."""
     whiten = {"whiten": "leave it out, and put StandardScaler before it."}
     rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
     return transformers.PCA(rank, center=step.kind == "PCA")
 
 
-def projection(step: Step, facts: Facts) -> Any:
+def projection(step: Step, facts: DeclaredFacts) -> Any:
     """A random projection with a public seed."""
     given = step.read("n_components", "eps", "random_state", "density")
     components = given["n_components"]
@@ -120,116 +95,105 @@ def projection(step: Step, facts: Facts) -> Any:
     return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)
 
 
-_TRAINED = "trained with noise"
-_WEIGHTS = {
-    "penalty": "penalty='l2', or none; a sparse model has no twin.",
+_PENALTY = "penalty='l2', or none; a sparse model has no counterpart."
+_FIXES = {
+    "penalty": _PENALTY,
     "multi_class": "leave it at its default: several classes are learned together.",
     "positive": "leave it out; coefficients of either sign are learned.",
 }
+_NO_PENALTY = "leave it out: this model has no penalty."
+_DESCENT = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
 
 
-def _penalty(step: Step, given: dict[str, Any]) -> bool:
+def _penalised(step: Step, given: dict[str, Any]) -> bool:
     """Whether there is a squared penalty."""
     if not is_word(given["penalty"], "l2", "deprecated", None, "none"):
-        step.refuse(f"penalty={given['penalty']!r} has no twin.", _WEIGHTS["penalty"])
+        step.refuse(f"penalty={given['penalty']!r} has no counterpart.", _PENALTY)
     if given["penalty"] == "deprecated" and given.get("l1_ratio"):
-        step.refuse("l1_ratio has no twin.", "leave it at 0; a sparse model has no twin.")
+        step.refuse("l1_ratio has no counterpart.", "leave it at 0; a sparse model has no counterpart.")
     return given["penalty"] not in (None, "none")
 
 
-def logistic(step: Step, facts: Facts) -> Any:
+def _classifier(
+    step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], *, alpha: float | None = None
+) -> Any:
+    """A classifier; weights of classes are public, or follow from released numbers of rows."""
+    step.changed.append("trained with noise" if alpha else "trained with noise, without a penalty")
+    if is_word(given["class_weight"], "balanced"):
+        step.changed.append("class_weight='balanced' goes by noisy numbers of rows of each class")
+    penalty = {} if alpha is None else {"alpha": alpha}
+    return kind(facts.classes, fit_intercept=given["fit_intercept"], class_weight=given["class_weight"], **penalty)
+
+
+def logistic(step: Step, facts: DeclaredFacts) -> Any:
     """With a squared penalty, or none."""
-    given = step.read("C", "penalty", "l1_ratio", "fit_intercept", "class_weight", fixes=_WEIGHTS)
+    given = step.read("C", "penalty", "l1_ratio", "fit_intercept", "class_weight", fixes=_FIXES)
     if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
         step.refuse(f"C={given['C']!r} is no positive number.", "C=1.0, which becomes alpha=1/C.")
     inverse = float(given["C"])
-    strength = 1 / inverse if _penalty(step, given) and math.isfinite(inverse) else 0.0
-    step.changed.append(f"C={inverse:g} became alpha={strength:g}" if strength else "no penalty became alpha=0")
-    step.changed.append(_TRAINED)
-    return mechanisms.LogisticRegression(facts.classes, alpha=strength, **_learned(step, given))
+    alpha = 1 / inverse if _penalised(step, given) and math.isfinite(inverse) else 0.0
+    step.changed.append(f"C={inverse:g} became alpha={alpha:g}" if alpha else "no penalty became alpha=0")
+    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=alpha)
 
 
-def _learned(step: Step, given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a classifier that mean the same; weights are public, or follow from released numbers of rows."""
-    weights = given["class_weight"]
-    if is_word(weights, "balanced"):
-        step.changed.append("class_weight='balanced' goes by noisy numbers of rows of each class")
-    return {"fit_intercept": given["fit_intercept"], "class_weight": weights}
-
-
-def support(step: Step, facts: Facts) -> Any:
+def support(step: Step, facts: DeclaredFacts) -> Any:
     """With a smooth hinge loss."""
-    fixes = {"C": "leave it out: this model has no penalty.", **_WEIGHTS}
-    given = step.read("loss", "fit_intercept", "class_weight", fixes=fixes)
-    step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
-    return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
+    given = step.read("loss", "fit_intercept", "class_weight", fixes={"C": _NO_PENALTY, **_FIXES})
+    step.changed.append(f"a smooth hinge loss instead of {given['loss']}")
+    return _classifier(step, mechanisms.LinearSVC, facts, given)
 
 
-_STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
-
-
-def descent_classifier(step: Step, facts: Facts) -> Any:
+def descent_classifier(step: Step, facts: DeclaredFacts) -> Any:
     """By its loss."""
-    given = step.read("loss", "penalty", "fit_intercept", "class_weight", fixes=_WEIGHTS | _STEPS)
-    _penalty(step, given)
-    step.changed.append(f"{_TRAINED}, without a penalty")
+    given = step.read("loss", "penalty", "fit_intercept", "class_weight", fixes=_FIXES | _DESCENT)
+    _penalised(step, given)
     if is_word(given["loss"], "log_loss"):
-        return mechanisms.LogisticRegression(facts.classes, alpha=0.0, **_learned(step, given))
+        return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
     if is_word(given["loss"], "hinge"):
-        return mechanisms.LinearSVC(facts.classes, **_learned(step, given))
-    step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
+        return _classifier(step, mechanisms.LinearSVC, facts, given)
+    step.refuse(f"loss={given['loss']!r} has no counterpart.", "loss='log_loss' or loss='hinge'.")
 
 
-def descent_regressor(step: Step, facts: Facts) -> Any:
+def _regressor(step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], **parameters: Any) -> Any:
+    penalty = step.kind in ("Ridge", "LinearRegression")
+    step.changed.append("trained with noise" if penalty else "trained with noise, without a penalty")
+    return kind(facts.y_range, fit_intercept=given["fit_intercept"], **parameters)
+
+
+def descent_regressor(step: Step, facts: DeclaredFacts) -> Any:
     """Least squares."""
-    given = step.read("penalty", "fit_intercept", fixes=_STEPS | {"loss": "loss='squared_error'."})
-    _penalty(step, given)
-    step.changed.append(f"{_TRAINED}, without a penalty")
-    return mechanisms.LinearRegression(facts.y_range, fit_intercept=given["fit_intercept"])
+    given = step.read("penalty", "fit_intercept", fixes=_DESCENT | {"loss": "loss='squared_error'."})
+    _penalised(step, given)
+    return _regressor(step, mechanisms.LinearRegression, facts, given)
 
 
-def least_squares(step: Step, facts: Facts) -> Any:
+def least_squares(step: Step, facts: DeclaredFacts) -> Any:
     """Least squares."""
-    given = step.read("fit_intercept", fixes=_WEIGHTS)
-    step.changed.append(_TRAINED)
-    return mechanisms.LinearRegression(facts.y_range, fit_intercept=given["fit_intercept"])
+    return _regressor(step, mechanisms.LinearRegression, facts, step.read("fit_intercept", fixes=_FIXES))
 
 
-def ridge(step: Step, facts: Facts) -> Any:
+def ridge(step: Step, facts: DeclaredFacts) -> Any:
     """Least squares with a squared penalty."""
-    given = step.read("alpha", "fit_intercept", fixes=_WEIGHTS)
+    given = step.read("alpha", "fit_intercept", fixes=_FIXES)
     if isinstance(given["alpha"], bool) or not isinstance(given["alpha"], (int, float)):
         step.refuse("alpha must be one number.", "one penalty for all columns.")
-    step.changed.append(_TRAINED)
-    return mechanisms.Ridge(facts.y_range, alpha=float(given["alpha"]), fit_intercept=given["fit_intercept"])
+    return _regressor(step, mechanisms.Ridge, facts, given, alpha=float(given["alpha"]))
 
 
-def log_link(step: Step, facts: Facts) -> Any:
+def log_link(step: Step, facts: DeclaredFacts) -> Any:
     """Counts and amounts, with a logarithm as link."""
-    fixes = {"alpha": "leave it out: this model has no penalty.", "link": "leave it out: the link is the logarithm."}
-    tweedie = step.kind == "TweedieRegressor"
-    given = step.read(*(["power", "link"] if tweedie else []), "fit_intercept", fixes=fixes)
-    step.changed.append(f"{_TRAINED}, without a penalty")
-    if not tweedie:
-        return getattr(mechanisms, step.kind)(facts.y_range, fit_intercept=given["fit_intercept"])
+    fixes = {"alpha": _NO_PENALTY, "link": "leave it out: the link is the logarithm."}
+    if step.kind != "TweedieRegressor":
+        return _regressor(step, getattr(mechanisms, step.kind), facts, step.read("fit_intercept", fixes=fixes))
+    given = step.read("power", "link", "fit_intercept", fixes=fixes)
     power = given["power"]
     if not is_word(given["link"], "auto", "log") or not (isinstance(power, (int, float)) and 1 <= power <= 2):
-        step.refuse(
-            "only powers of 1 to 2 with the logarithm as link have a twin.", "power=1.5, or Ridge() for power=0."
-        )
-    return mechanisms.TweedieRegressor(facts.y_range, power=float(power), fit_intercept=given["fit_intercept"])
+        step.refuse("only powers of 1 to 2 with a logarithm as link are known.", "power=1.5, or Ridge() for power=0.")
+    return _regressor(step, mechanisms.TweedieRegressor, facts, given, power=float(power))
 
 
 COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "Normalizer": ("map anywhere", normaliser),
-    "Binarizer": ("map anywhere", threshold),
-    "PolynomialFeatures": ("map anywhere", powers),
-    "FunctionTransformer": ("map anywhere", function),
-    "MinMaxScaler": ("map", range_scaler),
-    "MaxAbsScaler": ("map", range_scaler),
-    "KBinsDiscretizer": ("map", bins),
-    "OneHotEncoder": ("map", one_hot),
-    "OrdinalEncoder": ("map", ordinal),
+    **MAPS,
     "SimpleImputer": ("imputer", imputer),
     "StandardScaler": ("scaler", standard),
     "RobustScaler": ("scaler", robust),
@@ -247,11 +211,7 @@ COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "GammaRegressor": ("model", log_link),
     "TweedieRegressor": ("model", log_link),
 }
-"""By class: its role, and what makes of a step what stands for it.
-
-"map" is public at the entrance, "map anywhere" also behind stages that look at the rows. Maps are made of a step, facts
-and columns, all others of a step and facts.
-"""
+"""By class: its role, and what makes its counterpart of a step and facts, and of columns if it is a public map."""
 
 STAGES = ("imputer", "scaler", "components", "projection")
 """Roles of stages that see the rows or draw a map of all columns."""
@@ -276,7 +236,7 @@ def _maker(step: Step) -> Callable[..., Any]:
     return constant if _is_constant(step) else COUNTERPARTS[step.kind][1]
 
 
-def public_maps(steps: list[Step], columns: Any, facts: Facts) -> tuple[PublicMap, ...]:
+def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[PublicMap, ...]:
     """The maps of some public steps, one after the other, for columns as in a ``ColumnTransformer``; None is all."""
     maps: list[PublicMap] = []
     waiting: Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
@@ -316,7 +276,7 @@ def _with_gaps(made: PublicMap, constant: Constant) -> PublicMap:
     return replace(made, gap=constant.label(made), expects=True)
 
 
-def counterpart(step: Step, facts: Facts, *, last: bool) -> Any:
+def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
     """What stands for a step that is no public map: a stage, or a mechanism that learns what the model learns."""
     role = role_of(step)
     if isinstance(step.estimator, (Stage, Mechanism)):
@@ -331,15 +291,17 @@ def counterpart(step: Step, facts: Facts, *, last: bool) -> Any:
         return twin
     if step.kind == "FeatureUnion":
         step.refuse(
-            "a FeatureUnion has no twin behind a stage that looks at the rows.",
+            "a FeatureUnion has no counterpart behind a stage that looks at the rows.",
             "put that stage behind the FeatureUnion, for all columns, or give its columns to one stage only.",
         )
     if step.kind == "ColumnTransformer":
-        step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
+        step.refuse(
+            f"a {step.kind} has no counterpart here.", "a ColumnTransformer with named columns, as the first step."
+        )
     refuse_unknown(step)
 
 
-def _check_answers(step: Step, twin: Any, facts: Facts) -> None:
+def _check_answers(step: Step, twin: Any, facts: DeclaredFacts) -> None:
     """Labels may be read from y, but a regressor's targets need a public range."""
     if hasattr(twin, "classes") and facts.classes is None and facts.domain.classes is None:
         facts.read.add("classes")
@@ -349,7 +311,7 @@ def _check_answers(step: Step, twin: Any, facts: Facts) -> None:
 
 
 def refuse_unknown(step: Step) -> NoReturn:
-    """Say that the class has no twin, what it would leak, and what to do."""
+    """Say that the class has no counterpart, what it would leak, and what to do."""
     with step.reading():
         inside = [one for one in step.given().values() if hasattr(one, "get_params")]
     leak, kind = leak_of(step.estimator), type(step.estimator).__name__
@@ -365,4 +327,4 @@ def refuse_unknown(step: Step) -> NoReturn:
     leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
     if not leaks and inside:
         leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."
-    raise UnknownStage(f"{kind} has no twin here.{leaks}", stage=step.name, fix=leak.fix)
+    raise UnknownStage(f"{kind} has no counterpart here.{leaks}", stage=step.name, fix=leak.fix)

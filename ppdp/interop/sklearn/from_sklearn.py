@@ -13,7 +13,7 @@ from ppdp.core.domain import Domain, check_domain
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.columns import frame_of_types
 from ppdp.interop.sklearn.convert import convert
-from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.steps import Conversion, is_named
 
@@ -43,7 +43,7 @@ class FromSklearn:
         domain = self.domain if isinstance(self.domain, Domain) else Domain()
         reserved = frozenset(signature(type(self)).parameters)
         try:
-            return convert(SklearnPipeline(list(self.steps)), Facts(domain=domain), reserved)
+            return convert(SklearnPipeline(list(self.steps)), DeclaredFacts(domain=domain), reserved)
         except PpdpError as error:
             raise _with_line(error) from None
 
@@ -65,9 +65,9 @@ class FromSklearn:
         domain: Domain | None = None,
         **options: Any,
     ) -> Any:
-        """A scikit-learn pipeline with every step replaced by its twin: ``docs/guides/existing-pipelines.md``.
+        """A scikit-learn pipeline with every step replaced by its counterpart: ``docs/guides/existing-pipelines.md``.
 
-        Only classes and parameters are looked at, never what was fitted. What has no twin is refused, with what to do;
+        Only classes and parameters are looked at, never what was fitted. What has no counterpart is refused, with what to do;
         ``pipe.conversion`` tells what became of each step.
 
         Parameters
@@ -100,13 +100,13 @@ class FromSklearn:
         Raises
         ------
         PpdpError
-            Naming the steps that have no twin, or a declared fact that no step asks for, and what to do.
+            Naming the steps that have no counterpart, or a declared fact that no step asks for, and what to do.
         """
         check_domain(domain)
         check_budget(epsilon, delta, 1)
         domain = _with_units(domain, rows_per_unit)
         known = {} if categories is None else categories, functions or {}, domain or Domain(), frame_of_types(types)
-        facts = Facts(ranges, max_norm, classes, y_range, *known)
+        facts = DeclaredFacts(ranges, max_norm, classes, y_range, *known)
         steps, conversion = convert(pipe, facts, frozenset(signature(cls).parameters))
         kind: Any = cls
         made = kind(steps, epsilon=epsilon, delta=delta, domain=domain, **options)

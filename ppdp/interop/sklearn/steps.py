@@ -55,7 +55,9 @@ class Step:
             if name in used or (name in signature and _same(value, signature[name].default)):
                 continue
             if name not in _HARMLESS:
-                self.refuse(f"{name}={shown(value)} has no twin and would change the result.", (fixes or {}).get(name))
+                self.refuse(
+                    f"{name}={shown(value)} has no counterpart and would change the result.", (fixes or {}).get(name)
+                )
             self.ignored.append(name)
         return given
 
@@ -73,7 +75,7 @@ class Step:
         self.refuse(f"a parameter of it cannot be read ({kind}).", "parameters of the types that scikit-learn takes.")
 
     def refuse(self, why: str, fix: str | None = None) -> NoReturn:
-        """Say what has no twin, and what to do."""
+        """Say what has no counterpart, and what to do."""
         raise InvalidParameter(why, stage=self.name, fix=fix or "leave it at its default.")
 
 

@@ -172,14 +172,14 @@ class TestSlips:
 
 
 class TestRefusals:
-    """All steps that have no twin in one error."""
+    """All steps that have no counterpart in one error."""
 
     def test_a_model_without_twin_is_named_at_once(self):
         late = make_pipeline(StandardScaler(), SimpleImputer())
         with pytest.raises(UnknownStage, match="2 steps are refused") as refused:
             convert(columns(numbers=late), RandomForestClassifier())
         assert "an imputer, then a scaler" in str(refused.value)
-        assert "stage 'randomforestclassifier': RandomForestClassifier has no twin here" in str(refused.value)
+        assert "stage 'randomforestclassifier': RandomForestClassifier has no counterpart here" in str(refused.value)
 
     def test_every_step_is_listed_in_order(self):
         steps = OneHotEncoder(), StandardScaler(with_std=False), PCA(0.9), LogisticRegression(C="weak")

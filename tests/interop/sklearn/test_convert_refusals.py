@@ -1,4 +1,4 @@
-"""Steps of scikit-learn that have no twin are refused, by name and with what to do."""
+"""Steps of scikit-learn that have no counterpart are refused, by name and with what to do."""
 
 from functools import partial
 

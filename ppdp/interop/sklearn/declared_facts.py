@@ -21,7 +21,7 @@ _DECLARED = ("ranges", "max_norm", "categories", "functions", "classes", "y_rang
 
 
 @dataclass(frozen=True)
-class Facts:
+class DeclaredFacts:
     """What is declared: see ``Pipeline.from_sklearn``."""
 
     ranges: Any = None
