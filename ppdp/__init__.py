@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ppdp.pipeline.search.search import PrivateSearchCV
     from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
+    from ppdp.transformers.columns.column_map import make_column_map
     from ppdp.transformers.columns.declaration import declare
-    from ppdp.transformers.columns.make import make_column_map
     from ppdp.transformers.way import Condition
 
 __version__ = "0.2.0"
@@ -76,7 +76,7 @@ _HOMES = {
     "engine": "data.engine.registry",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",
-    "make_column_map": "transformers.columns.make",
+    "make_column_map": "transformers.columns.column_map",
     "make_pipeline": "pipeline.pipeline",
     "read_parquet": "pipeline.release.table",
 }

@@ -70,7 +70,7 @@ NOT_FOR_USERS = (
     "base",
     "stage",
     "column_map",
-    "encoder",
+    "column_stage",
     "floor",
     "Imputer",
     "ColumnImputer",

@@ -1,4 +1,4 @@
-"""Some columns of a table, and the public maps for them."""
+"""Some columns of a table, the public maps for them, and where the columns are."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ppdp.bounds.altered import CLIPPED, UNLISTED
 from ppdp.core.checks import columns_of
+from ppdp.data.altered import beside_zero, tiny
 from ppdp.data.categories import Texts
+from ppdp.data.rows import Array
+from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch
-from ppdp.transformers.columns.maps import Filled, PublicMap
+from ppdp.transformers.columns.maps import ColumnFacts, Filled, PublicMap
 from ppdp.transformers.columns.unlisted import Unlisted
 
 
@@ -111,3 +116,71 @@ def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> sli
     if isinstance(stop, str):
         stop = columns_of("columns", [stop], names, count)[0] + 1
     return slice(start, stop, columns.step)
+
+
+@dataclass(frozen=True)
+class LocatedBlock:
+    """A block whose columns were found."""
+
+    block: Block
+    positions: list[int]
+    facts: tuple[ColumnFacts, ...]
+
+    @property
+    def end(self) -> ColumnFacts:
+        return self.facts[-1]
+
+    def apply(self, X: Array) -> Array:
+        values = _clipped(X[:, self.positions], self.facts[0])
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
+            values = _clipped(step.apply(values, given), out)
+        return values
+
+    def alters(self, *, ranged: bool) -> str | None:
+        """What it may do to values of its columns that must not be overlooked; ``ranged`` if ranges are declared."""
+        encoder = self.block.encoder
+        if encoder is not None and encoder.listed:
+            return UNLISTED
+        ranged = ranged and encoder is None and bool(np.isfinite(self.facts[0].ranges).any())
+        return CLIPPED if ranged or any(step.narrows for step in self.block.maps) else None
+
+    def altered(self, X: Array) -> NDArray[np.bool_]:
+        """Which values are of no listed category, or outside of their ranges."""
+        if self.block.encoder is not None and self.block.encoder.listed:
+            return self.block.encoder.unlisted(X)
+        values = _clipped(X, self.facts[0])
+        found = (values != X) & ~np.isnan(X)
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
+            if step.narrows:
+                low, high = out.ranges.T
+                return np.asarray(found | (values < low) | (values > high))
+            if out.names != given.names or not isinstance(step, Filled):
+                break
+            values = _clipped(step.apply(values, given), out)
+        return np.asarray(found)
+
+    def beside_zero(self) -> list[int]:
+        """Which of its columns are numbers whose public range holds values that are tiny beside it."""
+        return [] if self.block.encoder is not None else np.flatnonzero(beside_zero(*self._limits.T)).tolist()
+
+    def tiny(self, X: Array) -> NDArray[np.bool_]:
+        """Which values of these columns are tiny beside their range."""
+        near = self.beside_zero()
+        return np.asarray(tiny(X[:, near], *self._limits[near].T))
+
+    @property
+    def _limits(self) -> Array:
+        """The public ranges to which columns of numbers are clipped first."""
+        narrowed = (out.ranges for step, out in zip(self.block.maps, self.facts[1:]) if step.narrows)
+        return next(narrowed, self.facts[0].ranges)
+
+    def units(self, columns: Columns) -> Columns:
+        found = columns.at(self.positions).clipped(*self.facts[0].ranges.T)
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
+            found = step.units(found, given, out)
+        return replace(found, names=tuple(f"{self.block.prefix}{name}" for name in found.names))
+
+
+def _clipped(X: Array, facts: ColumnFacts) -> Array:
+    low, high = facts.ranges.T
+    return np.clip(X, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))

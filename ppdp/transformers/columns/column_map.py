@@ -1,114 +1,22 @@
-"""A stage of public maps, each for some of the columns."""
+"""Stages for some columns each, side by side."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.base import clone
 
-from ppdp.bounds.altered import CLIPPED, TINY, UNLISTED
-from ppdp.bounds.release import MOST_CATEGORIES
-from ppdp.core.checks import columns_of, length
-from ppdp.core.declared import Value, plain, ranges_by_column
-from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
-from ppdp.core.names import slips
-from ppdp.core.rounding import inflate
-from ppdp.data.altered import MOST_TINY, Property, beside_zero, tiny
-from ppdp.data.categories import Texts, among
-from ppdp.data.cells import objects
-from ppdp.data.frames import named, opened
-from ppdp.data.rows import Array, Rows
-from ppdp.data.units import Columns
-from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
+from ppdp.core.checks import shown
+from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.maps import ColumnFacts, Filled, Mapped
-from ppdp.transformers.columns.readings import AsText, Reading
-from ppdp.transformers.columns.unlisted import FOUND, Unlisted
-from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
-from ppdp.transformers.rowwise.ranges import resolve_ranges
-from ppdp.transformers.way import Ask, Way
-
-_CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A block whose columns were found."""
-
-    block: Block
-    positions: list[int]
-    facts: tuple[ColumnFacts, ...]
-
-    @property
-    def end(self) -> ColumnFacts:
-        return self.facts[-1]
-
-    def apply(self, X: Array) -> Array:
-        values = _clipped(X[:, self.positions], self.facts[0])
-        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
-            values = _clipped(step.apply(values, given), out)
-        return values
-
-    def alters(self, *, ranged: bool) -> str | None:
-        """What it may do to values of its columns that must not be overlooked; ``ranged`` if ranges are declared."""
-        encoder = self.block.encoder
-        if encoder is not None and encoder.listed:
-            return UNLISTED
-        ranged = ranged and encoder is None and bool(np.isfinite(self.facts[0].ranges).any())
-        return CLIPPED if ranged or any(step.narrows for step in self.block.maps) else None
-
-    def altered(self, X: Array) -> NDArray[np.bool_]:
-        """Which values are of no listed category, or outside of their ranges."""
-        if self.block.encoder is not None and self.block.encoder.listed:
-            return self.block.encoder.unlisted(X)
-        values = _clipped(X, self.facts[0])
-        found = (values != X) & ~np.isnan(X)
-        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
-            if step.narrows:
-                low, high = out.ranges.T
-                return np.asarray(found | (values < low) | (values > high))
-            if out.names != given.names or not isinstance(step, Filled):
-                break
-            values = _clipped(step.apply(values, given), out)
-        return np.asarray(found)
-
-    def beside_zero(self) -> list[int]:
-        """Which of its columns are numbers whose public range holds values that are tiny beside it."""
-        return [] if self.block.encoder is not None else np.flatnonzero(beside_zero(*self._limits.T)).tolist()
-
-    def tiny(self, X: Array) -> NDArray[np.bool_]:
-        """Which values of these columns are tiny beside their range."""
-        near = self.beside_zero()
-        return np.asarray(tiny(X[:, near], *self._limits[near].T))
-
-    @property
-    def _limits(self) -> Array:
-        """The public ranges to which columns of numbers are clipped first."""
-        narrowed = (out.ranges for step, out in zip(self.block.maps, self.facts[1:]) if step.narrows)
-        return next(narrowed, self.facts[0].ranges)
-
-    def units(self, columns: Columns) -> Columns:
-        found = columns.at(self.positions).clipped(*self.facts[0].ranges.T)
-        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
-            found = step.units(found, given, out)
-        return replace(found, names=tuple(f"{self.block.prefix}{name}" for name in found.names))
-
-
-def _clipped(X: Array, facts: ColumnFacts) -> Array:
-    low, high = facts.ranges.T
-    return np.clip(X, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
+from ppdp.transformers.columns.column_stage import ColumnStage
+from ppdp.transformers.columns.maps import Mapped
 
 
 @dataclass(eq=False, repr=False)
-class ColumnMap(RowWiseTransformer):
+class ColumnMap(ColumnStage):
     """Public maps of sets of columns, side by side: what a ``ColumnTransformer`` does when it looks at no value.
 
     :meth:`Pipeline.from_sklearn <ppdp.Pipeline.from_sklearn>` makes it.
@@ -133,8 +41,14 @@ class ColumnMap(RowWiseTransformer):
     ranges: Any = None
     max_norm: float | None = None
 
-    bounds_rows = True  # where no bound follows it is refused
     statistic_names = ("names", "reach", "norm", "found")
+
+    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[Block]:
+        return self.blocks
+
+    @property
+    def _start_ranges(self) -> Any:
+        return self.ranges
 
     @classmethod
     def example(cls) -> Any:
@@ -150,255 +64,11 @@ class ColumnMap(RowWiseTransformer):
         """Whether some columns hold no numbers, so that it must come first."""
         return any(block.reads_cells for block in self.blocks)
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        parts = self._parts(domain.feature_names, domain.d, _reach(domain))
-        norm, entry, width = self._bounds(parts)
-        gaps = domain.missing_rows > 0
-        if not gaps:
-            _check_filled(parts)
-        check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
-        fills = gaps and all(part.block.fills for part in parts)
-        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry}
-        facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
-        if fills:
-            facts["fills_gaps"] = True
-        unlisted = _unlisted(_readings([(part.block, part.positions) for part in parts]))
-        if not unlisted:
-            return (_marked(Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts), parts),)
-        if sum(unlisted.values()) > MOST_CATEGORIES:
-            too_many = f"at most {MOST_CATEGORIES} categories can be released."
-            raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
-        asked: dict[str, Any] = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
-        ask = Ask("categories", asked)
-        return (_marked(Way.by("row-wise.released-categories", domain, distance, ask=ask, **asked, **facts), parts),)
-
-    def _bounds(self, parts: Sequence[_Part]) -> tuple[float, float, int]:
-        """Norm of rows and bound of entries that come out, and their number of columns."""
-        ranges = np.concatenate([part.end.ranges for part in parts]) if parts else np.empty((0, 2))
-        if len(ranges) == 0:
-            raise InvalidParameter("no column is left.", stage="ColumnMap", fix="give some block columns that exist.")
-        square = sum(part.end.square for part in parts)
-        if self.max_norm is None:
-            for part in parts:
-                part.end.bounded("ColumnMap")
-        else:
-            declared = length("max_norm", self.max_norm, self) ** 2
-            square = declared if math.isnan(square) else min(declared, square)
-        entry = float(np.nan_to_num(np.abs(ranges), nan=math.inf).max()) or 1.0
-        norm = min(inflate(math.sqrt(square)) or 1.0, entry * math.sqrt(len(ranges)))
-        return norm, min(entry, norm), len(ranges)
-
-    def _parts(
-        self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None = None
-    ) -> list[_Part]:
-        """Blocks that have columns, with the categories that were released by the position of their column."""
-        found, start = self._found(names, count, released), self._start(names, count, reach)
-        labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
-        parts = []
-        for block, positions in found:
-            # Ranges are for numbers: labels come as codes.
-            ranges = start[positions] if block.encoder is None else np.full((len(positions), 2), np.nan)
-            facts = [ColumnFacts.within([labels[i] for i in positions], ranges)]
-            for step in block.maps:
-                facts.append(facts[-1].after(step))
-            parts.append(_Part(block, positions, tuple(facts)))
-        return parts
-
-    def located(self) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
-        """Once fitted: every block that has columns, where they are, and what is known around each of its maps."""
-        return self.located_in(self.names_, self.n_features_in_, self.reach_, self.found_)
-
-    def located_in(
-        self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None
-    ) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
-        """The same for columns of these names, with the categories that were released for them."""
-        parts = self._parts(names, count, reach, released)
-        return [(part.block, part.positions, part.facts) for part in parts]
-
-    @property
-    def _asked(self) -> list[str]:
-        """Columns that ranges or blocks name."""
-        ranged = [name for name in self.ranges if isinstance(name, str)] if isinstance(self.ranges, Mapping) else []
-        return list(dict.fromkeys([*ranged, *(name for block in self.blocks for name in block.named)]))
-
     def named_columns(self) -> tuple[str, ...] | None:
         """Names of the columns, for a plan without data; None if none is named, or if their order matters."""
         if _by_order(self.ranges) or any(block.ordered for block in self.blocks):
             return None
-        return tuple(self._asked) or None
-
-    def _check_named(self, names: Sequence[str] | None) -> None:
-        """Refuse a table that lacks columns that are taken by name."""
-        asked, known = self._asked, set(names or ())
-        missing = [name for name in asked if name not in known]
-        if not missing:
-            return
-        if names is None:
-            told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
-        else:
-            told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
-        fix = f"pass a frame with {', '.join(map(repr, asked))}; to plan, Domain(feature_names=(...)) with all columns."
-        raise DomainMismatch(told, fix=slips(missing, sorted(known - set(asked))) or fix)
-
-    def _found(
-        self, names: Sequence[str] | None, count: int, released: Texts | None = None
-    ) -> list[tuple[Block, list[int]]]:
-        """Blocks that have columns, with their positions and the categories that were released for them."""
-        self._check_named(names)
-        taken = {i for block in self.blocks if not block.rest for i in block.positions(names, count)}
-        rest = [i for i in range(count) if i not in taken]
-        found = [
-            (block, rest if block.rest else block.positions(names, count)) for block in self.blocks if not block.drop
-        ]
-        return [(block.knowing(positions, released or {}), positions) for block, positions in found if positions]
-
-    def _start(self, names: Sequence[str] | None, count: int, reach: float) -> Array:
-        """Ranges of the columns that come in, NaN where there are none."""
-        if isinstance(self.ranges, Mapping):
-            table = np.full((count, 2), np.nan)
-            if self.ranges:
-                positions = columns_of("ranges", list(self.ranges), names, count, self)
-                table[positions] = resolve_ranges(
-                    dict(enumerate(self.ranges.values())), len(positions), None, "ColumnMap"
-                )
-            return table
-        if self.ranges is not None:
-            return resolve_ranges(self.ranges, count, None, "ColumnMap").copy()
-        return np.tile([-reach, reach], (count, 1))
-
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        return self.read({}, way, domain)
-
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
-        known = {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
-        return {**known, "found": values}
-
-    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        found = statistics.get("found", {})
-        return super().apply(among(rows, found) if found else rows, statistics)
-
-    def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"], statistics.get("found", {}))
-        return _mapped_by(parts, X, statistics["norm"])
-
-    def alters(self, domain: Domain) -> tuple[Property, ...]:
-        found: list[Property] = []
-        for kind, part in self._altering(domain):
-            names = part.facts[0].names
-            near = part.beside_zero() if kind == CLIPPED and domain.d <= MOST_TINY else []
-            found += [*(Property(kind, name) for name in names), *(Property(TINY, names[i]) for i in near)]
-        return tuple(found)
-
-    def altered(self, X: Any, domain: Domain) -> Any:
-        found = []
-        for kind, part in self._altering(domain):
-            values = X[:, part.positions]
-            found += [part.altered(values)] + [part.tiny(values)] * (kind == CLIPPED and domain.d <= MOST_TINY)
-        return np.concatenate(found, axis=1)
-
-    def _altering(self, domain: Domain) -> list[tuple[str, _Part]]:
-        parts = self._parts(domain.feature_names, domain.d, _reach(domain))
-        found = [(part.alters(ranged=self.ranges is not None), part) for part in parts]
-        return [(kind, part) for kind, part in found if kind is not None]
-
-    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
-        names, reach = domain.feature_names, _reach(domain)
-        low, high = np.nan_to_num(self._start(names, domain.d, reach), nan=0.0).T
-        X = (low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))).astype(object)
-        for part in self._parts(names, domain.d, reach):
-            encoder = part.block.encoder
-            for at, i in enumerate(part.positions if encoder is not None else ()):
-                reading = encoder and encoder.reading(at)
-                labels = range(reading.most) if isinstance(reading, AsText) else getattr(reading, "labels", None)
-                if labels is None:  # dates, in units since their epoch
-                    low, high = part.facts[1].ranges[at]
-                    X[:, i] = low + (high - low) * rng.beta(2.0, 2.0, n)
-                else:
-                    X[:, i] = np.asarray(labels, dtype=object)[rng.integers(len(labels), size=n)]
-        return X
-
-    def units(self, columns: Columns) -> Columns:
-        parts = self._parts(self.names_, len(columns.names), self.reach_, self.found_)
-        found = Columns.beside([part.units(columns) for part in parts])
-        return found if self.max_norm is None else found.noted(f"rows clipped to norm {self.norm_:.6g}")
-
-    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
-        """As behind public ways: that categories are released changes the names of theirs only."""
-        made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
-        return made
-
-    def _checked(self, X: Any, *, reset: bool) -> Array:
-        return super()._checked(self.coded(X), reset=reset)
-
-    def coded(self, X: Any) -> Any:
-        """The same table with numbers for labels and zeros in columns that are left out; row by row, by public rules.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Rows as a user has them.
-        """
-        return self.coded_by(getattr(self, "found_", {}), X)
-
-    def learned(self, X: Any) -> tuple[Any, Texts | None]:
-        """The same for a fit, with the texts of columns whose categories are to be released; these are private."""
-        texts: dict[int, tuple[str, ...]] = {}
-        table = self.coded_by({}, X, texts)
-        return table, texts or None
-
-    def coded_by(self, released: Texts, X: Any, learned: dict[int, tuple[str, ...]] | None = None) -> Any:
-        """The table with codes, those of released categories; texts that are to be released are put into a mapping."""
-        X = opened(X)
-        if not _has_cells(X):
-            return X  # whoever checks its form says what is wrong
-        framed = hasattr(X, "iloc")
-        found = self._found(named(X), X.shape[1], released)
-        readings, used = _readings(found), {i for _, positions in found for i in positions}
-        changed = [i for i in range(X.shape[1]) if i not in used or i in readings]
-        if not changed:
-            return X
-        columns = list(X.columns) if framed else range(X.shape[1])
-        made, X = X, X.copy(deep=False) if framed else objects(X)
-        for i in changed:
-            column = made.iloc[:, i] if framed else made[:, i]
-            reading = readings.get(i)
-            if learned is not None and isinstance(reading, AsText):
-                codes, learned[i] = reading.learned(column, columns[i])
-            else:
-                codes = reading.codes(column, columns[i]) if reading is not None else np.zeros(len(X))
-            if framed:
-                X.isetitem(i, codes)
-            else:
-                X[:, i] = codes
-        return X
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the output columns."""
-        return self.names_out(super().get_feature_names_out(input_features), self.reach_, self.found_)
-
-    def names_out(self, given: Sequence[str], reach: float, released: Texts | None = None) -> NDArray[np.object_]:
-        """Names of the columns that come out of columns of these names."""
-        names = tuple(map(str, given))
-        made = _names(self._parts(names, len(given), reach, released))
-        if made is None:
-            width = self._bounds(self._parts(names, len(given), reach))[2]
-            made = [f"columnmap{i}" for i in range(width)]
-        return np.asarray(made, dtype=object)
-
-    def declared(self, domain: Domain) -> tuple[Value, ...]:
-        """Ranges, and what the maps take from the user's word, with the columns it is for."""
-        values = list(super().declared(domain))
-        for part in self._parts(domain.feature_names, domain.d, _reach(domain)):
-            for step, given in zip(part.block.maps, part.facts):
-                if isinstance(step, Mapped) and step.out_ranges is not None:
-                    values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
-                values += [(words, value, "declared") for words, value in step.told(given.names)]
-                if isinstance(step, Unlisted):
-                    values += [(f"categories of {name}", FOUND, "released") for name in given.names]
-                for name, words in _CONSTANTS.items():
-                    if getattr(step, name, None) is not None:
-                        values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name)), "declared"))
-        return tuple(values)
+        return tuple(self._asked(self.blocks)) or None
 
     def declarations(self) -> tuple[str, ...]:
         maps = [step for block in self.blocks for step in block.maps]
@@ -407,35 +77,67 @@ class ColumnMap(RowWiseTransformer):
         return (*words, *(step.declares for step in maps if step.declares is not None))
 
 
-def _marked(way: Way, parts: Sequence[_Part]) -> Way:
-    """The way, whose domain tells which columns stand for categories."""
-    hot = np.concatenate([np.full(len(part.end.names), part.end.indicators) for part in parts])
-    return replace(way, domain=way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist())))
+def make_column_map(*parts: tuple[Any, Any]) -> ColumnMap:
+    """A public stage made of stages for some columns each, as ``make_column_transformer`` makes one.
+
+    It comes first in a pipeline and takes columns as they are: numbers, text, dates, truth values, with or without
+    gaps. Columns that no part names are left out, whatever they hold.
+
+    Parameters
+    ----------
+    *parts : tuple of (stage, columns)
+        ``MinMaxScaler(ranges=...)``, ``CategoryEncoder``, ``DateEncoder`` or ``RowMap(function, out_ranges=...)``, and
+        the names of its columns, or their positions. What looks at rows stands behind, for all columns.
+
+    Raises
+    ------
+    UnknownStage
+        If a stage is not public.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ppdp.transformers import CategoryEncoder, DateEncoder, MinMaxScaler
+    >>> columns = make_column_map(
+    ...     (MinMaxScaler(ranges=(0, 100)), ["age"]),
+    ...     (CategoryEncoder({"sex": ["F", "M"]}, other=None), ["sex"]),
+    ...     (DateEncoder(("2000-01-01", "2020-01-01")), ["seen"]),
+    ... )
+    >>> X = pd.DataFrame({"age": [50, 100], "sex": ["F", "M"], "seen": ["2000-01-01", "2020-01-01"], "id": [7, 8]})
+    >>> columns.fit_transform(X)
+    array([[ 0.,  1.,  0., -1.],
+           [ 1.,  0.,  1.,  1.]])
+    """
+    if not parts or any(not isinstance(part, tuple) or len(part) != 2 for part in parts):
+        raise InvalidParameter("parts must be (stage, columns) pairs, at least one.", fix=_FIX)
+    return ColumnMap(tuple(_block(stage, columns) for stage, columns in parts))
 
 
-def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
-    """How every column is read that does not hold numbers."""
-    known: dict[int, Reading | None] = {}
-    for block, positions in found:
-        for at, i in enumerate(positions):
-            reading = None if block.encoder is None else block.encoder.reading(at)
-            if known.setdefault(i, reading) != reading:
-                raise InvalidParameter(
-                    "a column is encoded twice, with other categories, or read once as categories and once as numbers.",
-                    stage=block.stage,
-                    fix="declare the same categories, in the same order; drop it where it is no category.",
-                )
-    return {i: reading for i, reading in known.items() if reading is not None}
+def _block(stage: Any, columns: Any) -> Block:
+    """A part with the columns as a list of names or positions."""
+    listed = [columns] if isinstance(columns, (str, int)) else list(columns) if hasattr(columns, "__iter__") else []
+    plain = [column.item() if hasattr(column, "item") else column for column in listed]
+    if not plain or any(isinstance(column, bool) or not isinstance(column, (str, int)) for column in plain):
+        raise InvalidParameter(f"{shown(columns)} are no columns.", stage=type(stage).__name__, fix=_FIX)
+    maps = getattr(stage, "column_maps", None)
+    if maps is None or isinstance(stage, type):
+        kind = stage if isinstance(stage, type) else type(stage)
+        foreign = kind.__module__.partition(".")[0] == "sklearn"
+        if isinstance(stage, str):
+            what = f"{shown(stage)} is no stage, and columns that no part names are left out anyhow."
+            raise UnknownStage(what, fix="leave the pair out; of columns that are to stay, MinMaxScaler(ranges=...).")
+        raise UnknownStage(
+            f"{kind.__module__}.{kind.__qualname__} is no public stage for some columns.",
+            fix=(
+                "put a ColumnTransformer of scikit-learn into ppdp.Pipeline as it is."
+                if foreign
+                else "MinMaxScaler(ranges=...), CategoryEncoder, DateEncoder or RowMap here, others behind it."
+            ),
+        )
+    return Block(plain, maps(plain))
 
 
-def _unlisted(readings: Mapping[int, Reading]) -> dict[int, int]:
-    """Columns whose categories are to be released, and how many of them there may be."""
-    return {i: reading.most for i, reading in sorted(readings.items()) if isinstance(reading, AsText)}
-
-
-def _has_cells(X: Any) -> bool:
-    """Whether it is a table whose cells may be anything."""
-    return getattr(X, "ndim", 0) == 2 and not issparse(X) and getattr(getattr(X, "dtype", None), "kind", "") != "c"
+_FIX = 'make_column_map((MinMaxScaler(ranges=...), ["age"]), (CategoryEncoder(...), ["sex"])).'
 
 
 def _by_order(ranges: Any) -> bool:
@@ -443,30 +145,3 @@ def _by_order(ranges: Any) -> bool:
     if isinstance(ranges, Mapping):
         return not all(isinstance(name, str) for name in ranges)
     return isinstance(ranges, (Sequence, np.ndarray)) and any(isinstance(one, (Sequence, np.ndarray)) for one in ranges)
-
-
-def _reach(domain: Domain) -> float:
-    """What every entry is known to be within, where no ranges are given."""
-    return domain.entry_bound or domain.row_norm or math.nan
-
-
-def _names(parts: Sequence[_Part]) -> list[str] | None:
-    made = [f"{part.block.prefix}{name}" for part in parts for name in part.end.names]
-    return made if len(set(made)) == len(made) else None
-
-
-def _check_filled(parts: Sequence[_Part]) -> None:
-    """Where no gap may come in, filling those of some columns only is a mistake."""
-    bare = [name for part in parts if not part.block.fills for name in part.facts[0].names]
-    if bare and any(part.block.expects for part in parts):
-        raise InvalidParameter(
-            f"no value may be missing: those of {', '.join(map(repr, bare))} are not filled, others are.",
-            stage="ColumnMap",
-            fix="fill these columns as well, or put an imputer behind it.",
-        )
-
-
-@np.errstate(all="ignore")  # a warning would be an answer about the rows
-def _mapped_by(parts: Sequence[_Part], X: Array, norm: float) -> Array:
-    out = np.concatenate([part.apply(X) for part in parts], axis=1)
-    return clipped_to_ball(X, out, norm, fills=all(part.block.fills for part in parts))

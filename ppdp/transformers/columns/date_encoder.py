@@ -15,7 +15,7 @@ from ppdp.data.cells import seconds_of
 from ppdp.data.rows import Array
 from ppdp.data.units import Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
-from ppdp.transformers.columns.encoder import Encoder, by_column
+from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, Scaled
 from ppdp.transformers.columns.readings import SECONDS, Reading
 from ppdp.transformers.columns.readings import Dates as DateReading

@@ -23,9 +23,8 @@ from ppdp.data.intake import check_names, table_of, warn_of_cells
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
 from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
-from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_map import ColumnMap, make_column_map
 from ppdp.transformers.columns.date_encoder import DateEncoder
-from ppdp.transformers.columns.make import make_column_map
 from ppdp.transformers.columns.maps import AnySize, PublicMap
 from ppdp.transformers.columns.readings import is_date
 from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
