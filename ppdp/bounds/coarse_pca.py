@@ -37,10 +37,10 @@ def _coarse(name: str, bound: Callable[..., tuple[Domain, Distance]]) -> None:
     fine = lookup(f"pca.{name}", "stability")
 
     @_exact(f"pca.coarse-{name}", assumes=fine.assumes, releases=fine.releases)
-    def coarse(domain: Domain, distance: Distance, *, min_gap: float, **own: Any) -> tuple[Domain, Distance]:
+    def coarse(domain: Domain, distance: Distance, *, min_gap: float, **kwargs: Any) -> tuple[Domain, Distance]:
         """The same with twice the error of a row's product taken off the eigengap."""
         sane(coarse_suffices(domain, distance, min_gap))
-        return bound(domain, distance, min_gap=min_gap - 2e-4 * coarse_gap(domain), **own)
+        return bound(domain, distance, min_gap=min_gap - 2e-4 * coarse_gap(domain), **kwargs)
 
 
 _coarse("rank", rank_projection)

@@ -131,8 +131,8 @@ def mean_gradient(
         @wraps(gradient)
         def added(domain: Domain, *, block: int | None = None, **parameters: Any) -> Gradient:
             sane(block in (None, BLOCK))
-            found = gradient(domain, **parameters)
-            return replace(found, block=block, rounding=min(found.rounding, found.sharper)) if block else found
+            result = gradient(domain, **parameters)
+            return replace(result, block=block, rounding=min(result.rounding, result.sharper)) if block else result
 
         @wraps(gradient)
         def sensitivity(domain: Domain, distance: Distance, **parameters: Any) -> float:
@@ -140,8 +140,8 @@ def mean_gradient(
 
         def shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
             """Numbers in a mean, and the bound on each: the clip, or the largest gradient if that is less."""
-            found = added(domain, **parameters)
-            return found.size, found.bound
+            result = added(domain, **parameters)
+            return result.size, result.bound
 
         formula(name, kind="mechanism", page=page, predicts=True, shape=shape, **facts)(sensitivity)
         return added
@@ -231,10 +231,10 @@ def _minimiser(name: str, gradient: Callable[..., Gradient], curvature: float, u
     """Register the sensitivity of the minimiser of a loss with this gradient."""
 
     def shape(
-        domain: Domain, *, alpha: float, smoothness: float, iterations: int, coef_norm: float, **own: Any
+        domain: Domain, *, alpha: float, smoothness: float, iterations: int, coef_norm: float, **kwargs: Any
     ) -> tuple[int, float]:
         """Numbers in a minimiser, and the bound on each: the radius of the ball."""
-        return gradient(domain, coef_norm=coef_norm, **own).size, coef_norm
+        return gradient(domain, coef_norm=coef_norm, **kwargs).size, coef_norm
 
     @formula(name, kind="mechanism", page="output-perturbation", predicts=True, used_by=used_by, shape=shape)
     def sensitivity(
@@ -246,7 +246,7 @@ def _minimiser(name: str, gradient: Callable[..., Gradient], curvature: float, u
         alpha: float,
         smoothness: float,
         iterations: int,
-        **own: Any,
+        **kwargs: Any,
     ) -> float:
         """L2 sensitivity, in the ball, of the minimiser of the mean clipped loss plus ``alpha/(2n) |theta|²``.
 
@@ -256,11 +256,11 @@ def _minimiser(name: str, gradient: Callable[..., Gradient], curvature: float, u
         """
         sane(alpha > 0 and iterations >= 1)
         sane(smoothness >= loss_smoothness(domain, curvature, fit_intercept) * (1 - 1e-9))
-        found = gradient(domain, coef_norm=coef_norm, fit_intercept=fit_intercept, **own)
+        result = gradient(domain, coef_norm=coef_norm, fit_intercept=fit_intercept, **kwargs)
         strength = alpha / domain.n
         reached = -math.expm1(iterations * solver_rate(smoothness, strength))
-        rounding = (2 * found.size + 40) * UNIT * (coef_norm * (1 + smoothness / strength) + found.bound / strength)
-        return inflate(reached * found.mean_shift(domain.n, distance) / strength + 2 * rounding)
+        rounding = (2 * result.size + 40) * UNIT * (coef_norm * (1 + smoothness / strength) + result.bound / strength)
+        return inflate(reached * result.mean_shift(domain.n, distance) / strength + 2 * rounding)
 
 
 _minimiser("learning.logistic-minimiser", logistic_gradient, 0.25, ("LogisticRegression",))

@@ -186,18 +186,18 @@ def _whole_examples(distance: Distance) -> None:
 _CLOSE = 1e-9  # how far a computed basis is from being orthonormal, at most
 
 
-def _fresh(domain: Domain, *, loss: str, rank: int, batch_size: int, **own: Any) -> tuple[Gradient, int, float]:
+def _fresh(domain: Domain, *, loss: str, rank: int, batch_size: int, **kwargs: Any) -> tuple[Gradient, int, float]:
     """A row's gradient, the length of a score's coefficients, and the rate at which rows are sampled."""
     sane(whole(rank, batch_size) and 1 <= batch_size <= domain.n)
-    gradient = row_gradient(domain, loss, **own)
-    width = gradient.size // own.get("n_classes", 1)
+    gradient = row_gradient(domain, loss, **kwargs)
+    width = gradient.size // kwargs.get("n_classes", 1)
     sane(1 <= rank < width)
     return gradient, width, batch_size / domain.n
 
 
-def _gradient_shape(domain: Domain, *, steps: int, rank: int, **own: Any) -> tuple[int, float]:
+def _gradient_shape(domain: Domain, *, steps: int, rank: int, **kwargs: Any) -> tuple[int, float]:
     """Numbers that are seen of a mean gradient, and the bound on each."""
-    gradient, width, rate = _fresh(domain, rank=rank, **own)
+    gradient, width, rate = _fresh(domain, rank=rank, **kwargs)
     return gradient.size // width * rank, gradient.bound / rate
 
 
@@ -213,10 +213,12 @@ def _gradient_shape(domain: Domain, *, steps: int, rank: int, **own: Any) -> tup
     shape=_gradient_shape,
     steps=lambda domain, *, steps, **_: steps,
     # Models have all dimensions.
-    arrays=lambda domain, count, size, *, steps, **own: released_models(domain, count, _fresh(domain, **own)[0].size),
+    arrays=lambda domain, count, size, *, steps, **kwargs: released_models(
+        domain, count, _fresh(domain, **kwargs)[0].size
+    ),
 )
 def projected_gradients(
-    domain: Domain, distance: Distance, *, noise_scale: float, steps: int, rank: int, batch_size: int, **own: Any
+    domain: Domain, distance: Distance, *, noise_scale: float, steps: int, rank: int, batch_size: int, **kwargs: Any
 ) -> PrivacyLoss:
     """Loss of ``steps`` mean gradients, each seen through a random subspace drawn for it alone, with noise on what is.
 
@@ -225,7 +227,7 @@ def projected_gradients(
     lattice add is not projected, and counts as a Gaussian release. :class:`UnsupportedOrder` if gradients are sampled
     and neighbouring datasets differ otherwise.
     """
-    gradient, width, rate = _fresh(domain, rank=rank, batch_size=batch_size, **own)
+    gradient, width, rate = _fresh(domain, rank=rank, batch_size=batch_size, **kwargs)
     sane(whole(steps) and steps >= 1)
     if rate < 1:
         if distance.replaced or distance.reweighted or distance.moved or distance.toggled > 1:
@@ -236,7 +238,7 @@ def projected_gradients(
         shift = (gradient.bound * distance.toggled + 2 * gradient.sum_error(domain.n)) / batch_size
     else:
         shift = gradient.mean_shift(domain.n, distance)
-    size, bound = _gradient_shape(domain, steps=steps, rank=rank, batch_size=batch_size, **own)
+    size, bound = _gradient_shape(domain, steps=steps, rank=rank, batch_size=batch_size, **kwargs)
     off = lattice_allowance(bound, noise_scale, size) + 2 * (width + 3) * UNIT * bound * math.sqrt(rank) / noise_scale
     mu = inflate(shift * (1 + _CLOSE) / noise_scale * math.sqrt(1 + _SHARE))
     part = NoisyProjectionLoss(width, rank, mu, steps, rank_one=size == rank, sampling_rate=rate)
@@ -249,11 +251,11 @@ def projected_gradients(
     used_by=("LogisticRegression",),
     arrays=released_models,
 )
-def projected_gradient(domain: Domain, *, loss: str, rank: int, **own: Any) -> Gradient:
+def projected_gradient(domain: Domain, *, loss: str, rank: int, **kwargs: Any) -> Gradient:
     """Gradient of the loss on rows seen through a public orthonormal basis, clipped behind it."""
     sane(whole(rank) and 1 <= rank < domain.d)
     norm = float(domain.require("row_norm")) * (1 + _CLOSE)
-    seen = row_gradient(Domain(n_rows=domain.n, n_features=rank, row_norm=norm, classes=domain.classes), loss, **own)
+    seen = row_gradient(Domain(n_rows=domain.n, n_features=rank, row_norm=norm, classes=domain.classes), loss, **kwargs)
     off = (domain.d + 4) * UNIT * norm * math.sqrt(rank)  # of a row that was projected in float64
     lipschitz = seen.lipschitz * (1 + _CLOSE)
     return replace(seen, lipschitz=lipschitz, rounding=seen.rounding + lipschitz * off, sharper=math.inf)

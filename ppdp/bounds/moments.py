@@ -71,9 +71,9 @@ def squared_moments(
     """
     sane(norm > 0 and constant > 0 and target_weight > 0 and gradient_clip > 0)
     sane(type(refinements) is int and 0 <= refinements <= 100)
-    known = replace(distance).jittered(16 * UNIT * domain.d * (norm + float(domain.require("row_norm"))))
+    rounded = replace(distance).jittered(16 * UNIT * domain.d * (norm + float(domain.require("row_norm"))))
     error = 2 * product_error(domain.n, norm)
-    moments = (math.sqrt(2) * norm * known.moment_shift(norm) + error) / domain.n
+    moments = (math.sqrt(2) * norm * rounded.moment_shift(norm) + error) / domain.n
     gradient = squared_gradient(
         domain, clip=gradient_clip, coef_norm=coef_norm, fit_intercept=fit_intercept, y_range=y_range, block=block
     ).mean_shift(domain.n, distance)

@@ -50,7 +50,7 @@ _scaling = partial(_exact, assumes=lambda domain, **_: {"order-statistics.gap"})
 @_exact(
     "imputation.median",
     used_by=("MedianImputer",),
-    assumes=lambda domain, **own: few_gaps(domain, **own) | {"order-statistics.gap"},
+    assumes=lambda domain, **kwargs: few_gaps(domain, **kwargs) | {"order-statistics.gap"},
     releases=("medians",),
     gaps=True,
 )

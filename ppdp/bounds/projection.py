@@ -281,9 +281,9 @@ def _by_pairs(A: Any, limits: Array, count: int, l1: float) -> float:
     gram = np.abs(S.T @ S)
     filled = _filled(_filled(gram, limits, l1), limits, l1)
     pairs = gram * limits * limits[:, None]
-    own = pairs.diagonal().copy()
+    squares = pairs.diagonal().copy()
     np.fill_diagonal(pairs, 0.0)
-    return inflate(unit * math.sqrt(min(filled, _top(own + _top(pairs, count - 1), count))))
+    return inflate(unit * math.sqrt(min(filled, _top(squares + _top(pairs, count - 1), count))))
 
 
 @lru_cache(maxsize=64)

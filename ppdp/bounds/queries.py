@@ -116,9 +116,9 @@ def histogram_sensitivity(
 def histograms_apart(domain: Domain, distance: Distance, count: int) -> float:
     """How far apart histograms of so many columns are, whatever their cells."""
     moved = moving(distance)
-    one, other = distance.one_sided + moved, distance.unmatched[0] + moved
+    more, fewer = distance.one_sided + moved, distance.unmatched[0] + moved
     error = distance.reweighted * counting_step(domain.n)
-    return math.sqrt(count) * (math.hypot(one, other) + error)
+    return math.sqrt(count) * (math.hypot(more, fewer) + error)
 
 
 def rows_shape(domain: Domain) -> tuple[int, float]:

@@ -92,8 +92,8 @@ def fresh_failure(
     above = threshold / (1 + 1e-9) - noise_scale * lattice
     if above <= weight:
         return 1.0
-    one = ndtr((weight - above) / noise_scale) + max(rows - 1, 0) * ndtr(-above / noise_scale)
-    return float(min(1.0, inflate(len(columns) * one)))
+    column_failure = ndtr((weight - above) / noise_scale) + max(rows - 1, 0) * ndtr(-above / noise_scale)
+    return float(min(1.0, inflate(len(columns) * column_failure)))
 
 
 def _differing(distance: Distance, *, columns: Sequence[int], **_: object) -> int:

@@ -55,12 +55,12 @@ def range_scaling(
     norm = entry * math.sqrt(domain.d)
     slopes = [(high - low) / width for width in widths]
     out, error = domain.but(row_norm=inflate(norm), entry_bound=inflate(entry)), apply_error(domain.d, norm)
-    found = distance.stretched(max(slopes), (high - low) * math.sqrt(domain.d)).jittered(error)
+    far = distance.stretched(max(slopes), (high - low) * math.sqrt(domain.d)).jittered(error)
     if distance.moves is None:
-        return out, found
+        return out, far
     moves = distance.moves.scaled(slopes, inflate(high - low), error)
-    radius = min(found.radius, math.hypot(*moves.largest([1.0] * domain.d)))
-    return out, replace(found, radius=radius, total=min(found.total, found.moved * radius)).moving(moves)
+    radius = min(far.radius, math.hypot(*moves.largest([1.0] * domain.d)))
+    return out, replace(far, radius=radius, total=min(far.total, far.moved * radius)).moving(moves)
 
 
 @formula(

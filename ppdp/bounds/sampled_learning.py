@@ -89,10 +89,10 @@ def _shape(most_rows: Callable[[Domain, int], int]) -> Callable[..., tuple[int, 
         steps: int = 1,
         epochs: int = 1,
         step_size: float = 1.0,
-        **own: Any,
+        **kwargs: Any,
     ) -> tuple[int, float]:
         """Size and bound of an answer."""
-        gradient = row_gradient(domain, loss, **own)
+        gradient = row_gradient(domain, loss, **kwargs)
         return gradient.size, gradient.bound * most_rows(domain, batch_size) / batch_size
 
     return shape
@@ -133,7 +133,7 @@ def _whole_rows(distance: Distance) -> dict[str, Any]:
 
 @_sampled("learning.poisson", shape=_any_rows)
 def poisson_steps(
-    domain: Domain, distance: Distance, *, noise_scale: float, loss: str, batch_size: int, steps: int, **own: Any
+    domain: Domain, distance: Distance, *, noise_scale: float, loss: str, batch_size: int, steps: int, **kwargs: Any
 ) -> PrivacyLoss:
     """Loss of ``steps`` answers on Poisson samples of rate ``batch_size / n``, divided by ``batch_size``.
 
@@ -141,7 +141,7 @@ def poisson_steps(
     rounding as a Gaussian release with its own share of the noise.
     """
     _batches(domain, batch_size, steps)
-    rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **own)
+    rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **kwargs)
     mu, noise = _split(domain, distance, gradient, noise_scale, batch_size, domain.n, steps)
     sampled = {"bound": gradient.bound, "lipschitz": gradient.lipschitz, "noise_scale": noise}
     return PrivacyLoss(mu, parts=(PoissonSamples(count=steps, rate=batch_size / domain.n, **rows, **sampled),))
@@ -149,7 +149,7 @@ def poisson_steps(
 
 @_sampled("learning.fixed-size", shape=_one_batch)
 def fixed_size_steps(
-    domain: Domain, distance: Distance, *, noise_scale: float, loss: str, batch_size: int, steps: int, **own: Any
+    domain: Domain, distance: Distance, *, noise_scale: float, loss: str, batch_size: int, steps: int, **kwargs: Any
 ) -> PrivacyLoss:
     """Loss of ``steps`` answers on batches of exactly ``batch_size`` rows, drawn without replacement.
 
@@ -157,7 +157,7 @@ def fixed_size_steps(
     or toggled, or rows are reweighted.
     """
     _batches(domain, batch_size, steps)
-    rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **own)
+    rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **kwargs)
     if math.ceil(rows["replaced"]) + math.ceil(rows["toggled"]) > 1:
         raise UnsupportedOrder(
             "batches of fixed size are proved for one replaced row.", fix="use solver='poisson', 'epochs' or 'dpgd'."
@@ -177,14 +177,14 @@ def fixed_size_steps(
     steps=lambda domain, *, batch_size, epochs, **_: epochs * batches_per_pass(domain.n, batch_size),
     arrays=released_models,
 )
-def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: int, epochs: int, **own: Any) -> float:
+def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: int, epochs: int, **kwargs: Any) -> float:
     """L2 sensitivity of one answer on disjoint batches: the root of the mean square over the m answers of a pass.
 
     ``(C mass + √(M S)) / (B √m)`` (Statement 6), in any order that does not depend on the data. All that matters is the
     sum of the squares, and whole passes only are run. Rounding is charged.
     """
     _batches(domain, batch_size, epochs)
-    gradient, count = row_gradient(domain, loss, **own), batches_per_pass(domain.n, batch_size)
+    gradient, count = row_gradient(domain, loss, **kwargs), batches_per_pass(domain.n, batch_size)
     shift = epoch_mu(
         distance,
         batch_size=batch_size,
@@ -214,7 +214,7 @@ def hidden_pass(
     loss: str,
     batch_size: int,
     step_size: float,
-    **own: Any,
+    **kwargs: Any,
 ) -> PrivacyLoss:
     """Loss of one pass over disjoint batches of which only the iterate at a secret uniform time is released.
 
@@ -222,11 +222,11 @@ def hidden_pass(
     lattice add to a step counts as if rows had moved, in every step.
     """
     _batches(domain, batch_size)
-    gradient, count = row_gradient(domain, loss, **own), batches_per_pass(domain.n, batch_size)
-    sane(0 < step_size * smoothness(domain, loss, **own) <= 2 * (1 + 1e-12))
-    sane(loss != "softmax" or own["clip"] >= softmax_bound(domain, **own))
+    gradient, count = row_gradient(domain, loss, **kwargs), batches_per_pass(domain.n, batch_size)
+    sane(0 < step_size * smoothness(domain, loss, **kwargs) <= 2 * (1 + 1e-12))
+    sane(loss != "softmax" or kwargs["clip"] >= softmax_bound(domain, **kwargs))
     far = distance.by_position()
-    size, norm = gradient.size, float(own["coef_norm"])
+    size, norm = gradient.size, float(kwargs["coef_norm"])
     longest = norm + step_size * math.sqrt(size) * (gradient.bound + 14 * noise_scale)  # before the projection
     updating = (size + 16) * UNIT * 2 * longest / step_size
     off = gradient.sum_error(batch_size) / batch_size + updating

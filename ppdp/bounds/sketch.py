@@ -32,10 +32,10 @@ def factored_rows(width: int) -> int:
 
 def _factorisations(n: int, width: int) -> int:
     """Through how many of them every row passes."""
-    rows, found, block = n, 1, factored_rows(width)
+    rows, count, block = n, 1, factored_rows(width)
     while rows > block:
-        rows, found = math.ceil(rows / block) * width, found + 1
-    return found
+        rows, count = math.ceil(rows / block) * width, count + 1
+    return count
 
 
 def sketch_bound(n: int, width: int, norm: float) -> float:
@@ -140,8 +140,8 @@ def _joint(domain: Domain, *, rank: int, norm: float, fit_intercept: bool, **_: 
     predicts=True,
     used_by=("Ridge",),
     shape=_joint,
-    draws=lambda domain, **own: 2 * _joint(domain, **own)[0],
-    arrays=lambda domain, steps, size, **own: {"theta": [moments_width(domain, own["fit_intercept"]) - 1]},
+    draws=lambda domain, **kwargs: 2 * _joint(domain, **kwargs)[0],
+    arrays=lambda domain, steps, size, **kwargs: {"theta": [moments_width(domain, kwargs["fit_intercept"]) - 1]},
 )
 def squared_sketch(
     domain: Domain,

@@ -32,11 +32,11 @@ class Condition:
     @classmethod
     def by(cls, formula: str, domain: Domain, distance: Distance, measure: Measure, **parameters: Any) -> Condition:
         """The condition of a registered margin, for the parameters of the stage's formula."""
-        found = lookup(formula, "margin")
-        unit = float(found(domain, distance))
-        name = found.name or formula
-        statement = found.statement(domain, **parameters) if found.statement else name
-        largest = found.largest(domain, unit, **parameters) if found.largest and unit else math.inf
+        record = lookup(formula, "margin")
+        unit = float(record(domain, distance))
+        name = record.name or formula
+        statement = record.statement(domain, **parameters) if record.statement else name
+        largest = record.largest(domain, unit, **parameters) if record.largest and unit else math.inf
         return cls(name, statement, formula, unit, largest, measure)
 
     def margin(self, rows: Rows | Any) -> float:
@@ -131,12 +131,12 @@ class Way:
         **parameters
             Those of the formula.
         """
-        found = lookup(formula, "stability")
-        assumed = found.assumes(domain, **parameters)
+        record = lookup(formula, "stability")
+        assumed = record.assumes(domain, **parameters)
         conditions = tuple(
             Condition.by(margin, domain, distance, measure, **parameters)
             for margin, measure in (measures or {}).items()
             if margin in assumed
         )
-        out, far = found(domain, distance, **parameters)
+        out, far = record(domain, distance, **parameters)
         return cls(formula, parameters, out, far, conditions, ask)

@@ -47,9 +47,9 @@ class Comparable:
     @classmethod
     def of(cls, X: Array, y: Array | None, weight: Array) -> Comparable:
         """Select them."""
-        found = cls(np.arange(len(X)), X, y)
+        every = cls(np.arange(len(X)), X, y)
         slots = np.flatnonzero((weight > 0) & ~np.isnan(X).any(axis=1))
-        return found if len(slots) == len(X) else found.some(slots)
+        return every if len(slots) == len(X) else every.some(slots)
 
     def some(self, which: Indices) -> Comparable:
         """Some of these rows."""
@@ -83,8 +83,8 @@ class NearPairs:
         n = len(self._located)
         stride = 1 + int(np.sqrt(n) / 16)
         sample = self._located[self._tree.indices[::stride]]  # neighbours in the tree are neighbours in space
-        found = self._tree.query_ball_point(sample, self._radius * SLACK, return_length=True)
-        return bool((found.sum() - len(sample)) * stride / 2 > AT_ONCE)
+        counts = self._tree.query_ball_point(sample, self._radius * SLACK, return_length=True)
+        return bool((counts.sum() - len(sample)) * stride / 2 > AT_ONCE)
 
     def _pieces(self) -> Iterator[NDArray[np.intp]]:
         """Pairs of a few rows with all others, so few that all of those could be near."""
@@ -92,9 +92,9 @@ class NearPairs:
         size = max(1, AT_ONCE // (8 * n))
         for start in range(0, n, size):
             some = self._tree.indices[start : start + size]
-            found = self._tree.query_ball_point(self._located[some], self._radius * SLACK, return_sorted=False)
-            i = np.repeat(some, [len(near) for near in found])
-            j = np.fromiter(chain.from_iterable(found), np.intp, len(i))
+            neighbours = self._tree.query_ball_point(self._located[some], self._radius * SLACK, return_sorted=False)
+            i = np.repeat(some, [len(near) for near in neighbours])
+            j = np.fromiter(chain.from_iterable(neighbours), np.intp, len(i))
             yield np.column_stack([i, j])[i < j]
 
     def _checked(self, pairs: NDArray[np.intp]) -> Pairs:
@@ -122,9 +122,9 @@ def centres(rows: Comparable, eta: float) -> Indices:
     in the first slot.
     """
     lead, several = _copies(rows)
-    own = np.flatnonzero(lead == np.arange(len(lead))).astype(lead.dtype)
-    n, shared = len(own), several[own]
-    distinct = rows.some(own) if n < len(lead) else rows
+    leads = np.flatnonzero(lead == np.arange(len(lead))).astype(lead.dtype)
+    n, shared = len(leads), several[leads]
+    distinct = rows.some(leads) if n < len(lead) else rows
     pairs = NearPairs(distinct, 3 * eta)
     spoiled = np.zeros(n, bool)
     for i, j, squared in pairs:
@@ -145,8 +145,8 @@ def centres(rows: Comparable, eta: float) -> Indices:
     del pairs, rank
     member = best < n
     spread = np.full(len(lead), -1, lead.dtype)
-    spread[own[member]] = own[order[best[member]]]
-    del own, order, best, member
+    spread[leads[member]] = leads[order[best[member]]]
+    del leads, order, best, member
     spread = spread[lead]
     return np.where(spread < 0, np.arange(len(spread), dtype=spread.dtype), spread)
 

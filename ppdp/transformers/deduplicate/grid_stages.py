@@ -243,8 +243,8 @@ class GridQuantizer(RowWiseTransformer):
         mode = choice("mode", self.mode, ["hard", "staircase", "dither"], self)
         ramp = number("ramp", self.ramp, self, least=1e-6, most=1)
         seed = integer("seed", self.seed, self, least=0)
-        own: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
-        return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **own[mode]),)
+        of_mode: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
+        return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **of_mode[mode]),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {

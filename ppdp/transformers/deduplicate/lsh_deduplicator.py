@@ -209,19 +209,19 @@ class TokenSets:
     def of_documents(cls, documents: Sequence[Iterable[str]]) -> TokenSets:
         """Tokens that are strings; texts are split at white space."""
         counts = np.empty(len(documents), dtype=np.intp)
-        found, word = [], cache(_word)  # which forgets the words with this call
+        words_of_blocks, word = [], cache(_word)  # which forgets the words with this call
         for start in range(0, len(documents), BLOCK):
-            some = documents[start : start + BLOCK]
-            split = [one.split() if isinstance(one, str) else list(one) for one in some]
+            block = documents[start : start + BLOCK]
+            split = [document.split() if isinstance(document, str) else list(document) for document in block]
             counts[start : start + BLOCK] = sizes = list(map(len, split))
             words = map(word, chain.from_iterable(split))
-            found.append(np.fromiter(words, np.uint64, sum(sizes)))
-        return cls(np.concatenate(found) if found else np.empty(0, np.uint64), counts)
+            words_of_blocks.append(np.fromiter(words, np.uint64, sum(sizes)))
+        return cls(np.concatenate(words_of_blocks) if words_of_blocks else np.empty(0, np.uint64), counts)
 
     def keys(self, bands: int, rows: int, seed: int) -> Bits:
         """MinHash: a key per band, equal for two sets with probability (Jaccard similarity)^rows."""
         salts = np.random.Generator(np.random.PCG64(seed)).integers(2**64, size=(bands, rows), dtype=np.uint64)
-        found = np.zeros((len(self.counts), bands), dtype=np.uint64)
+        bucket_keys = np.zeros((len(self.counts), bands), dtype=np.uint64)
         ends = np.concatenate([[0], np.cumsum(self.counts)])
         for start in range(0, len(self.counts), BLOCK):
             filled = start + np.flatnonzero(self.counts[start : start + BLOCK])
@@ -230,8 +230,8 @@ class TokenSets:
             words = self.words[ends[start] : ends[min(start + BLOCK, len(self.counts))]]
             for band, salt in np.ndindex(salts.shape):
                 least = np.minimum.reduceat(mixed(words ^ salts[band, salt]), ends[filled] - ends[start])
-                found[filled, band] = mixed(found[filled, band] ^ least)
-        return found
+                bucket_keys[filled, band] = mixed(bucket_keys[filled, band] ^ least)
+        return bucket_keys
 
     def similar(self, least: float) -> Similar:
         """Whether the Jaccard similarity of two sets is at least ``least``; empty sets are equal."""
@@ -242,9 +242,9 @@ class TokenSets:
         sets.data[:] = 1.0
         sizes = np.diff(sets.indptr)
 
-        def similar(one: Positions, other: Positions) -> NDArray[np.bool_]:
-            common = np.asarray((sets[one] * sets[other]).sum(axis=1)).ravel()
-            together = sizes[one] + sizes[other] - common
+        def similar(first_rows: Positions, second_rows: Positions) -> NDArray[np.bool_]:
+            common = np.asarray((sets[first_rows] * sets[second_rows]).sum(axis=1)).ravel()
+            together = sizes[first_rows] + sizes[second_rows] - common
             result: NDArray[np.bool_] = common >= least * together
             return result
 
@@ -266,24 +266,24 @@ class Vectors:
         """SimHash: a key per band, equal for two vectors with probability (1 - angle/π)^rows."""
         n, d = self.X.shape
         directions = np.random.Generator(np.random.PCG64(seed)).standard_normal((d, rows, bands))
-        found = np.zeros((n, bands), dtype=np.uint64)
+        bucket_keys = np.zeros((n, bands), dtype=np.uint64)
         for start in range(0, n, BLOCK):
             block = self.X[start : start + BLOCK]
             shadows = np.zeros((len(block), rows, bands))
             for column, direction in zip(block.T, directions):
                 shadows += column[:, None, None] * direction
             for row in range(rows):
-                found[start : start + BLOCK] <<= np.uint64(1)
-                found[start : start + BLOCK] |= (shadows[:, row] > 0).astype(np.uint64)
-        return found
+                bucket_keys[start : start + BLOCK] <<= np.uint64(1)
+                bucket_keys[start : start + BLOCK] |= (shadows[:, row] > 0).astype(np.uint64)
+        return bucket_keys
 
     def similar(self, least: float) -> Similar:
         """Whether the cosine of two vectors is at least ``least``; zero vectors are equal."""
 
-        def similar(one: Positions, other: Positions) -> NDArray[np.bool_]:
-            product, first, second = np.zeros((3, len(one)))
+        def similar(first_rows: Positions, second_rows: Positions) -> NDArray[np.bool_]:
+            product, first, second = np.zeros((3, len(first_rows)))
             for column in self.X.T:
-                a, b = column[one], column[other]
+                a, b = column[first_rows], column[second_rows]
                 product += a * b
                 first += a * a
                 second += b * b

@@ -132,7 +132,7 @@ def smallest(records: Array, groups: Groups) -> Positions:
 
     A gap counts as larger than any number.
     """
-    found, sizes = groups.first.copy(), groups.sizes
+    positions, sizes = groups.first.copy(), groups.sizes
     several = sizes > 1
     owner = np.repeat(np.arange(len(several)), sizes)
     open_ = several[owner]
@@ -145,10 +145,10 @@ def smallest(records: Array, groups: Groups) -> Positions:
         least = values == np.repeat(np.minimum.reduceat(values, starts), counts)
         rows, owner = rows[least], owner[least]
         starts, counts = _runs(owner)
-        found[owner[starts]] = rows[starts]
+        positions[owner[starts]] = rows[starts]
         open_ = np.repeat(counts > 1, counts)
         rows, owner = rows[open_], owner[open_]
-    return found
+    return positions
 
 
 def _runs(owner: Positions) -> tuple[Positions, Positions]:

@@ -292,8 +292,8 @@ class MedianImputer(ColumnImputer):
         refuse_weights(distance, self)
         measures: dict[str, Measure] = {"imputation.missing": MissingMargin(limit)}
         measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
-        own, ask = {**parameters, "max_missing": limit}, Ask("medians", parameters)
-        exact = Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **own)
+        exact_parameters, ask = {**parameters, "max_missing": limit}, Ask("medians", parameters)
+        exact = Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **exact_parameters)
         chosen: dict[str, Any] = {"quantiles": [0.5]}
         noisy = Way.by("imputation.released-medians", domain, distance, ask=Ask("quantile-choices", chosen), **chosen)
         return {"noisy": noisy, "exact": exact}

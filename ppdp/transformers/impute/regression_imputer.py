@@ -104,8 +104,8 @@ class RegressionImputer(Imputer):
             "imputation.missing": MissingMargin(limit),
             "regression.eigenvalue": EigenvalueMargin(parameters["share"] * norm**2, norm),
         }
-        own = {**parameters, "max_missing": limit}
-        exact = Way.by("regression.exact", domain, distance, measures=measures, ask=ask, **own)
+        exact_parameters = {**parameters, "max_missing": limit}
+        exact = Way.by("regression.exact", domain, distance, measures=measures, ask=ask, **exact_parameters)
         return {"noisy": Way.by("regression.public", domain, distance, ask=ask, **parameters), "exact": exact}
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

@@ -199,10 +199,10 @@ class PCA(Transformer):
         norm, mean, center = float(domain.require("row_norm")), values.mean, _centers(way)
         if center:
             mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-        found = self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=center), domain.d)
-        if way.name == "noisy" and found["projection"] is None:
-            found |= {"projection": found["components"].T @ found["components"]}
-        return found
+        fitted = self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=center), domain.d)
+        if way.name == "noisy" and fitted["projection"] is None:
+            fitted |= {"projection": fitted["components"].T @ fitted["components"]}
+        return fitted
 
     def _fitted(self, spectrum: Spectrum, d: int) -> dict[str, Any]:
         """Everything that mapping a row needs."""
@@ -362,9 +362,9 @@ class GapMargin:
 
     def __call__(self, rows: Rows, unit: float) -> float:
         """Measure."""
-        found = Spectrum.of_rows(rows, self.domain, self.k, center=self.center, coarse=self.coarse)
+        spectrum = Spectrum.of_rows(rows, self.domain, self.k, center=self.center, coarse=self.coarse)
         error = moment_error(self.domain, center=self.center)
-        room = found.gap - self.gap - 2 * error
+        room = spectrum.gap - self.gap - 2 * error
         return room / (unit + 4 * error) if room > 0 else 0.0
 
 

@@ -39,9 +39,9 @@ def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, st
         return resolve_ranges(ranges, n_features, names, stage), []
     if isinstance(ranges, Mapping):
         ranges = _by_column(ranges, n_features, names, stage, "ranges")
-    known = [(0.0, 1.0) if _private(value) else value for value in ranges]
+    public = [(0.0, 1.0) if _private(value) else value for value in ranges]
     columns = [position for position, value in enumerate(ranges) if _private(value)]
-    return resolve_ranges(known, n_features, names, stage), columns
+    return resolve_ranges(public, n_features, names, stage), columns
 
 
 def has_private(ranges: Any) -> bool:

@@ -68,7 +68,7 @@ class QuantileScaler(ColumnScaler):
         quantiles: Sequence[float],
         formulas: Mapping[str, str],
         released_width: float | None = None,
-        **own: Any,
+        **parameters: Any,
     ) -> tuple[Way, ...]:
         """The ways of ``formulas``, for quantiles of the columns to scale."""
         columns = self._scaled_columns(domain)
@@ -87,7 +87,7 @@ class QuantileScaler(ColumnScaler):
             ask=Ask("quantile-pairs" if len(quantiles) == 2 else "quantile-triples", asked),
             **asked,
             min_width=width,
-            **own,
+            **parameters,
         )
         least = width if released_width is None else self._width(part, released_width)
         noisy = Way.by(
@@ -97,7 +97,7 @@ class QuantileScaler(ColumnScaler):
             ask=Ask("quantile-choices", choices),
             **choices,
             min_width=least,
-            **own,
+            **parameters,
         )
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
@@ -163,11 +163,11 @@ def measured_on(measures: Mapping[str, Measure], columns: Sequence[int] | None) 
     return {name: _OfColumns(measure, tuple(columns)) for name, measure in measures.items()}
 
 
-def among_all(values: Array, d: int, columns: Sequence[int] | None, other: float) -> Array:
+def among_all(values: Array, d: int, columns: Sequence[int] | None, elsewhere: float) -> Array:
     """Values of these columns in their places among all, and another value in the other places."""
     if columns is None:
         return values
-    everywhere = np.full(d, other)
+    everywhere = np.full(d, elsewhere)
     everywhere[list(columns)] = values
     return everywhere
 

@@ -165,13 +165,13 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
         """With private ranges those, and of the others what clips further than the interval that all are mapped to."""
-        told = super().declared(domain)
+        values = super().declared(domain)
         if not has_private(self.ranges):
-            return told
+            return values
         names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
-        found = [(f"range of {names[i]}", RELEASED, "released") for i in self._table(domain)[1]]
+        released = [(f"range of {names[i]}", RELEASED, "released") for i in self._table(domain)[1]]
         idle = " to ".join(map(plain, self.feature_range))
-        return (*found, *(one for one in told if one[1] != idle))
+        return (*released, *(value for value in values if value[1] != idle))
 
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """The public maps that it is for some columns of a table, by public ranges."""
@@ -187,8 +187,8 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             raise InvalidParameter("beside other stages ranges must be public.", stage="MinMaxScaler", fix=fix)
         names = tuple(map(str, columns))
         ranges = resolve_ranges(self.ranges, len(columns), names, "MinMaxScaler")
-        own = tuple((float(low), float(high)) for low, high in ranges)
-        return Within(own), Scaled(pair("feature_range", self.feature_range, self))
+        pairs = tuple((float(low), float(high)) for low, high in ranges)
+        return Within(pairs), Scaled(pair("feature_range", self.feature_range, self))
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
@@ -199,10 +199,10 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
 
     def altered(self, X: Any, domain: Domain) -> Any:
         table, near = self._table(domain)[0], self._beside_zero(domain)
-        found = outside(X, *table.T)
+        clipped = outside(X, *table.T)
         if near.size == 0:
-            return found
-        blocks = [found, tiny(X[:, near], *table[near].T)]
+            return clipped
+        blocks = [clipped, tiny(X[:, near], *table[near].T)]
         return hstack(blocks, "csr") if issparse(X) else np.concatenate(blocks, axis=1)
 
     def _beside_zero(self, domain: Domain) -> NDArray[np.intp]:

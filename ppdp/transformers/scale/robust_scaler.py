@@ -109,8 +109,8 @@ class RobustScaler(QuantileScaler):
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.formula == "scaling.none":
-            zero, one = np.zeros(domain.d), np.ones(domain.d)
-            return {"center": zero, "scale": one, "clip": None, "columns": []}
+            zeros, ones = np.zeros(domain.d), np.ones(domain.d)
+            return {"center": zeros, "scale": ones, "clip": None, "columns": []}
         return self._of_quantiles(self._fitted_quantiles(rows, way), way, domain)
 
     def _of_quantiles(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:

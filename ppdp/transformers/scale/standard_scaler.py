@@ -140,8 +140,8 @@ class StandardScaler(ColumnScaler):
                 stage="StandardScaler",
                 fix="use floor=True, or statistics='noisy'.",
             )
-        own, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
-        asked: dict[str, Any] = {"ask": Ask("squares", own), "with_mean": with_mean, **own}
+        chosen_columns, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
+        asked: dict[str, Any] = {"ask": Ask("squares", chosen_columns), "with_mean": with_mean, **chosen_columns}
         offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=released, clip=grown, **asked)}
         if whole:
             offered["exact"] = Way.by(
@@ -189,8 +189,8 @@ class StandardScaler(ColumnScaler):
         """What rows are mapped by; these are means and scales of the columns that are scaled."""
         columns = columns_of_way(way)
         mean = among_all(mean * bool(self.with_mean), d, columns, 0.0)
-        known = {"mean": mean, "scale": among_all(scale, d, columns, 1.0), "columns": columns}
-        return {**known, "clip": way.parameters["clip"]}
+        fitted = {"mean": mean, "scale": among_all(scale, d, columns, 1.0), "columns": columns}
+        return {**fitted, "clip": way.parameters["clip"]}
 
     def _pooled(self, variance: Array) -> Array:
         """What every column is divided by the root of."""
