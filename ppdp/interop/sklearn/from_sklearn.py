@@ -67,8 +67,8 @@ class FromSklearn:
     ) -> Any:
         """A scikit-learn pipeline with every step replaced by its counterpart: ``docs/guides/existing-pipelines.md``.
 
-        Only classes and parameters are looked at, never what was fitted. What has no counterpart is refused, with what to do;
-        ``pipe.conversion`` tells what became of each step.
+        Only classes and parameters are looked at, never what was fitted. What has no counterpart is refused, with what
+        to do; ``pipe.conversion`` tells what became of each step.
 
         Parameters
         ----------
