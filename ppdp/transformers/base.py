@@ -166,7 +166,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _observed_domain(self, extent: Extent) -> Domain:
         domain = extent.domain
-        if self.fills_gaps:  # rows to come may have gaps though these have none
+        if self.fills_gaps:  # rows to come may have missing values though these have none
             domain = domain.but(max_missing=None)
         return domain if self._names_in is None else domain.but(feature_names=self._names_in)
 
@@ -219,7 +219,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
 
 class RowWiseTransformer(Transformer):
-    """A public map of each row by itself; nothing is fitted. Gaps may come in."""
+    """A public map of each row by itself; nothing is fitted. Missing values may come in."""
 
     allows_gaps = True
     leakage = "none", "nothing: every row is mapped by itself"

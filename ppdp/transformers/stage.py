@@ -36,11 +36,11 @@ class Stage(Documented, Answering, BaseEstimator):
     Attributes
     ----------
     allows_gaps : bool
-        Whether rows may have gaps.
+        Whether rows may have missing values.
     bounds_rows : bool
         Whether the output has a ``row_norm`` even where the input has none.
     fills_gaps : bool
-        Whether rows may have gaps before it and have none behind it.
+        Whether rows may have missing values before it and have none behind it.
     in_memory : bool
         Whether its exact way needs all rows in memory, because it sorts columns or compares rows. What other stages fit
         on rows is a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
@@ -219,7 +219,7 @@ class Stage(Documented, Answering, BaseEstimator):
         return tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
     def _norm_of_complete_rows(self, domain: Domain) -> float:
-        """The public norm of rows that have no gaps; refuses rows that may have any."""
+        """The public norm of rows that have no missing values; refuses rows that may have any."""
         stage = type(self).__name__
         if domain.missing_rows:
             raise UnsupportedOrder("rows may have missing values here.", stage=stage, fix="put an imputer before it.")

@@ -38,7 +38,7 @@ AT_ONCE = 2**23  # pairs that are held in memory together
 
 @dataclass(frozen=True)
 class Comparable:
-    """The rows that take part: present and without gaps."""
+    """The rows that take part: present and without missing values."""
 
     slots: Indices  # where they stand
     points: Array
@@ -253,7 +253,7 @@ class ClusterDeduplicator(_ClusterStage):
 
     A row is a good centre if no row lies between ``eta`` and ``3 eta`` from it; the rows within ``eta`` of a good
     centre are its cluster. Of each cluster the good centre that comes first in lexicographic order is kept. Rows of
-    different labels are never near each other, and a row with gaps is near no other.
+    different labels are never near each other, and a row with missing values is near no other.
 
     Parameters
     ----------

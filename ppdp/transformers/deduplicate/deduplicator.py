@@ -26,8 +26,8 @@ FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-f
 class Deduplicator(RowSelector):
     """Keep one copy of every record.
 
-    In a pipeline, deleted rows keep their slot with weight 0: how many there were stays private. Gaps
-    equal gaps, and -0 equals 0. Outside a pipeline records may hold words.
+    In a pipeline, deleted rows keep their slot with weight 0: how many there were stays private. Missing
+    values equal each other, and -0 equals 0. Outside a pipeline records may hold words.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def words_as_numbers(X: Any) -> Any:
 
 
 def _codes(column: Any) -> Array:
-    """Numbers as they are if there is nothing else; else places of words in order. Gaps stay gaps."""
+    """Numbers as they are if there is nothing else; else places of words in order. Missing values stay missing."""
     import pandas as pd
 
     gaps = np.asarray(pd.isna(column), dtype=bool)

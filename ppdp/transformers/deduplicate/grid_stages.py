@@ -31,7 +31,7 @@ class GridDeduplicator(RowSelector):
     """Keep one row per occupied cell of a public grid, so that near-duplicates count once.
 
     The origin of the grid is drawn from the public ``seed``; two rows are in different cells with a probability of at
-    most their L1 distance over ``cell``. A gap is a cell value of its own.
+    most their L1 distance over ``cell``. A missing value is a cell of its own.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class GridQuantizer(RowWiseTransformer):
     **Guarantee** (``docs/theory/quantization.md``): row-wise, moves nothing. Rows that an earlier stage moved by Δ are
     at most Δ + cell √d apart, or Δ / ramp with the staircase: behind a fitted stage use the staircase.
 
-    Gaps stay gaps. Rows end within the bounds that they had: those that left them are projected back.
+    Missing values stay missing. Rows end within the bounds that they had: those that left them are projected back.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class LSHDeduplicator(RowSelector):
         "minhash", 32 for "simhash" (at most 64 there).
     mode : {"minhash", "simhash"}, default="minhash"
         "minhash": rows are sets, of words (``fit_resample`` on texts or lists of strings) or of the values of integer
-        columns; a gap is no token. "simhash": rows are vectors, compared by their angle; a gap is 0.
+        columns; a missing value is no token. "simhash": rows are vectors, compared by their angle; missing is 0.
     rule : {"first", "window", "soft"}, default="first"
         "first": a row is kept if it is the first of each of its buckets. "window": a row is kept if it is among the
         first ``window`` rows of each of its buckets and not similar to an earlier one there. "soft": every row is kept
@@ -201,7 +201,7 @@ class TokenSets:
 
     @classmethod
     def of_rows(cls, X: Array) -> TokenSets:
-        """Every entry of a row is a token; a gap is none."""
+        """Every entry of a row is a token; a missing one is none."""
         entries = ~np.isnan(X)
         return cls(bits(X)[entries], entries.sum(axis=1))
 
@@ -253,13 +253,13 @@ class TokenSets:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Rows as vectors; a gap is 0."""
+    """Rows as vectors; a missing value is 0."""
 
     X: Array
 
     @classmethod
     def of_rows(cls, X: Array) -> Vectors:
-        """The rows with zeros for gaps."""
+        """The rows with zeros for missing values."""
         return cls(np.nan_to_num(X, posinf=0.0, neginf=0.0))
 
     def keys(self, bands: int, rows: int, seed: int) -> Bits:

@@ -1,7 +1,7 @@
 """Which records are equal, and in which order they stand, without regard to where they stand.
 
-A record is a row of float64; two gaps are equal, and so are -0 and 0. Records are ordered by a public hash, and by
-their bits where two hashes agree: the order of two different records depends on nothing but the two of them.
+A record is a row of float64; two missing values are equal, and so are -0 and 0. Records are ordered by a public hash,
+and by their bits where two hashes agree: the order of two different records depends on nothing but the two of them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def present(rows: Rows, keys: str) -> tuple[Positions, Array, Array | None]:
 
 
 def bits(values: Array) -> Bits:
-    """Bit patterns of numbers, the same for all gaps and for both zeros."""
+    """Bit patterns of numbers, the same for all missing values and for both zeros."""
     plain = values + 0.0
     np.copyto(plain, np.nan, where=np.isnan(plain))
     return plain.view(np.uint64)
@@ -130,7 +130,7 @@ def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:
 def smallest(records: Array, groups: Groups) -> Positions:
     """Position of the lexicographically smallest record of every group; of equal ones the first.
 
-    A gap counts as larger than any number.
+    A missing value counts as larger than any number.
     """
     positions, sizes = groups.first.copy(), groups.sizes
     several = sizes > 1

@@ -1,1 +1,1 @@
-"""Stages that fill gaps."""
+"""Stages that fill missing values."""

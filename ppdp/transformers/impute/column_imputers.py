@@ -1,4 +1,4 @@
-"""What imputers share, and those that fill the gaps of a column with its mean, its median or its trimmed mean."""
+"""What imputers share, and those that fill a column with its mean, its median or its trimmed mean."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ppdp.transformers.way import Ask, Measure, Way
 
 
 class Imputer(Transformer):
-    """Fills the gaps of rows of which at most ``max_missing`` have any."""
+    """Fills the missing values of rows of which at most ``max_missing`` have any."""
 
     max_missing: int | float | None
     statistics: str
@@ -39,7 +39,7 @@ class Imputer(Transformer):
         return columns.noted("gaps filled")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """Exact (moves the rows with gaps) and, if there is one, noisy (moves nothing but what had moved)."""
+        """Exact (moves the rows with missing values) and, if there is one, noisy (moves nothing but what had moved)."""
         parameters = self._parameters(domain)
         domain.require("row_norm", type(self).__name__)
         limit = domain.missing_rows
@@ -55,12 +55,12 @@ class Imputer(Transformer):
         raise NotImplementedError
 
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
-        """The ways where at most ``limit`` rows have gaps, and some may."""
+        """The ways where at most ``limit`` rows have missing values, and some may."""
         raise NotImplementedError
 
 
 class ColumnImputer(Imputer):
-    """Fills every gap of a column with the same value, the first of its statistics, and clips filled rows to a norm."""
+    """Fills a column with one value, the first of its statistics, and clips filled rows to a norm."""
 
     elementwise = True
     leakage = "low", "means of columns, and which are empty"
@@ -70,7 +70,7 @@ class ColumnImputer(Imputer):
         return {self.statistic_names[0]: values, "norm": domain.row_norm}
 
     def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
-        """What gaps are filled with, by column."""
+        """What missing values are filled with, by column."""
         raise NotImplementedError
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
@@ -93,7 +93,7 @@ def least_observed(min_observed: Any, n: int, stage: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MissingMargin:
-    """Margin of "at most ``limit`` rows have gaps"."""
+    """Margin of "at most ``limit`` rows have missing values"."""
 
     limit: int
 
@@ -106,7 +106,7 @@ class MissingMargin:
 
 @dataclass(eq=False, repr=False)
 class MeanImputer(ColumnImputer):
-    """Fill gaps with column means.
+    """Fill missing values with column means.
 
     The mean of column j is the sum of its observed entries divided by ``max(n_j, n0)``, n_j the number of
     observed entries. With fewer than n0 of them the mean shrinks towards 0; that is what makes the bound
@@ -116,17 +116,17 @@ class MeanImputer(ColumnImputer):
     ----------
     min_observed : int or float, default=0.5
         The floor n0: a count, or a fraction of the rows if at most 1 and not an integer. The exact way never takes it
-        below the number of rows that must be free of gaps.
+        below the number of rows that must be complete.
     max_missing : int or float, optional
-        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
-        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+        At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
+        and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
     floor : bool, default=True
         Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
         ``n_j >= n0``.
     columns : sequence of column names or positions, optional
-        The columns that may have gaps, if that is known: the fewer, the less the exact way costs. Gaps elsewhere are
-        filled with 0, so nothing rests on it. Default: all but the columns of 0 and 1 that a step in front of it made
-        of categories, where no value is missing.
+        The columns that may have missing values, if that is known: the fewer, the less the exact way costs. Missing
+        values elsewhere are filled with 0, so nothing rests on it. Default: all but the columns of 0 and 1 that a step
+        in front of it made of categories, where no value is missing.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released means. Alone, outside a pipeline, "auto" is exact.
 
@@ -140,8 +140,9 @@ class MeanImputer(ColumnImputer):
     Notes
     -----
     **Guarantee** (``docs/theory/mean-imputation.md``; corrects Corollary 4 of "Provable privacy with
-    non-private pre-processing", whose printed bound is false when the replaced row changes its gaps).
-    One replaced row moves every row with gaps by at most about ``√6 R/n0``, ``2 R/n0`` with one column.
+    non-private pre-processing", whose printed bound is false when the replaced row changes which of its values are
+    missing). One replaced row moves every row with missing values by at most about ``√6 R/n0``, ``2 R/n0`` with one
+    column.
 
     Examples
     --------
@@ -178,7 +179,7 @@ class MeanImputer(ColumnImputer):
             "imputation.missing": MissingMargin(limit),
             "imputation.observed": ObservedMargin(floor, columns),
         }
-        # Where nobody is absent every column is observed in the rows without gaps: a floor up to their number is idle.
+        # Where nobody is absent every column is observed in all complete rows: a floor up to their number is idle.
         if self.floor and nobody_absent(domain, distance):
             floor = max(floor, domain.n - limit)
         ask = Ask("means", {"min_observed": floor, **which})
@@ -232,7 +233,7 @@ class ObservedMargin:
 
 @dataclass(eq=False, repr=False)
 class MedianImputer(ColumnImputer):
-    """Fill gaps with column medians.
+    """Fill missing values with column medians.
 
     The median of N observed values is the ``⌈N/2⌉``-th, the lower one if N is even. A column without any is filled
     with 0. Filled rows are clipped to ``row_norm``.
@@ -243,8 +244,8 @@ class MedianImputer(ColumnImputer):
         The condition: in every column the values ranked next to the median are near it, within ``gap`` in L2 over the
         columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
     max_missing : int or float, optional
-        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
-        domain's is used. If it is below the number of rows, it is a condition as well.
+        At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
+        and the domain's is used. If it is below the number of rows, it is a condition as well.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, under the condition, or from released medians, which assume nothing. Alone, outside a
         pipeline, "auto" is exact.
@@ -259,9 +260,9 @@ class MedianImputer(ColumnImputer):
     Notes
     -----
     **Guarantee** (``docs/theory/order-statistics.md``; Proposition 16 of "Provable privacy with non-private
-    pre-processing" forgets that one row changes all medians). One replaced row moves every row with gaps by at most
-    ``gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are sorted, so all rows are
-    needed in memory.
+    pre-processing" forgets that one row changes all medians). One replaced row moves every row with missing values by
+    at most ``gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are sorted, so all
+    rows are needed in memory.
 
     Prefer :class:`TrimmedMeanImputer`: as robust for most purposes, it assumes nothing and moves rows some fifty times
     less.
@@ -304,7 +305,7 @@ class MedianImputer(ColumnImputer):
 
 @dataclass(eq=False, repr=False)
 class TrimmedMeanImputer(ColumnImputer):
-    """Fill gaps with column means that leave out the smallest and largest values.
+    """Fill missing values with column means that leave out the smallest and largest values.
 
     Of every column the ``m = ⌊trim n0⌋`` smallest and the m largest observed values are left out and the rest is
     averaged, n0 being ``min_observed``; a column with fewer than n0 observed values is filled up with zeros first. So m
@@ -318,8 +319,8 @@ class TrimmedMeanImputer(ColumnImputer):
     min_observed : int or float, default=0.5
         n0: a count, or a fraction of the rows if at most 1 and not an integer.
     max_missing : int or float, optional
-        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
-        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+        At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
+        and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released trimmed means. Alone, outside a pipeline, "auto" is exact.
 
@@ -334,8 +335,8 @@ class TrimmedMeanImputer(ColumnImputer):
     -----
     **Guarantee** (``docs/theory/trimmed-mean.md``; Table 3 of "Provable privacy with non-private pre-processing" prints
     a negative bound that depends on the data). For all data, whatever lies between their values, one replaced row moves
-    every row with gaps by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``. Columns are sorted, so all rows are
-    needed in memory.
+    every row with missing values by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``. Columns are sorted, so all
+    rows are needed in memory.
 
     Examples
     --------

@@ -27,10 +27,10 @@ BLOCK_SIZE = 2**22
 
 @dataclass(eq=False, repr=False)
 class RegressionImputer(Imputer):
-    """Fill gaps by least squares of the missing columns on the observed ones, fitted on the rows without gaps.
+    """Fill missing values by least squares on the observed columns, fitted on the complete rows.
 
-    For every pattern of gaps, with ``C = (1/n) Σ x xᵀ`` over the complete rows, r the columns observed and J those
-    missing: ``x_J = C_Jr (C_rr + νR²)⁻¹ x_r``, without an intercept (columns should lie around 0). A row without
+    For every pattern of missing values, with ``C = (1/n) Σ x xᵀ`` over the complete rows, r the columns observed and J
+    those missing: ``x_J = C_Jr (C_rr + νR²)⁻¹ x_r``, without an intercept (columns should lie around 0). A row without
     any observed entry is filled with 0. Filled entries are clipped to their bound, filled rows to the norm R.
 
     Parameters
@@ -43,8 +43,8 @@ class RegressionImputer(Imputer):
         Instead of a ridge: the exact way assumes that no eigenvalue of C is below this, in units of ``row_norm²``.
         At most 1 over the number of columns, because the eigenvalues add up to at most ``row_norm²``.
     max_missing : int or float, optional
-        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
-        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+        At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
+        and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
 
@@ -61,7 +61,7 @@ class RegressionImputer(Imputer):
     -----
     **Guarantee** (``docs/theory/regression-imputation.md``; corrects Table 3 of "Provable privacy with non-private
     pre-processing", whose printed bound is exceeded if its eigenvalues are those of the regressors). One replaced row
-    moves every row with gaps by at most ``R √(1 + b²) / (ν n)``, b a public bound on the coefficients.
+    moves every row with missing values by at most ``R √(1 + b²) / (ν n)``, b a public bound on the coefficients.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def possible_moment(matrix: Array, least: float, trace: float) -> Array:
 
 
 def regressed(X: Array, moment: Array, ridge: float) -> Array:
-    """The rows with every gap filled by the regression that fits its pattern of gaps.
+    """The rows with every missing value filled by the regression that fits its pattern of missing values.
 
     One system of equations per pattern, in blocks of rows that have similar patterns. Products are added entry by
     entry, so that equal rows are filled equally to the last bit wherever they stand.

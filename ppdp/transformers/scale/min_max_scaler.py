@@ -48,7 +48,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         Where the ranges are mapped to.
     quantiles : tuple of two floats, optional
         Instead of ``ranges``: from which to which quantile of a column its range goes, such as ``(0.05, 0.95)``. The
-        quantile q of N values is the ``⌈q N⌉``-th; gaps are left out, and stay gaps.
+        quantile q of N values is the ``⌈q N⌉``-th; missing values are left out, and stay missing.
     min_width : float, optional
         With ``quantiles``: a range is at least this wide, in units of ``row_norm``. Default: half of the largest
         possible entry, ``0.5 / √d``.
@@ -69,9 +69,9 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
 
     Notes
     -----
-    **Guarantee**. ``ranges`` (``docs/theory/row-wise.md``): row-wise, moves nothing. Gaps stay gaps. Private ranges
-    (``docs/theory/released-ranges.md``): released, so that they move nothing; nothing need be known of the rows before.
-    ``quantiles`` (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
+    **Guarantee**. ``ranges`` (``docs/theory/row-wise.md``): row-wise, moves nothing. Missing values stay missing.
+    Private ranges (``docs/theory/released-ranges.md``): released, so that they move nothing; nothing need be known of
+    the rows before. ``quantiles`` (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
     ``(high - low) gap / min_width``; released ones (``docs/theory/released-quantiles.md``) move nothing. Exact ones
     sort columns, so they need all rows in memory.
 

@@ -25,8 +25,8 @@ from ppdp.transformers.way import Way
 class RobustScaler(QuantileScaler):
     """Subtract column medians, divide by quantile ranges with a public floor, and clip entries.
 
-    ``x -> clip((x - median) / max(width, w), -B, B)``, width the distance of two quantiles. Gaps are left out of the
-    quantiles and stay gaps.
+    ``x -> clip((x - median) / max(width, w), -B, B)``, width the distance of two quantiles. Missing values are left out
+    of the quantiles and stay missing.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class RobustScaler(QuantileScaler):
     Notes
     -----
     **Guarantee** (``docs/theory/order-statistics.md``). One replaced row moves every row by at most
-    ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have gaps or be deleted. The floor costs nothing, so no
-    condition on the width is needed. Columns are sorted, so all rows are needed in memory. From released quantiles
+    ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have missing values or be deleted. The floor costs nothing, so
+    no condition on the width is needed. Columns are sorted, so all rows are needed in memory. From released quantiles
     (``docs/theory/released-quantiles.md``): nothing moves but what had moved.
 
     **With more rows** what is fitted from released quantiles goes to scikit-learn's, clipped; but a column of which so
