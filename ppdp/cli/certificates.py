@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, not_alone, said, spent_at_least, unpaid
-from ppdp.cli.carriers import carried
+from ppdp.cli.certificate_files import carried
 from ppdp.cli.documents import check_form, read_tables
 from ppdp.cli.output import complain, one_line, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import import_modules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,14 @@ def build(
         ("model", LogisticRegression(classes=(0, 1))),
     ]
     return Pipeline(steps, epsilon=epsilon, delta=delta, dataset=data, purpose=PURPOSE, responsible=NAME), X, y
+
+
+def demo(options: Namespace) -> int:
+    """Run the main job."""
+    console = Console()
+    out = options.out or Path("artifacts") / options.data
+    run(options.data, out, console if console.is_terminal else Console(width=110))
+    return 0
 
 
 def run(data: str, out: Path, console: Console) -> None:

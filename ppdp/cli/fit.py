@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.cli.carriers import CERTIFICATE, EXPORT, PAGE
+from ppdp.cli.certificate_files import CERTIFICATE, EXPORT, PAGE
 from ppdp.cli.column_parsing import Layout
 from ppdp.cli.data_files import is_large, open_rows
 from ppdp.cli.documents import place_of

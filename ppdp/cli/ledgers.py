@@ -70,7 +70,7 @@ def ledger(options: Namespace) -> int:
 
 def _holds(account: Ledger, path: Path) -> bool:
     """Whether an account holds the entry of the certificate in a file."""
-    from ppdp.cli.carriers import carried
+    from ppdp.cli.certificate_files import carried
 
     certificate = carried(path)
     try:

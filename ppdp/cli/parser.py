@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import argparse
 import re
+import tomllib
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ppdp.cli.manual import MANUAL, OVERVIEW
-from ppdp.cli.output import Misuse, suggestion
+from ppdp.cli.output import Misuse, say, suggestion
 
 _OF_MODULES = {
-    "auditing": ("audit",),
     "certificates": ("card", "record", "show", "sign", "verify"),
+    "demo": ("demo",),
     "fit": ("fit", "predict"),
-    "init": ("init",),
     "ledgers": ("ledger",),
-    "planning": ("compare", "plan"),
-    "workflows": ("completion", "demo", "lint"),
+    "lint": ("lint",),
+    "parser": ("completion",),
+    "planning": ("audit", "compare", "init", "plan"),
 }
 RUN = {command: module for module, commands in _OF_MODULES.items() for command in commands}
 """The module of each command, which is a function of its name there; imported when it is run."""
+
+_SHARED = {"plan": ["file"], "fit": ["file", "data"]}  # what stands in front of a command's own text
+
+_texts = tomllib.loads(files("ppdp.cli").joinpath("manual.toml").read_text(encoding="utf-8"))
+MANUAL = {
+    command: "\n".join([*(_texts["shared"][part] for part in _SHARED.get(command, ())), own])
+    for command, own in _texts["commands"].items()
+}
+"""What the help of each command says behind its options."""
 
 _CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
 
@@ -56,7 +66,7 @@ def make_parser() -> Parser:
     parser = Parser(
         prog="ppdp",
         description="End-to-end differential privacy certificates for ordinary pre-processing.",
-        epilog=OVERVIEW,
+        epilog=_texts["overview"],
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
@@ -253,3 +263,15 @@ def _name(text: str) -> str:
     if not text or re.search("[\ud800-\udfff]", text):
         raise argparse.ArgumentTypeError(f"must be a name in UTF-8, got {text!r}")
     return text
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print the script for a shell."""
+    import shtab
+
+    parser = make_parser()
+    for action in (action for command in commands_of(parser).values() for action in command._actions):
+        if action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    say(shtab.complete(parser, shell=options.shell))
+    return 0

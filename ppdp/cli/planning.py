@@ -1,20 +1,25 @@
-"""``ppdp plan`` and ``ppdp compare``: what is decided before any data."""
+"""``ppdp init``, ``plan``, ``compare`` and ``audit``: what is done before any private row is read."""
 
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ppdp.cli.column_parsing import Layout
 from ppdp.cli.data_files import open_rows
 from ppdp.cli.documents import place_of
-from ppdp.cli.output import refuse, say, table
+from ppdp.cli.output import complain, refuse, refuse_taken, say, table
 from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
-from ppdp.exceptions import escaped
+from ppdp.exceptions import NoRoute, PpdpError, escaped
+
+if TYPE_CHECKING:
+    from ppdp.audit.report import Report
+    from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.fit import plan_of
 
 SHAPE = "n_rows", "n_features"
@@ -168,3 +173,143 @@ def _compared(path: Path, options: Namespace) -> Any:
     shape = {"n_rows": known.n_rows, "n_features": known.n_features, "feature_names": known.feature_names}
     with file.located():
         return pipe.compare(pipe.domain.but(**shape))
+
+
+def audit(options: Namespace) -> int:
+    """Try to break the plan of a pipeline file: 0 if nothing is found, 1 if a claim is false."""
+    from ppdp.audit import attack_membership
+    from ppdp.audit import audit as attack
+    from ppdp.audit.report import check_report_path
+
+    if options.out is not None:
+        check_report_path(options.out)
+        refuse_taken(options.out)
+    if options.out is not None and not os.access(options.out.absolute().parent, os.W_OK):
+        refuse(f"{str(options.out)!r} cannot be written.", place="--out", fix="a folder that is there and yours.")
+    file = read_pipeline_file(options.file, options.imports)
+    plan, why = _planned(file, options)
+    given = {"n_jobs": options.jobs, "seed": options.seed}
+    report: Report
+    if options.membership:
+        report = attack_membership(plan, models=options.runs, **given)
+    else:
+        search = {"evaluations": options.evaluations, "seconds": options.seconds}
+        report = attack(plan, runs=options.runs, announce=lambda words: complain(f"{words}.{why}"), **search, **given)
+    if options.out is not None:
+        report.save(options.out)
+    say(json.dumps(report.to_dict(), indent=2, ensure_ascii=False) if options.json else repr(report))
+    return 1 if report.violated else 0
+
+
+def _planned(file: PipelineFile, options: Namespace) -> tuple[Plan, str]:
+    """The plan for the rows that are given, or for the fewest that have a route, and a word on their number."""
+    from ppdp.audit.lab import fewest_rows
+
+    if options.data is not None:
+        return planned_of(file, options), ""
+    pipe = file.pipeline()
+    if options.rows is not None:  # rows are made up, so another number than the file's may be attacked
+        pipe.set_params(domain=pipe.domain.but(n_rows=None))
+    domain = public_facts(file, pipe.domain, options, needed=["n_features"])
+    with file.located():
+        if domain.n_rows is None:
+            plan = fewest_rows(pipe.plan, domain)
+            return plan, f" {plan.domain.n} rows are the fewest that have a route; --rows N attacks the plan for N."
+        try:
+            return pipe.plan(domain), _fewer(pipe, domain)
+        except NoRoute as error:
+            fewest = _fewest(pipe, domain)
+            if fewest is None:
+                raise
+            fix = f"--rows {fewest} has a route, or leave --rows out."
+            raise NoRoute(error.message, stage=error.stage, fix=fix) from None
+
+
+def _fewer(pipe: Any, domain: Any) -> str:
+    fewest = _fewest(pipe, domain)
+    return f" Fewer rows are faster and sharper: --rows {fewest}." if fewest and fewest < domain.n else ""
+
+
+def _fewest(pipe: Any, domain: Any) -> int | None:
+    """The fewest rows with a route, if any has one."""
+    from ppdp.audit.lab import fewest_rows
+
+    try:
+        return fewest_rows(pipe.plan, domain).domain.n
+    except PpdpError:
+        return None
+
+
+_HEAD = """\
+# Written from the names and types of the columns of {name}; no value was looked at.
+# Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left.
+# Several rows of one person? groups = "COLUMN" in [data]; adjacency = {{person = 3}} and n_rows = CAP in [domain]."""
+
+_DELTA = "1e-6  # far below 1 / (number of rows), by a public rule; smaller where there may be 100,000 rows and more"
+
+_REST = """
+[pipeline]
+epsilon = 1.0
+delta = {delta}
+
+[[steps]]
+use = "MeanImputer"
+"""
+
+_RELEASE = """\
+# For a model instead of means: `ppdp init DATA --label COLUMN`.
+[[steps]]
+use = "GaussianMechanism\""""
+
+_CLASSIFIER = """\
+[[steps]]
+use = "StandardScaler"
+
+[[steps]]
+use = "LogisticRegression"
+classes = {classes}"""
+
+_REGRESSION = """\
+[[steps]]
+use = "StandardScaler"
+
+[[steps]]
+use = "Ridge"
+y_range = "?"  # [low, high] of the targets"""
+
+
+def init(options: Namespace) -> int:
+    """Print a pipeline file with a blank for everything that only people know."""
+    import pandas as pd
+
+    from ppdp.transformers.columns.declaration import Declaration
+
+    source = open_rows([options.data], header_is_names=options.header_is_names)
+    if options.label is not None:
+        source.require(options.label, "--label")
+    kinds = {name: None if kind is None else pd.ArrowDtype(kind) for name, kind in source.types.items()}
+    features = {name: kind for name, kind in kinds.items() if name != options.label}
+    say(_study(options.data, Declaration(features), options.label, kinds.get(options.label)))
+    return 0
+
+
+def _study(path: Path, declared: Any, label: str | None, kind: Any) -> str:
+    """The whole file."""
+    from ppdp.data.column_types import kind_of
+    from ppdp.transformers.columns.declaration import in_toml
+
+    head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
+    lines = [
+        _HEAD.format(name=escaped(path.name)),
+        "",
+        *head,
+        "[columns]",
+        str(declared),
+        _REST.format(delta=_DELTA),
+    ]
+    if label is None:
+        return "\n".join([*lines, _RELEASE])
+    if kind is not None and kind_of(kind) == "number" and kind.kind not in "iu":
+        return "\n".join([*lines, _REGRESSION])
+    known = "[0, 1]" if kind is not None and kind_of(kind) == "boolean" else '"?"  # [0, 1], or ["no", "yes"]'
+    return "\n".join([*lines, _CLASSIFIER.format(classes=known)])

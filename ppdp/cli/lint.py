@@ -1,4 +1,4 @@
-"""``ppdp lint``, ``ppdp demo`` and ``ppdp completion``."""
+"""``ppdp lint``: what a scikit-learn workflow tells about its rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,6 @@ from typing import Any
 
 from ppdp.cli.output import refuse, say, suggestion
 from ppdp.exceptions import InvalidParameter, said_by
-
-
-def demo(options: Namespace) -> int:
-    """Run the main job."""
-    from rich.console import Console
-
-    from ppdp.cli.demo import run
-
-    console = Console()
-    out = options.out or Path("artifacts") / options.data
-    run(options.data, out, console if console.is_terminal else Console(width=110))
-    return 0
 
 
 def lint(options: Namespace) -> int:
@@ -67,17 +55,3 @@ def _named(place: str) -> Any:
         fix = suggestion(name, estimators) if estimators else "a file that makes a pipeline where it is imported."
         refuse(f"{module} holds no {name!r}.", place="lint", fix=fix)
     return found[name]
-
-
-def completion(options: Namespace) -> int:
-    """Print the script for a shell."""
-    import shtab
-
-    from ppdp.cli.parser import commands_of, make_parser
-
-    parser = make_parser()
-    for action in (action for command in commands_of(parser).values() for action in command._actions):
-        if action.type is Path:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-    say(shtab.complete(parser, shell=options.shell))
-    return 0
