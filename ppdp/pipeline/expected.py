@@ -16,7 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.facts import merged
 from ppdp.data.intervals import half_width
 from ppdp.data.units import Answers, Columns
-from ppdp.mechanisms.query.raw_units import MOVED
+from ppdp.mechanisms.query.statistics import MOVED
 from ppdp.pipeline.certify import release_record
 from ppdp.pipeline.planning.route import columns_behind
 from ppdp.pipeline.release.answers import statistics_of

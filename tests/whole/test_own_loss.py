@@ -13,9 +13,9 @@ from ppdp import Certificate, Ledger, PrivacyLoss, make_pipeline
 from ppdp.bounds import FORMULAS
 from ppdp.bounds.queries import present_shape
 from ppdp.core.formula import formula
+from ppdp.data.histograms import present
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.additive_noise import present
 from ppdp.privacy.gaussian import gaussian_epsilon
 from ppdp.privacy.losses import KINDS, Part, Pure
 from ppdp.privacy.noise.laplace import laplace_release

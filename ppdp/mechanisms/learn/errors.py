@@ -101,9 +101,8 @@ def coefficient_answers(model: Any, columns: Columns, errors: Errors | None) -> 
     d = coef.shape[1]
     slope, why = 1 / columns.slope, TRAINED if errors is None else UNSEEN
     shift, in_raw_units = columns.offset * slope, bool(np.isfinite(slope).all())
-    numbers = np.vstack([np.eye(d + 1), [*(-shift if in_raw_units else np.zeros(d)), 1.0]])[
-        :, : d + bool(model.fit_intercept)
-    ]
+    raw_intercept = [*(-shift if in_raw_units else np.zeros(d)), 1.0]
+    numbers = np.vstack([np.eye(d + 1), raw_intercept])[:, : d + bool(model.fit_intercept)]
     error, drawing = (np.full(d + 2, np.nan),) * 2 if errors is None else errors(numbers)
     notes = [why * bool(np.isnan(value)) for value in error]
     answers = []

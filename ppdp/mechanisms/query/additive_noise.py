@@ -1,52 +1,26 @@
-"""Statistics of rows with Gaussian or Laplace noise: exact answers, and what is read from noisy ones."""
+"""Statistics of rows with Gaussian or Laplace noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
-from ppdp.data.histograms import histograms, present
-from ppdp.data.intake import validated
 from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows
-from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
-from ppdp.mechanisms.query.raw_units import grid_in_units, public_grid, statistic_answers
+from ppdp.mechanisms.query.public_grids import grid_in_units
+from ppdp.mechanisms.query.statistics import STATISTICS
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
-
-
-class StandaloneQueryMixin:
-    """``fit`` of a mechanism without labels, outside a pipeline."""
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Release the noisy answer; the domain is read off ``X``, so nothing is certified.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        """
-        mechanism: Any = self
-        scale = mechanism.own_noise_scale()
-        X = validated(mechanism, X, dtype=np.float64)
-        domain = Extent.of(X).domain.but(min_present=X.shape[0])
-        question = mechanism.question(domain)
-        released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
-        mechanism.read(released, domain, question)
-        return self
 
 
 @dataclass(eq=False, repr=False)
@@ -95,14 +69,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
 
     def question(self, domain: Domain, mu: float | None = None) -> Question:
         formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
-        parameters: dict[str, Any] = {}
-        if self.query == "histogram":
-            parameters = public_grid("bins", self.bins, domain, self, edges=True)
-        elif self.query != "count":
-            domain.require("row_norm", type(self).__name__)
-        if self.query in ("mean", "covariance"):
-            parameters = {"weighted": domain.min_present < domain.n}
-        return Question.asked(formula, self._kind, domain, parameters)
+        return Question.asked(formula, self._kind, domain, STATISTICS[self.query].parameters(self, domain))
 
     @property
     def writes_units(self) -> bool:
@@ -120,16 +87,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
 
     def answer(self, rows: Rows, question: Question) -> Array:
         """What is asked, exactly."""
-        bound, parameters = question.bound, question.parameters
-        if self.query == "count":
-            return present(rows)
-        if self.query == "histogram":
-            return histograms(rows, **parameters)
-        if self.query == "rows":
-            return (rows.X * rows.weight[:, None]).ravel()
-        if self.query == "sum":
-            return column_sums(rows, bound / rows.n)
-        return mean(rows, bound / self._share, bound) if parameters["weighted"] else mean(rows, bound)
+        return STATISTICS[self.query].exact(rows, question, self._share)
 
     @property
     def noisy_answer(self) -> Array:
@@ -137,19 +95,8 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         return self._noisy
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        answer, parameters = released["answer"], question.parameters
-        self._noisy = answer
-        if self.query == "count":
-            self.count_ = float(np.clip(answer[0], 0.0, domain.n))
-        elif self.query == "histogram":
-            self.histogram_, self.edges_ = read_histograms(answer, domain, **parameters)
-        elif self.query == "rows":
-            self.rows_ = answer.reshape(domain.n, domain.d)
-        elif self.query == "sum":
-            self.sum_ = within_ball(answer, domain.n * float(domain.require("row_norm")))
-        else:
-            count_weight = question.bound if parameters["weighted"] else None
-            self.mean_, self.present_ = read_mean(answer, domain, count_weight)
+        self._noisy = released["answer"]
+        STATISTICS[self.query].read(self, self._noisy, domain, question)
 
     @property
     def deviation(self) -> float:
@@ -167,67 +114,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         return "gaussian"
 
     def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
-        return statistic_answers(self, columns, domain, question)
-
-
-def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:
-    """Sum of the rows over their public number, and perhaps ``count_weight`` times the share of rows present."""
-    answer = column_sums(rows, bound) / rows.n
-    return answer if count_weight is None else np.append(answer, count_weight * present(rows) / rows.n)
-
-
-def mean_and_moment(rows: Rows, norm: float, *, weighted: bool) -> Array:
-    """Mean, upper triangle of the second moment over √2 R, isometric to the matrix, and perhaps the share present."""
-    upper, stretch = _triangle(rows.d)
-    moment = second_moment(rows, norm)[upper] / rows.n
-    parts = [mean(rows, norm), moment * stretch / (math.sqrt(2) * norm)]
-    return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])
-
-
-def read_mean(answer: Array, domain: Domain, count_weight: float | None) -> tuple[Array, float]:
-    """Mean of the rows that are present, in the ball that holds all rows, and the share of them."""
-    share, total = 1.0, answer
-    if count_weight is not None:
-        share, total = _share(answer[-1] / count_weight, domain), answer[:-1]
-    return within_ball(total / share, float(domain.require("row_norm"))), share
-
-
-def read_moments(answer: Array, domain: Domain, *, weighted: bool) -> tuple[Array, Array, float]:
-    """Mean, covariance and share of the rows that are present; the nearest that rows could have."""
-    d, norm, share = domain.d, float(domain.require("row_norm")), 1.0
-    if weighted:
-        share, answer = _share(answer[-1] / (MOMENT_COUNT_WEIGHT * norm), domain), answer[:-1]
-    centre = within_ball(answer[:d] / share, norm)
-    upper, stretch = _triangle(d)
-    moment = np.zeros((d, d))
-    moment[upper] = answer[d:] / stretch * math.sqrt(2) * norm / share
-    covariance = moment + np.triu(moment, 1).T - np.outer(centre, centre)
-    values, vectors = np.linalg.eigh(covariance)
-    return centre, (vectors * np.clip(values, 0.0, norm**2)) @ vectors.T, share
-
-
-def read_histograms(
-    answer: Array, domain: Domain, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]
-) -> tuple[list[Array], list[Array]]:
-    """Counts, none negative and none above the number of rows, and edges; one array of each for every column."""
-    cells = np.split(np.clip(answer, 0.0, domain.n), np.cumsum(np.array(sizes) - 1)[:-1])
-    return cells, [np.array(marks) for marks in by_column(sizes, edges)]
-
-
-def within_ball(vector: Array, radius: float) -> Array:
-    """The nearest vector of norm at most ``radius``."""
-    return np.asarray(vector * min(1.0, radius / max(float(np.linalg.norm(vector)), radius)))
-
-
-def _share(noisy: float, domain: Domain) -> float:
-    """At least one row's worth, so that nothing is divided by zero."""
-    return float(np.clip(noisy, 1 / domain.n, 1.0))
-
-
-def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-    """Positions of the upper triangle, and the factors that give it the Frobenius norm of the matrix."""
-    upper = np.triu_indices(d)
-    return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        return STATISTICS[self.query].answers(self, columns, domain, question)
 
 
 @dataclass(eq=False, repr=False)
@@ -273,21 +160,6 @@ class GaussianMechanism(Query, Mechanism):
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         return {"answer": noise.release(self.answer(rows, question), noise_scale, question.bound)}
-
-    def answer(self, rows: Rows, question: Question) -> Array:
-        if self.query == "covariance":
-            weighted = question.parameters["weighted"]
-            norm = question.bound / MOMENT_COUNT_WEIGHT if weighted else question.bound
-            return mean_and_moment(rows, norm, weighted=weighted)
-        return super().answer(rows, question)
-
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        answer = released["answer"]
-        if self.query == "covariance":
-            self._noisy = answer
-            self.mean_, self.covariance_, self.present_ = read_moments(answer, domain, **question.parameters)
-        else:
-            super().read(released, domain, question)
 
 
 @dataclass(eq=False, repr=False)

@@ -20,7 +20,7 @@ from ppdp.data.summary import column_sums
 from ppdp.data.units import Answers, Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.raw_units import grid_in_units, public_grid
+from ppdp.mechanisms.query.public_grids import grid_in_units, public_grid
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
