@@ -8,7 +8,8 @@ from zoo import document, sealed
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.certificate import verify
-from ppdp.certificate.pages.statements import MOST_FACTS, ON_TRUST
+from ppdp.certificate.pages.glossary import WORDS
+from ppdp.certificate.pages.statements import MOST_FACTS
 from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, RowMap
@@ -38,7 +39,7 @@ def test_every_declared_range_is_a_fact_of_the_certificate():
         assert "range of age = 18 to 110 (declared, step 'box')" in shown
     page = Reader(issued.to_html()).text
     assert "as they stand at these steps age 18 to 110; chain 0.1 to 42.25 declared, step “box”" in page
-    assert ON_TRUST in page
+    assert WORDS["trust"] in page
 
 
 def test_a_changed_range_is_found_by_the_digest():

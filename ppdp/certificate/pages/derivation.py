@@ -70,6 +70,11 @@ class Noise:
     law: str
     part: Release | Diagnostics | Gate | Mechanism
 
+    @property
+    def family(self) -> str:
+        """The first word of its law: what is said in brackets or behind it is left out."""
+        return self.law.split(" ")[0].rstrip(",")
+
 
 def noises_of(c: Record) -> Iterator[Noise]:
     """Everything that left with noise."""

@@ -1,4 +1,4 @@
-"""The terms of certificates and their pages, one plain sentence each.
+"""Words of certificates and their pages, with their meanings in one plain sentence each.
 
 Their source is ``words.json``: ``docs/reference/glossary.md`` has the same sentences, and a test says where it has not.
 """
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from ppdp.certificate.canonical import shipped
 
-_WORDS = shipped("ppdp.certificate.pages", "words.json")
-GLOSSARY: Mapping[str, str] = _WORDS["glossary"]
-WAYS: Mapping[str, str] = _WORDS["ways"]
-TERMS: Mapping[str, str] = _WORDS["terms"]
+WORDS = shipped("ppdp.certificate.pages", "words.json")
+GLOSSARY: Mapping[str, str] = WORDS["glossary"]
+WAYS: Mapping[str, str] = WORDS["ways"]
+TERMS: Mapping[str, str] = WORDS["terms"]
 """Names of statistics, parameters and changes of rows, explained where a table has them."""
 
 

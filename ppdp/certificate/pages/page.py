@@ -25,11 +25,10 @@ from ppdp.certificate.pages.drawing import (
     power_curve,
     tradeoff_curve,
 )
-from ppdp.certificate.pages.glossary import TERMS, WAYS, terms_in
+from ppdp.certificate.pages.glossary import TERMS, WAYS, WORDS, terms_in
 from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.statements import (
     MOST_FACTS,
-    ON_TRUST,
     excluded_in_short,
     facts_to_show,
     status_in_words,
@@ -51,25 +50,8 @@ MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
 SIGNED = " --signature certificate.json.sig --public-key public.pem"
 NOT_MADE_FROM_OTHERS = "nothing in a row came from other people’s rows, as an average or a rank does"
-STATUSES = {"chosen": "used", "offered": "possible, and not used", "not offered": "not possible here"}
+STATUSES: Mapping[str, str] = WORDS["routes"]
 RUNGS = ("did not pass", "passed, used", "not needed")
-FACTS = {
-    "adjacency": "which datasets are neighbours",
-    "n_rows": "number of rows",
-    "n_features": "number of columns",
-    "feature_names": "column names",
-    "columns": "columns that the step is for",
-    "fewest observed entries of a column": "filled rows of a column, at least (a share of the declared number of rows,"
-    " or a number)",
-    "rows_per_unit": "rows per person",
-    "row_norm": "limit on the length of a row",
-    "gaps": "missing values",
-    "classes": "labels",
-    "y_range": "range of the targets",
-    "max_weight": "largest weight of a row",
-    "entry_bound": "largest entry",
-    "min_present": "fewest rows that count",
-}
 RANGES = "ranges of the columns, as they stand at these steps"
 
 
@@ -119,7 +101,6 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "NOT_MADE_FROM_OTHERS": NOT_MADE_FROM_OTHERS,
         "ONE_PERSON_EACH": ONE_PERSON_EACH,
         "CHOSEN_BLINDLY": CHOSEN_BLINDLY,
-        "ON_TRUST": ON_TRUST,
         "MOST_MORE": budget.MOST_MORE,
         "GAUSSIAN": GAUSSIAN,
         "CHOICE": CHOICE,
@@ -162,7 +143,7 @@ def _people(view: View) -> dict[str, Any]:
         "two": known,
         "duplicates": [f"“{step.name}”" for step in duplicates],
         "close_duplicates": any(step.class_ != "Deduplicator" for step in duplicates),
-        "not_covered_in_short": [*excluded_in_short(c), *named, beyond, general, checklist],
+        "not_covered_in_short": [*excluded_in_short(c, "; this one did not"), *named, beyond, general, checklist],
         "beyond_at_length": [beyond, at_length, checklist],
     }
 
@@ -275,7 +256,7 @@ def _tables(view: View) -> dict[str, Any]:
 
 def _fact_rows(c: Record, shown: Sequence[PublicFact]) -> Iterator[tuple[str, str, str]]:
     """Name, value and origin of every line of the table of facts; ranges that have one origin stand in one line."""
-    names = dict(FACTS)
+    names = dict(WORDS["facts"])
     if c.neighbours.hides_number:
         names["n_rows"] = "rows kept of all people, at most" if c.neighbours.cuts else "number of rows, at most"
     origins: dict[tuple[str, str, str], list[str]] = {}

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
-from markupsafe import Markup
-
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.interpretation import powers_in_words
 from ppdp.certificate.pages.page import render_page
 from ppdp.certificate.pages.statement import Topic
-from ppdp.certificate.pages.statements import ON_TRUST, excluded_in_short, what_left
+from ppdp.certificate.pages.statements import excluded_in_short, what_left
 from ppdp.certificate.pages.templating import html_page, render
 from ppdp.certificate.pages.typography import printable
 from ppdp.certificate.pages.view import View, printable_view
@@ -40,19 +38,6 @@ PROVIDED = {
 }
 REST = 'to_text(full=True); save("page.html") for people; `ppdp verify` computes all of it again'
 
-_STYLES = {
-    "BOX": "box-sizing:border-box;max-width:46rem;margin:.25rem 0;padding:.9rem 1.1rem;border:1px solid"
-    " rgba(128,128,128,.4);border-radius:6px;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
-    "font-variant-numeric:tabular-nums;color:inherit;overflow-wrap:anywhere",
-    "BADGE": "display:inline-block;padding:.05rem .5rem;border-radius:3px;color:#fff;font-size:11px;"
-    "letter-spacing:.08em",
-    "MARK": "margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b",
-    "SOFT": "margin:.35rem 0 0;opacity:.72",
-    "SMALL": "margin:.35rem 0 0;opacity:.72;font-size:11px",
-    "PLAIN": "border:0;background:none;text-align:left;vertical-align:top;white-space:normal;max-width:none",
-}
-STYLES = {name: Markup(style) for name, style in _STYLES.items()}
-"""Of a notebook, where every style stands in the element itself."""
 GROUNDS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
 BAD = "#b3261e"
 BARS = {
@@ -79,7 +64,7 @@ def fragment(result: Verification) -> str:
     if result.record is not None:
         return render_fragment(printable_view(result.record))
     refused = {"c": None, "status": REFUSED, "ground": BAD, "meaning": MEANING, "problems": _problems(result)}
-    return str(render("notebook.html", {**STYLES, "Topic": Topic, "texts": lambda *_: [], **refused}))
+    return str(render("notebook.html", {"Topic": Topic, "texts": lambda *_: [], **refused}))
 
 
 def page(result: Verification) -> str:
@@ -103,7 +88,7 @@ def render_fragment(view: View) -> str:
     bars = distance_bars(view.points, lambda part: {"style": BARS[part]})
     status = view.record.status
     shown = {"glance": glance, "bars": bars, "status": status, "ground": GROUNDS.get(status, BAD), "GAUSSIAN": GAUSSIAN}
-    return str(render("notebook.html", {**view.context, **STYLES, **shown}))
+    return str(render("notebook.html", {**view.context, **shown}))
 
 
 def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
@@ -197,5 +182,5 @@ def add_to_card(card: Any, text: str) -> None:
 
 def render_card(view: View) -> str:
     """The section without its heading: what the claim leaves out if anything, then its status and all else."""
-    context = {**view.context, "ON_TRUST": ON_TRUST, "detected": powers_in_words(view.record)}
+    context = {**view.context, "detected": powers_in_words(view.record)}
     return re.sub(r"\n{3,}", "\n\n", render("card.md", context)).strip()

@@ -9,6 +9,7 @@ from ppdp.certificate.facts import Origin, PublicFact, read_fact
 from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, said
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
 from ppdp.certificate.pages.derivation import Noise, gate_in_words, is_model, noises_of, points_of
+from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.record import Diagnostics, Fact, Gate, Mechanism, Record, Release
@@ -19,40 +20,8 @@ from ppdp.privacy.losses import Part
 
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
-ON_TRUST = (
-    "“Declared” means: said by whoever ran the fit, without a proof. Check every declared value, ranges first: if a"
-    " range, label or setting was taken from these rows, the guarantee is void."
-)
-DIGEST = (
-    "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
-    " new one. Have whoever is responsible confirm the digest, and the key of the signature if there is one: nobody can"
-    " sign without its secret half."
-)
 # statistics that are more than their names
 MEASURED = {"squares": "means and squares", "diagonal": "means and squares", "matrix": "means and products"}
-PLAINLY = {
-    Exclusion.INVALID_VALUES: "In this run an entry that is missing where none was announced, that is infinite, or a"
-    " label that was not announced would have stopped the run; whoever learns that it stopped learns something about"
-    " the data. A run that is told to repair such entries replaces them by public values, and that is covered. 'Public"
-    " facts' tells where missing values were announced.",
-    Exclusion.NO_ID: "In this run a row without an id would have stopped the run, which tells that there is such a row."
-    " A run that is told to repair leaves it out.",
-    Exclusion.TOO_MANY_ROWS: "There were no more rows to use than the declared limit: more would have stopped the run,"
-    " which tells so. No row is dropped for it.",
-    Exclusion.EVALUATION: "Other attempts, scores, plots and tuning on these rows, and what was chosen by them, unless"
-    " they are charged to the same ledger under the same name.",
-    Exclusion.KINDS_OF_COLUMNS: "Whether a column holds words or numbers counts as known.",
-}
-IN_SHORT = {
-    Exclusion.INVALID_VALUES: "a faulty entry",
-    Exclusion.NO_ID: "a row without an id",
-    Exclusion.TOO_MANY_ROWS: "too many rows",
-    Exclusion.EVALUATION: "other attempts, scores, plots and tuning on these rows",
-    Exclusion.KINDS_OF_COLUMNS: "whether a column holds words or numbers",
-    Exclusion.OTHER_STATISTICS: "statistics of these rows made elsewhere",
-    Exclusion.MEMORY: "reading the memory while ppdp runs",
-    Exclusion.OTHER_FITS: "the derivation of the other fits of the search",
-}
 
 
 def statements_of(c: Record) -> Iterator[Statement]:
@@ -75,13 +44,13 @@ def statements_of(c: Record) -> Iterator[Statement]:
     test = f"a test for {c.neighbours.phrases.secret} detects at most {powers_in_words(c)}"
     yield Statement(Topic.PROMISE, f"{reservation(c)}{test}", short=f"{reservation(c)}{guess_in_words(c)}")
     yield from (Statement(Topic.FACT, fact_line(fact)) for fact in facts_to_show(c))
-    yield Statement(Topic.TRUST, ON_TRUST)
+    yield Statement(Topic.TRUST, WORDS["trust"])
     yield from _derivation(c)
     yield Statement(Topic.TOTAL, f"mu {c.total.mu:.6g}")
     yield from (Statement(Topic.COST, Part.from_dict(part).words()) for part in c.total.parts)
     yield from (Statement(Topic.COVERED, words) for words in _covered(c))
     yield from map(_excluded, c.not_covered)
-    yield Statement(Topic.CHECK, DIGEST)
+    yield Statement(Topic.CHECK, WORDS["digest"])
     yield Statement(Topic.DIGEST, c.digest)
 
 
@@ -219,16 +188,15 @@ def _released(release: Release) -> str:
 
 def _excluded(words: str) -> Statement:
     known = next((one for one in Exclusion if one.value == words), None)
-    if known is None:
-        return Statement(Topic.NOT_COVERED, words, short=words)
-    return Statement(Topic.NOT_COVERED, words, short=IN_SHORT.get(known, words), plain=PLAINLY.get(known, ""))
+    told = WORDS["excluded"].get(known.name.lower(), {}) if known is not None else {}
+    return Statement(Topic.NOT_COVERED, words, short=told.get("short", words), plain=told.get("plain", ""))
 
 
-def excluded_in_short(c: Record) -> list[str]:
+def excluded_in_short(c: Record, of_this_run: str = "") -> list[str]:
     """What is not covered, with the reasons for which a run stops as one; in a ledger other attempts are counted."""
     stops = {one.value for one in STOPS}
-    why = [IN_SHORT[one] for one in STOPS if one.value in c.not_covered]
-    short = [f"whether a run stops ({', '.join(why)}); this one did not"] if why else []
+    why = [_excluded(one.value).short for one in STOPS if one.value in c.not_covered]
+    short = [f"whether a run stops ({', '.join(why)}){of_this_run}"] if why else []
     for words in (words for words in c.not_covered if words not in stops):
         charged = ", if not charged to its ledger" if words == Exclusion.EVALUATION.value and c.ledger else ""
         short.append(f"{_excluded(words).short}{charged}")

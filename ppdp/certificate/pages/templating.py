@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,7 @@ from markupsafe import Markup, escape
 from ppdp.certificate.pages.drawing import budget_bar
 from ppdp.certificate.pages.interpretation import rounded_up
 from ppdp.certificate.pages.markup import to_html
-from ppdp.certificate.pages.typography import capitalised, markdown_text, minus, together, typeset, up
+from ppdp.certificate.pages.typography import capitalised, markdown_text, minus, sentences, together, typeset, up
 from ppdp.core.figures import figure
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def render(template: str, context: dict[str, Any]) -> Markup:
     return Markup(_environment(template.rpartition(".")[2]).get_template(template).render(context))
 
 
+_TO_TEXT = {"html": typeset, "md": markdown_text, "json": lambda words: json.dumps(words, ensure_ascii=False)[1:-1]}
+
+
 @cache
 def _environment(kind: str) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # not above: every import of ppdp would wait for it
@@ -35,7 +39,7 @@ def _environment(kind: str) -> Environment:
         loader=PackageLoader("ppdp.certificate.pages"),
         autoescape=kind == "html",
         undefined=StrictUndefined,
-        finalize=_finalized(typeset if kind == "html" else markdown_text),
+        finalize=_finalized(_TO_TEXT[kind]),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -47,6 +51,7 @@ def _environment(kind: str) -> Environment:
         cap=capitalised,
         lower_first=lambda words: words[:1].lower() + words[1:],
         minus=minus,
+        sentences=sentences,
         verbatim=escape,
         budget_bar=budget_bar,
         share_up=lambda share: Markup('<data value="{}">{}</data>').format(repr(share), rounded_up(share)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from ppdp.core.figures import figure
@@ -29,6 +30,11 @@ def up(value: float) -> str:
 def capitalised(words: str) -> str:
     """The same as the beginning of a sentence."""
     return words[:1].upper() + words[1:]
+
+
+def sentences(parts: Iterable[str]) -> str:
+    """Each of these, but for empty ones, as a sentence."""
+    return " ".join(part.rstrip(". ") + "." for part in parts if part)
 
 
 def typeset(words: str) -> str:

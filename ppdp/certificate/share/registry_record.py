@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -10,13 +11,10 @@ from typing import Any
 from ppdp.certificate.canonical import shipped
 from ppdp.certificate.pages.derivation import law_of, only_the_last
 from ppdp.certificate.pages.statement import Topic
-from ppdp.certificate.pages.statements import ON_TRUST
-from ppdp.certificate.pages.view import View, view_of
-from ppdp.certificate.record import Mechanism, Record
+from ppdp.certificate.pages.view import view_of
+from ppdp.certificate.record import Record
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.domain import Domain
-from ppdp.core.figures import figure
-from ppdp.core.formula import FORMULAS, GAUSSIAN, LAPLACE
+from ppdp.core.formula import FORMULAS, GAUSSIAN
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses import Part
 
@@ -104,124 +102,19 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 
 def _known(c: Record) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
-    view, domain, adjacency = view_of(c), Domain.from_dict(c.entrance.domain), c.neighbours
-    claim = f"({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
-    most = "at most " if adjacency.hides_number else ""
-    level = "Value" if not adjacency.record_level else "Row" if adjacency.single else "Person"
-    neighbours, protected = (view.texts(topic)[0] for topic in (Topic.NEIGHBOURS, Topic.PROTECTED))
-    loss = {
-        "privacy_unit": f"{level} level: {adjacency.unit}",
-        "privacy_unit_details": f"Neighbouring datasets: {neighbours}. Protected is {protected}.",
-        "privacy_parameters": {"epsilon": c.epsilon, "delta": c.delta},
-        "privacy_parameters_details": _sentences(
-            [
-                *view.texts(Topic.BESIDE),
-                f"{c.status}: {view.claim(claim)}",
-                *view.texts(Topic.MEANING),
-                *c.reasons,
-                *(f"It rests on this: {words}" for words in view.texts(Topic.RESTS_ON, Topic.READ_OFF)),
-                f"Certificate {c.digest}",
-            ]
-        ),
-        **({"number_of_privacy_units": domain.n} if adjacency == Adjacency.replace() else {}),
+    from ppdp.certificate.pages.templating import render  # not above: Jinja is for what is shown
+
+    view, m = view_of(c), c.mechanism
+    shown = {
+        "assumed": [f"It rests on this: {words}" for words in view.texts(Topic.RESTS_ON, Topic.READ_OFF)],
+        "not_covered": [f"Not covered: {words}" for words in c.not_covered],
+        "counts_units": c.neighbours == Adjacency.replace(),
+        "families": {noise.family for noise in view.noises},
+        "some_mu": any(noise.part.mu is not None for noise in view.noises),
+        "parts": [Part.from_dict(part).describe() for part in c.total.parts],
+        "law": law_of(m) if m is not None else "",
+        "hides_iterates": m is not None and only_the_last(m),
+        "GAUSSIAN": GAUSSIAN,
     }
-    return {
-        "dp_variant": {
-            "variant_name": "Approximate DP" if c.delta > 0 else "Pure DP",
-            "data_domain": f"Tables of {most}{domain.n} rows and {domain.d} columns that have the public"
-            " facts of the certificate, with labels or targets where a model needs them.",
-            "unprotected_quantities": _sentences(
-                [
-                    "Public facts that the derivation rests on and the certificate publishes",
-                    *view.texts(Topic.FACT),
-                    ON_TRUST,
-                ]
-            ),
-        },
-        "privacy_loss": loss,
-        "deployment_model": {
-            "model_name": "Central",
-            "model_name_details": "Whoever fits the pipeline holds the rows; noise is added before anything leaves.",
-            "access_type": "Non-interactive",
-        },
-        "implementation": {
-            "preprocessing_and_hyperparameter_tuning": _preprocessing(c),
-            "mechanisms": _mechanisms(view),
-            "composition": _composition(view),
-            "post_processing": "Predictions and everything else that is read from the released numbers use nothing else"
-            " of the private rows.",
-            "additional_information": _sentences(
-                [
-                    f"Certificate {c.digest} ({c.schema}): anybody can compute it again without the data, with"
-                    f" `ppdp verify`, ppdp {c.versions['ppdp']}"
-                ]
-                + [f"Not covered: {words}" for words in c.not_covered]
-            ),
-        },
-    }
-
-
-def _preprocessing(c: Record) -> str:
-    stages = ", ".join(step.title for step in c.steps)
-    tests = "; ".join(k.statement for k in c.conditions if k.tested)
-    return _sentences(
-        [
-            f"Preprocessing is inside the guarantee, stage by stage: {stages}"
-            if stages
-            else "No preprocessing in front of the mechanism",
-            f"What it assumes of the rows was put to a private test: {tests}" if tests else "",
-            *c.warnings,
-            "Choices made from evaluation on private rows are not covered unless they are charged to a ledger",
-        ]
-    )
-
-
-def _mechanisms(view: View) -> str:
-    """Everything that adds noise."""
-    c = view.record
-    found = [
-        f"Gaussian mechanism for {r.statistic} ({r.size} numbers, sigma {figure(r.noise_scale)})" for r in c.releases
-    ]
-    if (d := c.diagnostics) is not None:
-        noise = "Gaussian noise, sigma" if d.mu is not None else "Laplace noise, scale"
-        found.append(f"Numbers of altered rows: {d.size} numbers, {noise} {figure(d.noise_scale)}")
-    if c.gate is not None:
-        found.append(f"A propose-test-release gate with {c.gate.kind} noise")
-    m = c.mechanism
-    if m is not None:
-        law = law_of(m)
-        noise = "Gaussian noise, sigma" if law == GAUSSIAN else f"{law.replace('Laplace', 'Laplace noise')}, scale"
-        found.append(f"{m.class_} ({m.formula}): {_answers(m)}, {noise} {figure(m.noise_scale)}")
-    exact = [name for name in (GAUSSIAN, LAPLACE) if any(noise.law.startswith(name) for noise in view.noises)]
-    if exact:
-        found.append(
-            f"{' and '.join(exact)} noise is drawn exactly on a public lattice; floating point and the sampler are part"
-            " of the guarantee, running time and memory are not"
-        )
-    return _sentences([*found, f"Implemented by ppdp {c.versions['ppdp']}"])
-
-
-def _answers(m: Mechanism) -> str:
-    """How many numbers are made noisy."""
-    if only_the_last(m):
-        return f"{m.steps} noisy steps, of which one iterate of {m.size} numbers is released"
-    return f"{m.steps} x {m.size} numbers" if m.steps > 1 else f"{m.size} numbers"
-
-
-def _composition(view: View) -> str:
-    total = view.record.total
-    mu, parts = (
-        f"mu = {figure(total.mu, upward=True)} (Gaussian DP)",
-        [Part.from_dict(p).describe() for p in total.parts],
-    )
-    if any(noise.part.mu is not None for noise in view.noises):
-        first = f"Gaussian releases compose to {mu}"
-    else:
-        first = f"The rounding of noise costs {mu}" if total.mu else ""
-    further = f"{', also' if first else ', that is'} {', '.join(parts)}"
-    together = f"Everything together{further}, is composed to an upper bound at delta" if parts else ""
-    return _sentences([first, together, "Other releases from the same rows are not included"])
-
-
-def _sentences(parts: Sequence[str]) -> str:
-    return " ".join(part.rstrip(". ") + "." for part in parts if part)
+    sections: dict[str, dict[str, Any]] = json.loads(render("registry.json", {**view.context, **shown}))
+    return sections
