@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from ppdp.core.distance import Distance
 from ppdp.privacy.fixed_size import poisson_renyi
-from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
+from ppdp.privacy.ledger.privacy_filter import RenyiAccount, best_order
 
 ROWS, RATE, STEPS, LIPSCHITZ = 10_000, 0.01, 20, 1.25
 ORDER, DELTA = best_order(3.0, 1e-6), 1e-6

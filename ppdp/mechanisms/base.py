@@ -116,7 +116,7 @@ class Question:
         """
         if self.gaussian:
             return self.noise_scale(self.sensitivity(domain, distance), mu)
-        from ppdp.privacy.pld import least_noise
+        from ppdp.privacy.gaussian import least_noise
 
         start = self.given or self.start or max(self.bound, 1e-9)
         loss = self.privacy_map(domain, distance, start)

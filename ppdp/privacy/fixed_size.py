@@ -19,7 +19,7 @@ from scipy import special
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
-from ppdp.privacy.laws import FAR, binomial_log_mean, hypergeometric_law, log_sum
+from ppdp.privacy.batch_distributions import FAR, binomial_log_mean, hypergeometric_law, log_sum
 from ppdp.privacy.subsampling import (
     GaussianMixturePair,
     PoissonStep,

@@ -3,16 +3,20 @@
 A mechanism is ``mu``-GDP if telling two neighbouring datasets apart from its output is at least as
 hard as telling N(0, 1) from N(mu, 1). A Gaussian release of L2 sensitivity ``s`` with standard deviation
 ``sigma`` has ``mu = s / sigma`` exactly; adaptive composition is the root of the sum of squares
-(Dong, Roth and Su, 2022). Theory: ``docs/theory/accounting.md``.
+(Dong, Roth and Su, 2022). Theory: ``docs/theory/accounting.md``. And the least noise for a budget, whatever its loss.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol
 
+import numpy as np
 from scipy import special
 
+from ppdp.core.checks import number, positive
 from ppdp.core.rounding import LEAST, tiny
 from ppdp.exceptions import ImpossibleBudget
 
@@ -90,3 +94,72 @@ def _largest_mu(epsilon: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if gaussian_delta(middle, epsilon) <= delta else (low, middle)
     return low
+
+
+class _HasEpsilon(Protocol):
+    """Anything that knows its epsilon at a delta: a LossDistribution, a PrivacyLoss."""
+
+    def epsilon(self, delta: float, /) -> float:
+        """Smallest epsilon at this delta."""
+
+
+def least_noise(
+    loss_of: Callable[[float], _HasEpsilon],
+    epsilon: float,
+    delta: float,
+    *,
+    start: float = 1.0,
+    tolerance: float = 1e-4,
+) -> float:
+    """Least noise scale whose loss is within (epsilon, delta), rounded up; by bisection.
+
+    ``loss_of`` gives the loss at a noise scale, of which ``start`` is the first that is tried. One that is smaller than
+    the answer by more than ``tolerance``, as a share, is not enough. :class:`ImpossibleBudget` if no noise scale up to
+    ``2^80 start`` is enough.
+    """
+    number("epsilon", epsilon, above=0, kind=ImpossibleBudget)
+    first = math.log(positive("start", start))
+    tried: dict[float, float] = {}  # logarithm of a noise scale, and by how much its loss is too large
+    low, high, at, step = -math.inf, math.inf, first, math.log(2)
+    while abs(at - first) <= 80 * math.log(2):
+        with np.errstate(all="ignore"):  # far too little noise
+            found = loss_of(math.exp(at)).epsilon(delta)
+        tried[at] = _excess(found, epsilon, delta)
+        low, high = (at, high) if tried[at] > 0 else (low, at)
+        if high - low <= math.log1p(tolerance):
+            return math.exp(high)
+        if math.isinf(high):
+            at, step = low + _reach(tried[low], step), 2 * step
+        elif math.isinf(low):
+            at, step = high - _reach(-tried[high], step), 2 * step
+        elif len(tried) % 4 == 3 or math.isinf(tried[low]) or math.isinf(tried[high]):
+            at = (low + high) / 2
+        else:
+            at = _between(low, high, tried[low], tried[high], math.log1p(tolerance) / 3)
+    if math.isinf(high):
+        raise ImpossibleBudget("no noise is enough for this budget.", fix="raise epsilon or delta.")
+    return math.exp(high)
+
+
+def _excess(found: float, epsilon: float, delta: float) -> float:
+    """Logarithm of how many times too large a loss is, as a Gaussian one that twice the noise halves."""
+    if not found < 1e5:
+        return math.inf
+    if found <= 0:
+        return -math.inf
+    if delta == 0:
+        return math.log(found / epsilon)
+    ratio = math.log(gaussian_mu(found, delta) / gaussian_mu(epsilon, delta))
+    return max(ratio, 1e-12) if found > epsilon else min(ratio, 0.0)
+
+
+def _reach(excess: float, step: float) -> float:
+    """How far to go if a loss falls about as fast as noise grows, and a little further."""
+    return 1.05 * excess + 1e-3 if math.isfinite(excess) else step
+
+
+def _between(low: float, high: float, above: float, below: float, margin: float) -> float:
+    """Where to look for a zero: on the line through two points, a little off towards the one that is further away."""
+    guess = low + (high - low) * above / (above - below)
+    guess += -margin if guess - low > high - guess else margin
+    return min(max(guess, low + min(margin, (high - low) / 4)), high - min(margin, (high - low) / 4))

@@ -9,10 +9,11 @@ transform may lose. Theory: ``docs/theory/subsampling.md``, 5.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from functools import lru_cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,8 @@ from scipy import fft
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
+from ppdp.privacy.batch_distributions import log_sum
 from ppdp.privacy.fixed_size import fixed_size_step
-from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.privacy.laws import log_sum
 from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
 
 Floats = NDArray[np.float64]
@@ -43,6 +43,8 @@ _MOST_POINTS = 2**24  # more in a composition would cost minutes and gigabytes; 
 _TAIL = 1e-15  # of a composition: less is cut off
 _HARDLY = 1e-12  # of a mass that is finite: nothing is
 _MOST_DOUBLINGS = 20  # a step whose losses reach beyond 2^20 intervals counts as unbounded
+_PARTS = 100  # a range is widened by this share of itself
+_TOGETHER = 20  # choices whose profile is worked out at once; more are composed of such blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,73 +188,54 @@ def fixed_size_distribution(
     return loss_distribution(profile, interval) * steps
 
 
-class _HasEpsilon(Protocol):
-    """Anything that knows its epsilon at a delta: a LossDistribution, a PrivacyLoss."""
+@lru_cache(maxsize=32)
+def bounded_range_profile(width: float, count: int) -> Profile:
+    """Profile of ``count`` adaptive choices, each with losses in an interval of length ``width``; rounded up.
 
-    def epsilon(self, delta: float, /) -> float:
-        """Smallest epsilon at this delta."""
-
-
-def least_noise(
-    loss_of: Callable[[float], _HasEpsilon],
-    epsilon: float,
-    delta: float,
-    *,
-    start: float = 1.0,
-    tolerance: float = 1e-4,
-) -> float:
-    """Least noise scale whose loss is within (epsilon, delta), rounded up; by bisection.
-
-    ``loss_of`` gives the loss at a noise scale, of which ``start`` is the first that is tried. One that is smaller than
-    the answer by more than ``tolerance``, as a share, is not enough. :class:`ImpossibleBudget` if no noise scale up to
-    ``2^80 start`` is enough.
+    One choice costs ``V_1(ε) = (1 - exp((ε - width) / 2))² / (1 - exp(-width))``, and k choices at most
+    ``V_k(ε) = max over t of p_t V_(k-1)(ε - t) + (1 - p_t) V_(k-1)(ε - t + width)`` with losses t and t - width, and
+    ``p_t = (1 - exp(t - width)) / (1 - exp(-width))``: convexity leaves two outcomes. The only loss is that t is on a
+    grid, for which the width is enlarged by one step.
     """
-    number("epsilon", epsilon, above=0, kind=ImpossibleBudget)
-    first = math.log(positive("start", start))
-    tried: dict[float, float] = {}  # logarithm of a noise scale, and by how much its loss is too large
-    low, high, at, step = -math.inf, math.inf, first, math.log(2)
-    while abs(at - first) <= 80 * math.log(2):
-        with np.errstate(all="ignore"):  # far too little noise
-            found = loss_of(math.exp(at)).epsilon(delta)
-        tried[at] = _excess(found, epsilon, delta)
-        low, high = (at, high) if tried[at] > 0 else (low, at)
-        if high - low <= math.log1p(tolerance):
-            return math.exp(high)
-        if math.isinf(high):
-            at, step = low + _reach(tried[low], step), 2 * step
-        elif math.isinf(low):
-            at, step = high - _reach(-tried[high], step), 2 * step
-        elif len(tried) % 4 == 3 or math.isinf(tried[low]) or math.isinf(tried[high]):
-            at = (low + high) / 2
-        else:
-            at = _between(low, high, tried[low], tried[high], math.log1p(tolerance) / 3)
-    if math.isinf(high):
-        raise ImpossibleBudget("no noise is enough for this budget.", fix="raise epsilon or delta.")
-    return math.exp(high)
+    step, most = positive("width", width) / _PARTS, integer("count", count) * (_PARTS + 1)
+    wide = _PARTS + 1
+    upper = np.arange(1, wide)  # the larger of the two losses, in steps
+    likely = np.expm1((upper - wide) * step) / np.expm1(-wide * step)
+    losses = np.arange(-most - wide, most + wide + 1)
+    certain = -np.expm1(np.minimum(losses * step, 0.0))  # where what is left of epsilon is spent already
+    near = np.minimum(losses * step, width)
+    values = np.where(near > -width, np.expm1((near - width) / 2) ** 2 / -math.expm1(-width), certain)
+    inside = slice(wide, len(losses) - wide)
+    for _ in range(count - 1):
+        windows = np.lib.stride_tricks.sliding_window_view(values, 2 * wide + 1)
+        spent, saved = windows[:, wide - 1 : 0 : -1], windows[:, 2 * wide - 1 : wide : -1]
+        values = certain.copy()
+        values[inside] = (likely * spent + (1 - likely) * saved).max(axis=1)
+    ratios, heights = np.exp(losses[most + wide :] * step), values[most + wide :]
+
+    def delta(epsilon: Floats) -> Floats:
+        return np.interp(np.exp(np.minimum(epsilon, 700.0)), ratios, heights, right=0.0)
+
+    return Profile.symmetric(delta)
 
 
-def _excess(found: float, epsilon: float, delta: float) -> float:
-    """Logarithm of how many times too large a loss is, as a Gaussian one that twice the noise halves."""
-    if not found < 1e5:
-        return math.inf
-    if found <= 0:
-        return -math.inf
-    if delta == 0:
-        return math.log(found / epsilon)
-    ratio = math.log(gaussian_mu(found, delta) / gaussian_mu(epsilon, delta))
-    return max(ratio, 1e-12) if found > epsilon else min(ratio, 0.0)
+def bounded_range_distribution(width: float, count: int, interval: float) -> LossDistribution:
+    """Loss of ``count`` adaptive choices, in blocks of a few."""
+    if width == 0:
+        return gaussian_distribution(0.0, interval)
+    blocks, rest = divmod(count, _TOGETHER)
+    whole = [loss_distribution(bounded_range_profile(width, _TOGETHER), interval) * blocks] if blocks else []
+    last = [loss_distribution(bounded_range_profile(width, rest), interval)] if rest else []
+    return reduce(operator.add, whole + last)
 
 
-def _reach(excess: float, step: float) -> float:
-    """How far to go if a loss falls about as fast as noise grows, and a little further."""
-    return 1.05 * excess + 1e-3 if math.isfinite(excess) else step
+def pure_distribution(epsilon: float, interval: float) -> LossDistribution:
+    """Loss of randomised response, which dominates every mechanism of this epsilon."""
 
+    def delta(at: Floats) -> Floats:
+        return np.asarray(-np.expm1(np.minimum(np.asarray(at, float) - epsilon, 0.0)) / (1 + math.exp(-epsilon)))
 
-def _between(low: float, high: float, above: float, below: float, margin: float) -> float:
-    """Where to look for a zero: on the line through two points, a little off towards the one that is further away."""
-    guess = low + (high - low) * above / (above - below)
-    guess += -margin if guess - low > high - guess else margin
-    return min(max(guess, low + min(margin, (high - low) / 4)), high - min(margin, (high - low) / 4))
+    return loss_distribution(Profile.symmetric(delta), interval)
 
 
 def _composed(mine: Any, theirs: Any) -> Any:

@@ -20,7 +20,7 @@ from scipy import special
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
-from ppdp.privacy.laws import LEVELS, binomial_law, log_sum
+from ppdp.privacy.batch_distributions import LEVELS, binomial_law, log_sum
 
 Floats = NDArray[np.float64]
 

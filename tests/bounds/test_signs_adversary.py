@@ -18,7 +18,7 @@ from ppdp.core.distance import Moves
 from ppdp.data.exact_matmul import project
 from ppdp.mechanisms import SignMechanism
 from ppdp.privacy.losses import GaussianSigns, LaplaceSigns, Part, RandomizedResponse
-from ppdp.privacy.signs import gaussian_sign_renyi, response_curve, response_epsilon
+from ppdp.privacy.losses.signs import gaussian_sign_renyi, response_curve, response_epsilon
 
 PURE = ("staircase", "smooth", "randomized-response", "laplace")
 STEPPED = ("staircase", "smooth")

@@ -12,7 +12,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.privacy import SketchLoss
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
-from ppdp.privacy.sketch import rows_profile
+from ppdp.privacy.losses.sketch import rows_profile
 
 EXCESS = 1 + 1e-9
 ORDERS = (1.05, 1.5, 2.0, 3.0, 4.0, 10.0)

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.fixed_size import fixed_size_profile, fixed_size_renyi, poisson_renyi
-from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
+from ppdp.privacy.ledger.privacy_filter import RenyiAccount, best_order
 from ppdp.privacy.loss import parts_at_order
 from ppdp.privacy.losses import FixedSizeSamples, Laplace, PoissonSamples
 from ppdp.privacy.subsampling import poisson_pair

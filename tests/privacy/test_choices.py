@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from true_losses import choices_delta
 
-from ppdp.privacy.choices import bounded_range_distribution, bounded_range_profile
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.loss import parts_epsilon
 from ppdp.privacy.losses import BoundedRange
+from ppdp.privacy.pld import bounded_range_distribution, bounded_range_profile
 
 WIDTHS = (1e-3, 0.1, 1.0, 6.0)
 

@@ -8,7 +8,7 @@ import pytest
 from effort import rounds
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy.hypergeometric import log1F1
+from ppdp.privacy.projected_gaussian import log1F1
 
 
 def exactly(a, b, z):

@@ -14,7 +14,7 @@ from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy import pld
 from ppdp.privacy.fixed_size import fixed_size_profile
-from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, least_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.pld import (
     _MOST_POINTS,
@@ -24,7 +24,6 @@ from ppdp.privacy.pld import (
     discrete_laplace_distribution,
     gaussian_distribution,
     laplace_distribution,
-    least_noise,
     loss_distribution,
     poisson_distribution,
 )

@@ -19,7 +19,7 @@ from scipy.stats import beta, hypergeom
 from ppdp.bounds.selection import range_mu, range_of
 from ppdp.privacy.gate import certain_share, gate_noise
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from ppdp.privacy.ledger.adaptive import pure_mu
+from ppdp.privacy.ledger.privacy_filter import pure_mu
 from ppdp.testing.confidence import at_least
 
 

@@ -10,7 +10,7 @@ from ppdp.certificate.guarantee import draws_of, loss_of
 from ppdp.certificate.pages.interpretation import right_at, right_guesses, right_of_releases, times_in_100
 from ppdp.certificate.record import LedgerEntry, Record
 from ppdp.exceptions import BudgetExceeded
-from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
+from ppdp.privacy.ledger.privacy_filter import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)

@@ -18,10 +18,9 @@ from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep, Route
 from ppdp.privacy.gate import GATE_KINDS, Gate
-from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.gaussian import gaussian_mu, least_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import gaussian_scale
-from ppdp.privacy.pld import least_noise
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.exceptions import LedgerError
-from ppdp.privacy.ledger.adaptive import Entry
+from ppdp.privacy.ledger.privacy_filter import Entry
 
 Link = tuple[int, str]
 """How many entries there are, and the link of the last one."""

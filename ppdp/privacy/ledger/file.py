@@ -21,8 +21,8 @@ from pathlib import Path
 
 from ppdp.core.checks import choice, number
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
-from ppdp.privacy.ledger.adaptive import ACCOUNTINGS, Entry, best_order
 from ppdp.privacy.ledger.chain import AGAIN, checksum, refuse_older, remember, written
+from ppdp.privacy.ledger.privacy_filter import ACCOUNTINGS, Entry, best_order
 
 _FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
 _SCHEMA = (

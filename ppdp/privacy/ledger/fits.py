@@ -25,7 +25,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
 from ppdp.exceptions import CompositionWarning, InvalidInput, LedgerError, PpdpError, PrivacyRefusal
-from ppdp.privacy.ledger.adaptive import MOST, Entry, total_epsilon
+from ppdp.privacy.ledger.privacy_filter import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 
 # Somebody else's loops around a fit: what they choose by private scores, or fit by themselves, no account of fits sees.

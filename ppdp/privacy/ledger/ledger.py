@@ -17,7 +17,11 @@ from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name, public_name
 from ppdp.exceptions import InvalidParameter, LedgerError
-from ppdp.privacy.ledger.adaptive import (
+from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
+from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
+from ppdp.privacy.ledger.file import settle as settle_entry
+from ppdp.privacy.ledger.fits import entered, left
+from ppdp.privacy.ledger.privacy_filter import (
     MOST,
     Entry,
     account_for,
@@ -28,10 +32,6 @@ from ppdp.privacy.ledger.adaptive import (
     refuse_overspend,
     total_epsilon,
 )
-from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
-from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
-from ppdp.privacy.ledger.file import settle as settle_entry
-from ppdp.privacy.ledger.fits import entered, left
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 

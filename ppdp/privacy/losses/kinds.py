@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-import ppdp.privacy.choices as choices
 import ppdp.privacy.fixed_size as fixed_size
 import ppdp.privacy.pld as pld
 import ppdp.privacy.renyi as renyi
@@ -43,7 +42,7 @@ class BoundedRange(Part):
         return renyi.repeated(renyi.bounded_range_curve(self.range), self.count)
 
     def distribution(self, interval: float) -> pld.LossDistribution:
-        return choices.bounded_range_distribution(self.range, self.count, interval)
+        return pld.bounded_range_distribution(self.range, self.count, interval)
 
     def words(self) -> str:
         choice, each = ("one random choice", "") if self.count == 1 else (f"{self.count} random choices", " each")

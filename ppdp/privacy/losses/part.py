@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-import ppdp.privacy.choices as choices
 import ppdp.privacy.pld as pld
 import ppdp.privacy.renyi as renyi
 from ppdp.exceptions import InvalidParameter
@@ -45,7 +44,7 @@ class Loss:
         """Distribution of the privacy loss of all runs on this grid, if there is one."""
         if not math.isfinite(self.pure):
             return None
-        return choices.pure_distribution(self.pure / self.count, interval) * self.count
+        return pld.pure_distribution(self.pure / self.count, interval) * self.count
 
     @property
     def distributed(self) -> bool:

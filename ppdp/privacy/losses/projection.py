@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 import ppdp.privacy.pld as pld
-import ppdp.privacy.projected as projected
+import ppdp.privacy.projected_gaussian as projected
 import ppdp.privacy.renyi as renyi
 from ppdp.core.checks import integer, number
 from ppdp.core.figures import figure

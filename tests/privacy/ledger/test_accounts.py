@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_mu
-from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order, pure_mu
 from ppdp.privacy.ledger.ledger import Ledger
+from ppdp.privacy.ledger.privacy_filter import RenyiAccount, best_order, pure_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import BoundedRange, FixedSizeSamples, HiddenIterate, Laplace, PoissonSamples, Pure
 from ppdp.privacy.renyi import ORDERS

@@ -12,7 +12,7 @@ from sampled_steps import true_log_tail
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
-from ppdp.privacy.laws import (
+from ppdp.privacy.batch_distributions import (
     FAR,
     Law,
     binomial_law,
