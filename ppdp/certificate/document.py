@@ -13,11 +13,11 @@ from ppdp.certificate.canonical import copied, digest, parse, strict_json, witho
 from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
 from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
+from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
 from ppdp.certificate.replay.rules import refuse_unsafe
-from ppdp.certificate.replay.under import Under, under
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
-from ppdp.certificate.share.paper import printed
+from ppdp.certificate.share.pdf import print_to_pdf
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.core.checks import path_of
@@ -155,7 +155,7 @@ class Certificate(Saved):
         record = self._held(": it guarantees nothing")
         return epsilon_at(loss_of(record), draws_of(record), delta)
 
-    def under(self, adjacency: Adjacency) -> Under:
+    def under(self, adjacency: Adjacency) -> OtherAdjacencyResult:
         """What the same run guarantees, with the noise that it had, where neighbours are others.
 
         Parameters
@@ -166,7 +166,7 @@ class Certificate(Saved):
 
         Returns
         -------
-        Under
+        OtherAdjacencyResult
             Its epsilon at the delta of the certificate; infinite where nothing is promised.
 
         Raises
@@ -176,7 +176,7 @@ class Certificate(Saved):
         CertificateError
             If the certificate does not hold.
         """
-        return under(self._held(": it guarantees nothing"), adjacency)
+        return guarantee_for(self._held(": it guarantees nothing"), adjacency)
 
     def claim(self) -> dict[str, Any]:
         """What is guaranteed, and of what: the document without the block ``issued`` and the digest, as a copy.
@@ -211,7 +211,7 @@ class Certificate(Saved):
         if suffix not in (".html", ".htm", ".pdf"):
             return super().save(place)
         page = self.to_html()
-        write_atomically(place, printed(page) if suffix == ".pdf" else page)
+        write_atomically(place, print_to_pdf(page) if suffix == ".pdf" else page)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:

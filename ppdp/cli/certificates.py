@@ -10,7 +10,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, not_alone, said, spent_at_least, unpaid
+from ppdp.certificate.issue_statement import (
+    UNPROVED,
+    account_in_words,
+    composition_notes,
+    issuer_statements,
+    other_releases,
+    spent_at_least,
+    uncharged_fits,
+)
 from ppdp.cli.certificate_files import carried
 from ppdp.cli.documents import check_form, read_tables
 from ppdp.cli.output import complain, one_line, refuse, refuse_taken, say
@@ -57,17 +65,17 @@ def verify(options: Namespace) -> int:
         found: dict[str, Any] = {"holds": bool(result), "problems": list(result.problems)}
         if result:  # what does not hold makes no claim that a machine could take for one
             claim = {name: getattr(certificate, name) for name in ("status", "epsilon", "delta", "digest")}
-            found |= {"unmet": unmet, **claim, "left_out": left_out(certificate.record)}
+            found |= {"unmet": unmet, **claim, "left_out": other_releases(certificate.record)}
         if result.signer:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
     elif not options.quiet:
         lines = [repr(replace(result, problems=tuple(escaped(problem) for problem in result.problems)))]
         if result:
-            lines = [*(escaped(words) for words in left_out(certificate.record)), *lines]
+            lines = [*(escaped(words) for words in other_releases(certificate.record)), *lines]
             told = account_in_words(certificate.record)
             lines += [f"issued {escaped(told)}"] if told is not None else []
-            lines += [f"{name}: {escaped(words)} ({UNPROVED})" for name, words in said(certificate.record)]
+            lines += [f"{name}: {escaped(words)} ({UNPROVED})" for name, words in issuer_statements(certificate.record)]
             neighbours = certificate.record.neighbours
             what = "" if neighbours.record_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
             pair = f"({certificate.epsilon:g}, {certificate.delta:g})"
@@ -82,9 +90,9 @@ def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
     if "unconditional" in asked:
         if certificate.status != "UNCONDITIONAL":
             found.append(f"--require unconditional: the certificate is {certificate.status}.")
-        found += [f"--require unconditional: {escaped(words)}" for words in unpaid(record)]
+        found += [f"--require unconditional: {escaped(words)}" for words in uncharged_fits(record)]
     if "alone" in asked:
-        found += [f"--require alone: {escaped(words)}" for words in not_alone(record)]
+        found += [f"--require alone: {escaped(words)}" for words in composition_notes(record)]
     if "record-level" in asked and not record.neighbours.record_level:
         found.append(f"--require record-level: it protects {escaped(record.neighbours.unit)}.")
     known = spent_at_least(record)
@@ -107,11 +115,11 @@ def show(options: Namespace) -> int:
         say(certificate.to_json() if options.json else certificate.to_text(full=True))
         return 0
     from ppdp.certificate.share.files import write_atomically
-    from ppdp.certificate.share.paper import printed
+    from ppdp.certificate.share.pdf import print_to_pdf
 
     page = certificate.to_html(**signed)
     try:
-        write_atomically(target, printed(page) if options.pdf else page)
+        write_atomically(target, print_to_pdf(page) if options.pdf else page)
     except ExportError as error:
         refuse(error.message, place="--pdf", fix=str(error.fix))
     say(f"written: {target}")

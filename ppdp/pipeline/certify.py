@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
-from ppdp.certificate.issued import issuer_words
-from ppdp.certificate.issuing import standing, total, versions, what_left
+from ppdp.certificate.issuance import certificate_status, total, versions, what_left
+from ppdp.certificate.issue_statement import issuer_words
 from ppdp.certificate.record import (
     Alternative,
     Condition,
@@ -102,7 +102,7 @@ def issue(
     ``inference`` is the SHA-256 of the description of the steps, ``issued`` the block of that name, empty if nothing is
     issued yet; ``altered`` are the noisy numbers of altered rows.
     """
-    status, reasons = standing(plan.reasons, seeded=seeded)
+    status, reasons = certificate_status(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
         raise InvalidParameter(
             "what it draws must be nobody's to know beforehand, and random_state makes it known.",

@@ -18,7 +18,7 @@ from ppdp.certificate.pages.glossary import GLOSSARY, terms_in
 from ppdp.certificate.pages.interpretation import missed, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.page import seldom
 from ppdp.certificate.record import Fact
-from ppdp.certificate.share import paper
+from ppdp.certificate.share import pdf
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
@@ -241,7 +241,7 @@ def test_the_site_explains_a_word_of_the_page_in_the_same_sentence():
 
 def test_a_pdf_is_printed_by_a_browser_or_refused_with_what_to_do(tmp_path, monkeypatch):
     one = certificate("unconditional")
-    if any(map(paper.shutil.which, paper.BROWSERS)):
+    if any(map(pdf.shutil.which, pdf.BROWSERS)):
         one.save(tmp_path / "page.pdf")
         assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -11,7 +11,7 @@ from zoo import document
 
 from ppdp import Certificate, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.certificate import verify
-from ppdp.certificate.issued import UNPROVED
+from ppdp.certificate.issue_statement import UNPROVED
 from ppdp.cli.main import main
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import LogisticRegression

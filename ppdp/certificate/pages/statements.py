@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
-from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, said
+from ppdp.certificate.issue_statement import UNPROVED, account_in_words, issuer_statements, other_releases
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
 from ppdp.certificate.pages.derivation import Noise, gate_in_words, is_model, noises_of, points_of
 from ppdp.certificate.pages.glossary import WORDS
@@ -26,11 +26,11 @@ MEASURED = {"squares": "means and squares", "diagonal": "means and squares", "ma
 
 def statements_of(c: Record) -> Iterator[Statement]:
     """Everything that is said of a certificate that holds, in the order in which text says it."""
-    yield from (Statement(Topic.BESIDE, words) for words in left_out(c))
+    yield from (Statement(Topic.BESIDE, words) for words in other_releases(c))
     yield Statement(Topic.MEANING, status_in_words(c))
     if (issued := account_in_words(c)) is not None:
         yield Statement(Topic.ISSUED, issued)
-    yield from (Statement(Topic(name), f"{words} ({UNPROVED})", short=words) for name, words in said(c))
+    yield from (Statement(Topic(name), f"{words} ({UNPROVED})", short=words) for name, words in issuer_statements(c))
     yield from (Statement(Topic.REASON, reason) for reason in c.reasons)
     yield from assumptions(c)
     yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))

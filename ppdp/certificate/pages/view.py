@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.certificate.issued import account_in_words
+from ppdp.certificate.issue_statement import account_in_words
 from ppdp.certificate.pages.derivation import Noise, Point, noises_of, points_of, spreads
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.pages.statements import around_the_claim, reservation, statements_of

@@ -18,7 +18,7 @@ import numpy as np
 from ppdp.bounds import lookup
 from ppdp.bounds.laplace import whole_loss
 from ppdp.certificate.canonical import digest, parse
-from ppdp.certificate.issued import issued_rules
+from ppdp.certificate.issue_statement import issued_rules
 from ppdp.certificate.record import Diagnostics, Gate, Ladder, Mechanism, Record, Release, Rung
 from ppdp.certificate.replay.rules import broken_rules, part_rules, restated, search_rules, step_rules
 from ppdp.core.distance import Distance
@@ -156,7 +156,7 @@ def _replay(c: Record) -> list[str]:
         failure, front = (any_of(failed, gate.delta), 0.0) if gate.rule == "sum" else (failed, gate.delta)
     if gate is not None and gate.ladder is not None:
         ladder = gate.ladder
-        rungs = [climbed(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]
+        rungs = [replay_rung(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]
         found += ladder_rules(c, gate, ladder, rungs)
         losses = [
             _of_mechanism(f"{r.where}.mechanism", rung.mechanism, *r.end, found) for r, rung in zip(rungs, ladder.rungs)
@@ -283,7 +283,7 @@ def close(a: Any, b: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Climbed:
+class RungReplay:
     """What a certificate would say, had one rung been passed."""
 
     where: str  # which rung
@@ -292,7 +292,7 @@ class Climbed:
     end: Point  # and of the mechanism
 
 
-def climbed(c: Record, rung: Rung, points: list[Point], where: str) -> Climbed:
+def replay_rung(c: Record, rung: Rung, points: list[Point], where: str) -> RungReplay:
     """The certificate on a rung, given domain and distance at the input of every step."""
     at = c.conditional[0]
     steps, reached, (domain, distance) = list(c.steps[:at]), points[:at], points[at]
@@ -304,10 +304,10 @@ def climbed(c: Record, rung: Rung, points: list[Point], where: str) -> Climbed:
         shown = {"domain": domain.to_dict(), "distance": distance.to_dict()}
         steps.append(replace(step, **shown, parameters=own, conditions=conditions))
     document = replace(c, steps=tuple(steps), mechanism=rung.mechanism)
-    return Climbed(where, document, reached, (domain, distance))
+    return RungReplay(where, document, reached, (domain, distance))
 
 
-def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[Climbed]) -> Iterator[str]:
+def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[RungReplay]) -> Iterator[str]:
     """What must hold between the rungs of a ladder: ``docs/theory/gate.md``, Theorem 5.
 
     The promise covers all rungs: each must ask for the public difference of its threshold, keep every rule that the one
@@ -339,7 +339,7 @@ def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[Climbed]
             yield from (f"{rung.where}: {problem}" for problem in part_rules(rung.document, rung.points, rung.end[0]))
 
 
-def _thresholds(c: Record, ladder: Ladder, rungs: Sequence[Climbed], at: int) -> Iterator[str]:
+def _thresholds(c: Record, ladder: Ladder, rungs: Sequence[RungReplay], at: int) -> Iterator[str]:
     """One measured quantity less public thresholds, the tightest first."""
     step = c.steps[at]
     margin = lookup(step.conditions[0].formula, "margin")

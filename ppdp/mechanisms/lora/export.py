@@ -11,7 +11,7 @@ from typing import Any
 from safetensors.torch import load
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.issuing import content_hash
+from ppdp.certificate.issuance import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import read_members, write_folder
 from ppdp.core.checks import path_of

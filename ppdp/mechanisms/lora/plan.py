@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import lookup
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.issuing import issue_alone
+from ppdp.certificate.issuance import issue_alone
 from ppdp.certificate.record import Mechanism
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside

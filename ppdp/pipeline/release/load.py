@@ -11,7 +11,7 @@ import numpy as np
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.canonical import strict_json
-from ppdp.certificate.issuing import content_hash
+from ppdp.certificate.issuance import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import WHOLE, hashed, read_members, unpack_arrays
 from ppdp.core.checks import path_of

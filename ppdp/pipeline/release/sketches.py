@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.issuing import content_hash
+from ppdp.certificate.issuance import content_hash
 from ppdp.core.checks import integer, positive
 from ppdp.core.tables import html_table
 from ppdp.data.rows import Array

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.issuing import content_hash
+from ppdp.certificate.issuance import content_hash
 from ppdp.certificate.record import Record
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.checks import number

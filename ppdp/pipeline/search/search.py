@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.issued import issuer_words
-from ppdp.certificate.issuing import standing
+from ppdp.certificate.issuance import certificate_status
+from ppdp.certificate.issue_statement import issuer_words
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import WARNINGS, at_step, discreet, outside
 from ppdp.core.checks import check_budget, choice, flag, integer, number
@@ -333,7 +333,9 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         if self.scores is not None:
             self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
         invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
-        status, reasons = standing(sorted({why for known in facts for why in known.reasons}), seeded=noise.seeded)
+        status, reasons = certificate_status(
+            sorted({why for known in facts for why in known.reasons}), seeded=noise.seeded
+        )
         self.summary_ = SearchSummary(
             plan=plan,
             status=status,

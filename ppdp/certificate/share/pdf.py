@@ -16,7 +16,7 @@ PATIENCE = 120  # seconds
 _FIX = "print the page from any browser, or put Chromium or Chrome on PATH."
 
 
-def printed(page: str) -> bytes:
+def print_to_pdf(page: str) -> bytes:
     """A self-contained page as a PDF.
 
     Raises

@@ -32,7 +32,7 @@ _UNIT = ("adjacency", "rows_per_unit")
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
+class OtherAdjacencyResult:
     """What a run guarantees under an adjacency, with the noise that it had.
 
     Attributes
@@ -54,7 +54,7 @@ class Under:
         return f"{self.status} ({self.epsilon:.4g}, {self.delta:g}): {self.adjacency.words}"
 
 
-def under(c: Record, adjacency: Adjacency) -> Under:
+def guarantee_for(c: Record, adjacency: Adjacency) -> OtherAdjacencyResult:
     """What a certificate that holds guarantees under another adjacency; see :meth:`ppdp.Certificate.under`."""
     if not isinstance(adjacency, Adjacency):
         raise InvalidParameter("under needs an Adjacency.", fix="Adjacency.replace().")
@@ -69,7 +69,9 @@ def under(c: Record, adjacency: Adjacency) -> Under:
         raise
     except (PpdpError, ArithmeticError, ValueError, AssertionError):
         raise _not_covered("no bound of a step holds there") from None
-    return Under(adjacency, epsilon_at(loss, draws * TOTAL_VARIATION_PER_DRAW, c.delta), c.delta, c.status)
+    return OtherAdjacencyResult(
+        adjacency, epsilon_at(loss, draws * TOTAL_VARIATION_PER_DRAW, c.delta), c.delta, c.status
+    )
 
 
 def _not_covered(why: str) -> InvalidParameter:

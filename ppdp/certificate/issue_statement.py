@@ -21,11 +21,11 @@ UNPROVED = "the issuer's words, not proved"
 EARLIER_FORM = "its form is an earlier one, which does not say how many other fits there were."
 
 
-def left_out(c: Record) -> list[str]:
+def other_releases(c: Record) -> list[str]:
     """What else looked at the same data and is not in the claim; the first thing that a reader must know."""
     inside = c.issued and c.issued.inside
     around = f"FITTED INSIDE {inside}; what that chose by private scores, or fitted by itself, is not included."
-    return [*unpaid(c), *([around] if inside is not None else [])]
+    return [*uncharged_fits(c), *([around] if inside is not None else [])]
 
 
 def issuer_words(issuer: Any) -> dict[str, str]:
@@ -41,12 +41,12 @@ def issuer_words(issuer: Any) -> dict[str, str]:
     return given
 
 
-def said(c: Record) -> list[tuple[str, str]]:
+def issuer_statements(c: Record) -> list[tuple[str, str]]:
     """Purpose and who is responsible, as far as the issuer said so; nothing proves these words."""
     return [] if c.issued is None else [(name, words) for name in OF_THE_ISSUER if (words := getattr(c.issued, name))]
 
 
-def unpaid(c: Record) -> list[str]:
+def uncharged_fits(c: Record) -> list[str]:
     """What was released beside it that no total in the document covers."""
     found, part, issued = [], c.part_of, c.issued
     if part is not None:
@@ -93,9 +93,9 @@ def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
     )
 
 
-def not_alone(c: Record) -> list[str]:
-    """Why it may not be all that was released: what :func:`left_out` says, or that nothing is known."""
-    return left_out(c) if c.issued is not None else [EARLIER_FORM]
+def composition_notes(c: Record) -> list[str]:
+    """Why it may not be all that was released: what :func:`other_releases` says, or that nothing is known."""
+    return other_releases(c) if c.issued is not None else [EARLIER_FORM]
 
 
 def spent_at_least(c: Record) -> float:

@@ -30,7 +30,7 @@ def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
     return digest.hexdigest()
 
 
-def standing(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, ...]]:
+def certificate_status(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, ...]]:
     """Status of what was released, and every reason why it is not UNCONDITIONAL."""
     if seeded:
         seed = "the noise came from a seed, and anyone who has the seed can take it away; for tests only"
@@ -69,7 +69,7 @@ def issue_alone(
     value and origin; ``reasons`` say what is assumed; ``inference`` is the hash of the description of how what was
     released is used; ``issued`` is the block of that name, empty if nothing is issued yet.
     """
-    status, why = standing(reasons, seeded=seeded)
+    status, why = certificate_status(reasons, seeded=seeded)
     record = Record(
         schema=SCHEMA_NAME,
         status=status,
