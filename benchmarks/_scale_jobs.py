@@ -191,8 +191,8 @@ def moments_streamed(path: Path) -> Job:
     """Whole numbers of a fixed grid, with the same bits for every partition."""
     from ppdp.core.domain import Domain
     from ppdp.data.deferred_input import delivered
-    from ppdp.data.intake import Reader
     from ppdp.data.summary import SecondMoment, Summary, fold
+    from ppdp.data.validation import Reader
 
     class Pairs(Summary[Any]):
         """Products, and how many there are, in one pass."""

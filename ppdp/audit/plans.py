@@ -14,7 +14,7 @@ import numpy as np
 from ppdp.audit.claims import StabilityTarget, Uses, lengths
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter, PpdpError

@@ -24,7 +24,7 @@ from ppdp.audit.plans import attained, reaching
 from ppdp.audit.report import ReplayFinding, ReplayReport
 from ppdp.audit.search import share
 from ppdp.core.boundary import discreet
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.exceptions import InvalidParameter, PpdpError, PrivacyRefusal

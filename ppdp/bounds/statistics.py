@@ -1,6 +1,6 @@
 """The statistics that can be released: how many numbers each has, and a public bound on each number.
 
-How they are measured and read back stands in ``ppdp/data/releases.py``.
+How they are measured and read back stands in ``ppdp/data/noisy_statistics.py``.
 """
 
 from __future__ import annotations

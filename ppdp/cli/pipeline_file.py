@@ -254,7 +254,7 @@ def _step(
 def _check_steps(file: PipelineFile) -> None:
     """Refuse what cannot be of all steps together."""
     from ppdp.core.adjacency import Adjacency
-    from ppdp.data.facts import check_beside_names
+    from ppdp.data.public_facts import check_beside_names
     from ppdp.pipeline.pipeline import Pipeline
     from ppdp.pipeline.steps import check_steps
 

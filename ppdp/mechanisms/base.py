@@ -19,7 +19,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
 from ppdp.data.rows import Array, Rows
-from ppdp.data.units import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.weights import balanced_factors
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss

@@ -12,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.intake import validated
 from ppdp.data.rows import Rows, encode_alone
 from ppdp.data.summary import Extent
+from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.privacy.noise.sampler import Noise
 

@@ -32,7 +32,7 @@ from ppdp.certificate.record import (
 from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.certificate.share.files import hashed
 from ppdp.core.names import dataset_name
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism

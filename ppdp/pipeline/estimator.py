@@ -20,7 +20,7 @@ from ppdp.core.boundary import called_from
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering, answering
 from ppdp.core.pages import Documented
-from ppdp.data import intake as entrance
+from ppdp.data import validation
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, LedgerError, UnsupportedOrder
 from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
@@ -240,10 +240,10 @@ def form_of(
     estimator: Any, X: Any, coded: Callable[[Any], Any], *, hides_number: bool = False
 ) -> tuple[Any, tuple[str, ...] | None]:
     """The table of a fit, of which only the form was looked at, and the names of its columns."""
-    table = entrance.table_of(X)
-    entrance.check_form(estimator, table, coded, reset=True, hides_number=hides_number)
+    table = validation.table_of(X)
+    validation.check_form(estimator, table, coded, reset=True, hides_number=hides_number)
     names = tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None
-    entrance.warn_of_cells(names)
+    validation.warn_of_cells(names)
     return table, names
 
 

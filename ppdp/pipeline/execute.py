@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 from ppdp.core.boundary import at_step
 from ppdp.data.altered import altered_counts
 from ppdp.data.engine.disk_cache import kept
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.pipeline.planning.plan import Plan

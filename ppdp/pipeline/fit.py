@@ -23,11 +23,11 @@ from ppdp.core.boundary import at_step, before_rows, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.core.progress import unseen
-from ppdp.data import intake as entrance
+from ppdp.data import validation
 from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.deferred_input import Delivered, delivered
-from ppdp.data.facts import Fact, check_beside_names, check_promised, complete, of_neighbours
 from ppdp.data.privacy_ids import check_groups, persons_of
+from ppdp.data.public_facts import Fact, check_beside_names, check_promised, complete, of_neighbours
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import placed, standing
 from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest
@@ -133,7 +133,7 @@ class Inputs:
         table, names = form_of(pipe, X, steps.coded, hides_number=hidden)
         check_groups(table, groups, neighbours)
         weights = check_weights(table, weights, pipe.domain or Domain())
-        labels = entrance.check_labels(table, y, pipe, hides_number=hidden) if steps.supervised else None
+        labels = validation.check_labels(table, y, pipe, hides_number=hidden) if steps.supervised else None
         if isinstance(table, Delivered) and not steps.supervised:
             table = replace(table, label=None)
         return cls(table, labels, groups, weights, names)
@@ -143,7 +143,7 @@ class Inputs:
         if issparse(self.table):
             check_sparse_plan(plan)
         elif plan.found_ranges != set():
-            entrance.check_released(self.table, plan.found_ranges, steps.coded)
+            validation.check_released(self.table, plan.found_ranges, steps.coded)
         if isinstance(self.table, Delivered):
             check_streams(plan, self.table.source)
         if plan.hopeless:
@@ -202,8 +202,8 @@ class Fit:
         """Values within the declared domain, and the plan, with classes if they had to be read from y."""
         table, labels, plan, steps = self.inputs.table, self.inputs.labels, self.plan, self.steps
         if labels is not None and plan.domain.classes is None and not steps.regression:
-            plan = self._plan_for(entrance.read_classes(table.classes() if isinstance(table, Delivered) else labels))
-        read = entrance.Reader(
+            plan = self._plan_for(validation.read_classes(table.classes() if isinstance(table, Delivered) else labels))
+        read = validation.Reader(
             plan.domain,
             steps.learned,
             plan.domain.missing_rows > 0,

@@ -26,9 +26,9 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 from ppdp.core.progress import progress
 from ppdp.core.tables import aligned, html_table
-from ppdp.data.facts import merged
+from ppdp.data.public_facts import merged
 from ppdp.data.rows import Array
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import Noise

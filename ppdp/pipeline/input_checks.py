@@ -13,7 +13,7 @@ import numpy as np
 
 from ppdp.core.private_files import check_temporary
 from ppdp.data.engine.source import BlockSource
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan

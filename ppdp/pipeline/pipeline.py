@@ -16,7 +16,7 @@ from ppdp.core.checks import path_of
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.keywords import answering
 from ppdp.data.engine.registry import opened_source
-from ppdp.data.facts import merged
+from ppdp.data.public_facts import merged
 from ppdp.data.rows import Array
 from ppdp.data.weights import weights_of
 from ppdp.exceptions import ExportError, InvalidInput

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.core.domain import Domain
-from ppdp.data import intake as entrance
+from ppdp.data import validation
 from ppdp.data.beside import plain, warn_of_order, warn_of_others
 from ppdp.data.deferred_input import Delivered
 from ppdp.data.engine.registry import opened_source
@@ -44,8 +44,8 @@ class ReleasedMap:
 
     def __call__(self, table: Any) -> Array:
         """Rows of an opened table."""
-        values = entrance.read_values(self.coded(table), self.invalid)
-        values = entrance.repaired_values(values, self.facts, gaps=self.gaps, invalid=self.invalid)
+        values = validation.read_values(self.coded(table), self.invalid)
+        values = validation.repaired_values(values, self.facts, gaps=self.gaps, invalid=self.invalid)
         if issparse(values):
             check_sparse_twins(self.twins, values.shape[1])
         return mapped(self.twins, values)
@@ -90,8 +90,8 @@ class Predictor:
         if source is not None:
             with source:
                 return self._in_blocks(source, then)
-        X = self._in_order(entrance.table_of(X))
-        entrance.check_form(self.estimator, X, self.coded, reset=False)
+        X = self._in_order(validation.table_of(X))
+        validation.check_form(self.estimator, X, self.coded, reset=False)
         return then(self._map(self.twins[:-1])(X))
 
     def _in_blocks(self, source: BlockSource, then: Then) -> Any:
@@ -116,7 +116,7 @@ class Predictor:
                 f"no column, or more than one, is called {', '.join(map(repr, absent))}.",
                 fix="a file with the columns of the fit.",
             )
-        entrance.check_form(self.estimator, Delivered(source, wanted, None), self.coded, reset=False)
+        validation.check_form(self.estimator, Delivered(source, wanted, None), self.coded, reset=False)
         return wanted
 
     def _in_order(self, X: Any) -> Any:
@@ -140,7 +140,7 @@ class Predictor:
             )
         if y:
             warn_of_order(X, "error", {"y": y[0]})
-        y = tuple(plain(entrance.check_labels(X, labels, self.estimator)) for labels in y)
+        y = tuple(plain(validation.check_labels(X, labels, self.estimator)) for labels in y)
         if y and hasattr(self.estimator, "classes_"):
             warn_of_others(y[0], self.estimator.classes_)
         return self.mapped(X, partial(_answered, getattr(self.last, method), y))

@@ -25,7 +25,7 @@ from ppdp.bounds import lookup
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import PpdpError
 from ppdp.privacy.noise.sampler import Noise

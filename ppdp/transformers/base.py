@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.frames import arrow_table, readable
-from ppdp.data.intake import validated
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent
+from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidInput, MissingBudget
 from ppdp.transformers.stage import Stage, Statistics, hold
 from ppdp.transformers.way import Way

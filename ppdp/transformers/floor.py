@@ -12,7 +12,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.impute.regression_imputer import EigenvalueMargin
 from ppdp.transformers.way import Way

@@ -18,7 +18,7 @@ from ppdp.core.pages import Documented
 from ppdp.data.altered import Property
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import MissingBound, UnsupportedOrder
 from ppdp.transformers.way import Condition, Way
 

@@ -9,7 +9,7 @@ from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.audit import attack_stability
 from ppdp.bounds import lookup
 from ppdp.bounds.sketch import noise_of
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,

@@ -12,7 +12,7 @@ from worst_cases import four_values
 from ppdp import Domain, Pipeline
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.exceptions import CertificateError, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.testing import REGISTRY

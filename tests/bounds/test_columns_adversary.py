@@ -13,7 +13,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.columns import entries_of
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import MinMaxScaler, RobustScaler, StandardScaler
 

@@ -13,8 +13,8 @@ from ppdp.bounds.imputation import fill_sensitivity, mean_norm, mean_sensitivity
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.noisy_statistics import observed_means
 from ppdp.data.quantiles import trimmed_means
-from ppdp.data.releases import observed_means
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.transformers import MeanImputer

@@ -14,8 +14,8 @@ from ppdp.bounds.order_statistics import coordinate_moves
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.quantiles import RankGapMargin, column_quantiles
-from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import MedianImputer, MinMaxScaler, RobustScaler

@@ -13,7 +13,7 @@ from ppdp.bounds.imputation import coefficient_norm, coefficient_shift
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.summary import second_moment
 from ppdp.transformers import RegressionImputer

@@ -12,7 +12,7 @@ from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
 

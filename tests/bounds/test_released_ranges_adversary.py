@@ -13,8 +13,8 @@ from ppdp.bounds.release import FINER, RANGE_CELLS
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import quantile_edges
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.ranges import EDGES, coarse, fine, first_ranges, released_ranges
-from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 
 N, D = 12, 2

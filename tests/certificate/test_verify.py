@@ -15,7 +15,7 @@ from zoo import BOX, CLIP, MEAN, NAMES, certificate, document, imputer, people, 
 import ppdp
 from ppdp import Certificate, Domain, Pipeline
 from ppdp.cli.main import main
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.mechanisms import LogisticRegression
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.transformers import PCA, Deduplicator, RowMap

@@ -21,8 +21,8 @@ from refusals import N, classifier, labels, rows
 
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data import cells
-from ppdp.data.intake import check_labels, read_labels
 from ppdp.data.privacy_ids import NOBODY, check_groups, persons_of
+from ppdp.data.validation import check_labels, read_labels
 from ppdp.exceptions import InvalidInput
 from ppdp.mechanisms import GaussianMechanism, LinearRegression
 from ppdp.transformers import DateEncoder, MinMaxScaler

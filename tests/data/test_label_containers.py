@@ -12,8 +12,8 @@ from refusals import N, classifier, labels, rows
 
 from ppdp import Domain, Pipeline
 from ppdp.data.frames import cells, column
-from ppdp.data.intake import check_labels, repaired_labels, repaired_targets
 from ppdp.data.rows import encode_labels
+from ppdp.data.validation import check_labels, repaired_labels, repaired_targets
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, Ridge
 from ppdp.transformers import NormClipper, RowMap

@@ -12,7 +12,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.laplace import whole_loss
 from ppdp.core.distance import Distance
 from ppdp.core.formula import draws_that_count
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.privacy.gate import certain_share, gate_noise
 from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.privacy.noise.sampler import lattice_allowance

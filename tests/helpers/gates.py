@@ -113,7 +113,7 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
     """The mu of what left before and behind the gate, from an execution."""
     witness = Witness()
     execute(plan_, rows, witness)
-    from ppdp.data.releases import STATISTICS
+    from ppdp.data.noisy_statistics import STATISTICS
 
     sizes = {STATISTICS[r.statistic].size(plan_.steps[r.at].domain, r.parameters): r.mu for r in plan_.releases}
     assert len(sizes) == len(plan_.releases)  # told apart by their size

@@ -6,7 +6,7 @@ import sklearn.decomposition as theirs
 from sklearn.pipeline import make_pipeline as plain_pipeline
 
 from ppdp import Adjacency, Domain, Pipeline, make_pipeline
-from ppdp.data.facts import merged
+from ppdp.data.public_facts import merged
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, Deduplicator, MinMaxScaler, NormClipper, StandardScaler

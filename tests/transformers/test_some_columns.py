@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from ppdp import Adjacency, Certificate, Domain, Pipeline, declare, make_column_map, make_pipeline
 from ppdp.bounds import lookup
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression

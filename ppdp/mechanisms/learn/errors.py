@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.data.rows import Array
-from ppdp.data.units import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.mechanisms.learn.whitened import NewtonState
 
 CLIPPED = 4 * (math.sqrt(2) - 1) ** 2  # variance that clips may add to a gradient, over that of noise

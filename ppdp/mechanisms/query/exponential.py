@@ -17,7 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.histograms import rank_scores
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
-from ppdp.data.units import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.public_grids import grid_in_units, public_grid

@@ -9,7 +9,7 @@ import numpy as np
 
 from ppdp.core.checks import integer, shown
 from ppdp.core.domain import Domain
-from ppdp.data.units import Codes, Columns, Dates
+from ppdp.data.unit_conversion import Codes, Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 MOST = 100_000

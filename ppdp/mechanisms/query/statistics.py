@@ -20,7 +20,7 @@ from ppdp.data.histograms import histograms, present
 from ppdp.data.intervals import gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums, second_moment
-from ppdp.data.units import Answers, Codes, Columns
+from ppdp.data.unit_conversion import Answers, Codes, Columns
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.query.public_grids import public_grid
 

@@ -14,7 +14,7 @@ from ppdp.core.checks import number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep, Route
 from ppdp.privacy.gate import GATE_KINDS, Gate

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import le
 from typing import Any
 
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.exceptions import ImpossibleBudget
 from ppdp.pipeline.planning.budget import LARGEST_ERROR, least_share
 from ppdp.pipeline.planning.route import PlannedRelease, Route

@@ -12,8 +12,8 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
 from ppdp.core.tables import html_table, visible
-from ppdp.data.facts import Fact, taken_on_trust
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
+from ppdp.data.public_facts import Fact, taken_on_trust
 from ppdp.mechanisms.base import Question, behind
 from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep

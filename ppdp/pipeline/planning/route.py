@@ -15,8 +15,8 @@ from ppdp.bounds.columns import entries_of
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
-from ppdp.data.units import Columns
+from ppdp.data.noisy_statistics import STATISTICS
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import PpdpError, UnsupportedOrder
 from ppdp.transformers.way import Ask, Condition, Way
 

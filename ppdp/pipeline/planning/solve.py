@@ -12,8 +12,8 @@ from ppdp.bounds.altered import PURE_SHARES, SHARES
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count, lookup
-from ppdp.data.facts import Fact
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
+from ppdp.data.public_facts import Fact
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.mechanisms.base import Question
 from ppdp.pipeline.planning.budget import (

@@ -22,10 +22,10 @@ from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
 from ppdp.data.intervals import FIGURES, gaussian_ends, half_width, no_ends, rows_are_a_sample
 from ppdp.data.label_means import CLEAR
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
-from ppdp.data.units import Answers, Codes, Columns
+from ppdp.data.unit_conversion import Answers, Codes, Columns
 from ppdp.pipeline.release.twins import question_of
 
 ELSE = "anything else"

@@ -20,7 +20,7 @@ from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS
 from ppdp.data.rows import Array
-from ppdp.data.units import Answers
+from ppdp.data.unit_conversion import Answers
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
 from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of

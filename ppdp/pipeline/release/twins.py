@@ -17,7 +17,7 @@ from ppdp.certificate.record import Mechanism as LastStep
 from ppdp.certificate.record import Record
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.transformers.base import hold

@@ -25,10 +25,10 @@ from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.core.progress import progress
-from ppdp.data import intake as entrance
+from ppdp.data import validation
 from ppdp.data.beside import warn_of_names, warn_of_order
-from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
+from ppdp.data.public_facts import check_promised, merged, of_neighbours
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.weights import check_weights, weights_of
@@ -245,7 +245,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         searched(declared)  # first, for where it is refused not even the number of rows is public
         steps = checked_steps(self.estimator)
         table, names = form_of(self, X, steps.coded)
-        labels = entrance.check_labels(table, y, self)
+        labels = validation.check_labels(table, y, self)
         weights = check_weights(table, given, declared or Domain())
         warn_of_names(X, self.estimator.steps, {"y": y, "sample_weight": given})
         weights = None if weights is None else cells(weights)

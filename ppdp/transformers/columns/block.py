@@ -14,7 +14,7 @@ from ppdp.core.checks import columns_of
 from ppdp.data.altered import beside_zero, tiny
 from ppdp.data.categories import Texts
 from ppdp.data.rows import Array
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch
 from ppdp.transformers.columns.maps import ColumnFacts, Filled, PublicMap
 from ppdp.transformers.columns.unlisted import Unlisted

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.data.rows import Array
-from ppdp.data.units import Codes, Columns
+from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.columns.cell_parsers import CellParser, LabelParser
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
-from ppdp.transformers.columns.readings import Labels, Reading
 
 MISSING = "missing"
 """Name of the category of gaps."""
@@ -54,9 +54,9 @@ class Categorical(PublicMap):
     def reads_cells(self) -> bool:
         return any(map(_is_text, self.categories))
 
-    def reading(self, position: int) -> Reading | None:
+    def reading(self, position: int) -> CellParser | None:
         labels = labels_only(self.categories[position]) if position < len(self.categories) else ()
-        return Labels(labels) if _is_text(labels) else None
+        return LabelParser(labels) if _is_text(labels) else None
 
     @property
     def declares(self) -> str | None:
@@ -198,12 +198,12 @@ class Labelled(PublicMap):
     def _position(self, name: str | None, categories: tuple[str, ...]) -> float:
         return -1.0 if name is None else float(categories.index(name))
 
-    def reading(self, position: int) -> Reading | None:
+    def reading(self, position: int) -> CellParser | None:
         if position >= len(self.labels) or not _is_text(self.labels[position]):
             return None
         made = self.categories[position]
         gap, other = self._position(self.missing, made), self._position(self.other, made)
-        return Labels(self.labels[position], gap, other, typed=True)
+        return LabelParser(self.labels[position], gap, other, typed=True)
 
     def unlisted(self, X: Array) -> NDArray[np.bool_]:
         out = []

@@ -25,12 +25,12 @@ from ppdp.data.categories import Texts, among
 from ppdp.data.cells import objects
 from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.block import Block, LocatedBlock
+from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
 from ppdp.transformers.columns.maps import ColumnFacts, Mapped, PublicMap
-from ppdp.transformers.columns.readings import AsText, Reading
 from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
@@ -211,7 +211,7 @@ class ColumnStage(RowWiseTransformer):
             encoder = part.block.encoder
             for at, i in enumerate(part.positions if encoder is not None else ()):
                 reading = encoder and encoder.reading(at)
-                labels = range(reading.most) if isinstance(reading, AsText) else getattr(reading, "labels", None)
+                labels = range(reading.most) if isinstance(reading, TextParser) else getattr(reading, "labels", None)
                 if labels is None:  # dates, in units since their epoch
                     low, high = part.facts[1].ranges[at]
                     X[:, i] = low + (high - low) * rng.beta(2.0, 2.0, n)
@@ -264,7 +264,7 @@ class ColumnStage(RowWiseTransformer):
         for i in changed:
             column = made.iloc[:, i] if framed else made[:, i]
             reading = readings.get(i)
-            if learned is not None and isinstance(reading, AsText):
+            if learned is not None and isinstance(reading, TextParser):
                 codes, learned[i] = reading.learned(column, columns[i])
             else:
                 codes = reading.codes(column, columns[i]) if reading is not None else np.zeros(len(X))
@@ -347,9 +347,9 @@ def _marked(way: Way, parts: Sequence[LocatedBlock]) -> Way:
     return replace(way, domain=way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist())))
 
 
-def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
+def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, CellParser]:
     """How every column is read that does not hold numbers."""
-    known: dict[int, Reading | None] = {}
+    known: dict[int, CellParser | None] = {}
     for block, positions in found:
         for at, i in enumerate(positions):
             reading = None if block.encoder is None else block.encoder.reading(at)
@@ -362,9 +362,9 @@ def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
     return {i: reading for i, reading in known.items() if reading is not None}
 
 
-def _unlisted(readings: Mapping[int, Reading]) -> dict[int, int]:
+def _unlisted(readings: Mapping[int, CellParser]) -> dict[int, int]:
     """Columns whose categories are to be released, and how many of them there may be."""
-    return {i: reading.most for i, reading in sorted(readings.items()) if isinstance(reading, AsText)}
+    return {i: reading.most for i, reading in sorted(readings.items()) if isinstance(reading, TextParser)}
 
 
 def _has_cells(X: Any) -> bool:

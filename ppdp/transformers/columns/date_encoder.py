@@ -13,12 +13,11 @@ from ppdp.core.checks import choice, pair, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.data.cells import seconds_of
 from ppdp.data.rows import Array
-from ppdp.data.units import Columns, Dates
+from ppdp.data.unit_conversion import Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
+from ppdp.transformers.columns.cell_parsers import SECONDS, CellParser, DateParser
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, Scaled
-from ppdp.transformers.columns.readings import SECONDS, Reading
-from ppdp.transformers.columns.readings import Dates as DateReading
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 
@@ -37,8 +36,8 @@ class Dated(PublicMap):
     narrows = True
     reads_cells = True
 
-    def reading(self, position: int) -> Reading | None:
-        return DateReading(self.unit, self.epoch, self.format, self.plain)
+    def reading(self, position: int) -> CellParser | None:
+        return DateParser(self.unit, self.epoch, self.format, self.plain)
 
     def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         days = [[_day(self.epoch + end * SECONDS[self.unit]) for end in ends] for ends in self.ranges]

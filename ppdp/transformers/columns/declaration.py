@@ -19,14 +19,14 @@ from ppdp.core.names import nearest
 from ppdp.data.cells import seconds_of
 from ppdp.data.column_types import described, kind_of
 from ppdp.data.frames import named
-from ppdp.data.intake import check_names, table_of, warn_of_cells
+from ppdp.data.validation import check_names, table_of, warn_of_cells
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
 from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
+from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_map import ColumnMap, make_column_map
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.maps import AnySize, PublicMap
-from ppdp.transformers.columns.readings import is_date
 from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
 
 BLANK, DROP = "?", "drop"

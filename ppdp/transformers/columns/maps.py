@@ -18,9 +18,9 @@ from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.ranges import LARGEST
 from ppdp.data.rows import Array
-from ppdp.data.units import Codes, Columns
+from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.readings import Reading
+from ppdp.transformers.columns.cell_parsers import CellParser
 from ppdp.transformers.rowwise.probe import call_surely, output_width
 from ppdp.transformers.rowwise.ranges import RISING, resolve_ranges
 
@@ -90,7 +90,7 @@ class PublicMap:
         """Whether some of its columns then hold no numbers."""
         return False
 
-    def reading(self, position: int) -> Reading | None:
+    def reading(self, position: int) -> CellParser | None:
         """How it reads the cells of one of its columns, if they are no numbers."""
         return None
 

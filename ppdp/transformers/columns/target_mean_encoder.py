@@ -16,10 +16,10 @@ from ppdp.core.checks import columns_of, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.frames import readable
-from ppdp.data.intake import validated
 from ppdp.data.label_means import cells_of, smoothed_shares, weights_by_label
 from ppdp.data.rows import Array, Rows, encode_alone
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
+from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidInput, InvalidParameter, MissingBound
 from ppdp.transformers.base import Statistics, Transformer
 from ppdp.transformers.way import Ask, Way

@@ -9,10 +9,10 @@ import numpy as np
 
 from ppdp.data.categories import MISSING
 from ppdp.data.rows import Array
-from ppdp.data.units import Codes, Columns
+from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.transformers.columns.categories import beside
+from ppdp.transformers.columns.cell_parsers import TextParser
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
-from ppdp.transformers.columns.readings import AsText
 
 FOUND = "found in the rows, with noise"
 
@@ -34,8 +34,8 @@ class Unlisted(PublicMap):
     reads = True
     reads_cells = True
 
-    def reading(self, position: int) -> AsText:
-        return AsText(self.most, self.other, self.missing, () if self.found is None else self.found[position])
+    def reading(self, position: int) -> TextParser:
+        return TextParser(self.most, self.other, self.missing, () if self.found is None else self.found[position])
 
     @property
     def _further(self) -> list[str]:

@@ -16,11 +16,11 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.engine.external_join import staying
 from ppdp.data.frames import arrow_table
-from ppdp.data.intake import validated
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
+from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.deduplicate.records import Bits, compared

@@ -15,7 +15,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.deduplicate.base import RowSelector

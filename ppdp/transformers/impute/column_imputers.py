@@ -13,12 +13,12 @@ from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import columns_of, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.noisy_statistics import means_of, observed_counts, observed_sums, only
 from ppdp.data.quantiles import column_quantiles, trimmed_means
-from ppdp.data.releases import means_of, observed_counts, observed_sums, only
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import incomplete
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.scale.base import gap_margin, public_gap, refuse_weights

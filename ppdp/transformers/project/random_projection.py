@@ -18,8 +18,8 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.exact_matmul import product, project
 from ppdp.data.frames import canonical
-from ppdp.data.intake import validated
 from ppdp.data.rows import Array, Rows
+from ppdp.data.validation import validated
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.way import Way

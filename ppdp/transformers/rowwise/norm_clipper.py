@@ -15,7 +15,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.altered import Property, shortened
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.way import Way
 

@@ -24,7 +24,7 @@ from ppdp.core.rounding import apply_error, inflate
 from ppdp.data.exact_matmul import product
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width

@@ -14,7 +14,7 @@ from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.maps import Mapped, PublicMap

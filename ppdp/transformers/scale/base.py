@@ -13,8 +13,8 @@ from ppdp.bounds.order_statistics import coordinate_moves
 from ppdp.core.checks import columns_of, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.noisy_statistics import of_columns
 from ppdp.data.quantiles import RankGapMargin, column_quantiles
-from ppdp.data.releases import of_columns
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen

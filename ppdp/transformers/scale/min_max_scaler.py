@@ -19,7 +19,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.altered import MOST_TINY, Property, beside_zero, outside, tiny
 from ppdp.data.rows import Array, Rows
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within

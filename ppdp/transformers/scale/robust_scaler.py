@@ -14,7 +14,7 @@ from ppdp.core.checks import number, pair
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
 from ppdp.transformers.scale.standard_scaler import StandardScaler

@@ -20,7 +20,7 @@ from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, chosen
 from ppdp.transformers.scale.base import (

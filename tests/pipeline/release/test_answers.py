@@ -8,7 +8,7 @@ import pytest
 
 from ppdp import Domain, load, make_pipeline
 from ppdp.data.rows import Rows
-from ppdp.data.units import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,

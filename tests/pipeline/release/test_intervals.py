@@ -13,7 +13,7 @@ from sklearn import linear_model
 from ppdp import Domain, load, make_pipeline
 from ppdp.data.intervals import half_width, quotient_ends
 from ppdp.data.rows import Rows
-from ppdp.data.units import Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import (
     ExponentialMechanism,

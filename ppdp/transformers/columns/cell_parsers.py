@@ -33,7 +33,7 @@ SECONDS = {
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelParser:
     """Positions of public labels; -1 for any other one, and ``gap`` for a gap, None for NaN."""
 
     labels: tuple[Any, ...]
@@ -60,7 +60,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Dates:
+class DateParser:
     """Units of time since a public epoch; numbers are such units already.
 
     Of a column of numbers a warning says so where its public range is one of dates: years would pass for days.
@@ -93,7 +93,7 @@ class Dates:
 
 
 @dataclass(frozen=True)
-class AsText:
+class TextParser:
     """Cells as codes of their texts: the place among those that are known, or among all that the column holds."""
 
     most: int
@@ -122,7 +122,7 @@ class AsText:
         return texts_of(column, further)
 
 
-Reading = Labels | Dates | AsText
+CellParser = LabelParser | DateParser | TextParser
 
 
 def is_date(value: Any) -> bool:
