@@ -272,3 +272,8 @@ class TestColumnMap:
     def test_parts_that_are_none(self, parts, kind):
         with pytest.raises(kind):
             make_column_map(*parts)
+
+
+def test_categories_are_declared_once_for_each_column():
+    values = CategoryEncoder({"a": [0, 1], "b": ["x"]}).declared(Domain(n_features=2, feature_names=("a", "b")))
+    assert [name for name, *_ in values] == ["categories of a", "categories of b"]

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from ppdp.core.checks import shown
+from ppdp.core.declared import Value
+from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_stage import ColumnStage
 from ppdp.transformers.columns.maps import Mapped
@@ -69,6 +72,10 @@ class ColumnMap(ColumnStage):
         if _by_order(self.ranges) or any(block.ordered for block in self.blocks):
             return None
         return tuple(self._asked(self.blocks)) or None
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """Ranges, and what the maps take from the user's word, with the columns it is for."""
+        return (*RowWiseTransformer.declared(self, domain), *super().declared(domain))
 
     def declarations(self) -> tuple[str, ...]:
         maps = [step for block in self.blocks for step in block.maps]

@@ -288,8 +288,8 @@ class ColumnStage(RowWiseTransformer):
         return np.asarray(made, dtype=object)
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
-        """Ranges, and what the maps take from the user's word, with the columns it is for."""
-        values = list(super().declared(domain))
+        """Constants of the maps that the user declares, with the columns they are for."""
+        values: list[Value] = []
         for part in self._parts(domain.feature_names, domain.d, _reach(domain)):
             for step, given in zip(part.block.maps, part.facts):
                 if isinstance(step, Mapped) and step.out_ranges is not None:
