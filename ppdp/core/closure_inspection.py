@@ -6,6 +6,7 @@ cannot say all that a function holds on to, so whatever is left is a declared fa
 
 from __future__ import annotations
 
+import dis
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -106,9 +107,9 @@ def _parts_of_function(function: FunctionType) -> list[Named]:
 
 
 def _names_in(code: CodeType) -> list[str]:
-    """What it mentions, and functions inside of it do."""
+    """Variables of the module that it reads, and that functions inside of it read; attributes are none."""
     inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names_in(constant)]
-    return [*code.co_names, *inner]
+    return [*(str(step.argval) for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"), *inner]
 
 
 def _content(cell: CellType) -> Any:

@@ -98,7 +98,16 @@ def test_arguments_are_declared_and_hold_no_estimator(place):
 
 
 @pytest.mark.parametrize(
-    "function", [lambda X: X / 2.54, keeping(None), keeping("age"), keeping(1.5), keeping(StandardScaler), np.log1p]
+    "function",
+    [
+        lambda X: X.MEAN,  # an attribute, not the variable
+        lambda X: X / 2.54,
+        keeping(None),
+        keeping("age"),
+        keeping(1.5),
+        keeping(StandardScaler),
+        np.log1p,
+    ],
 )
 def test_other_functions_are_accepted(function):
     refuse_captured(function, "stage")

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from conversions import ANSWER, MODEL, NUMBERS, RANGES, columns, convert
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
@@ -35,7 +36,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import LinearSVC
 
-from ppdp import Domain, Pipeline
+from ppdp import Domain
 from ppdp.exceptions import (
     DomainMismatch,
     InvalidParameter,
@@ -46,9 +47,6 @@ from ppdp.transformers import Deduplicator, NormClipper, RandomProjection
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
 
 N = 3000
-NUMBERS = ["age", "dose", "level"]
-RANGES = {"age": (0, 100), "dose": (-5, 5), "level": (0, 1)}
-ANSWER = {"classes": (0, 1)}
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +61,9 @@ def table():
     return X, (score > score.median()).astype(int), score.clip(-10, 15)
 
 
-def convert(steps, **declared):
-    pipe = make_pipeline(*steps) if isinstance(steps, (list, tuple)) else steps
-    return Pipeline.from_sklearn(pipe, **{"epsilon": 20.0, "delta": 1e-5, "random_state": 0, **declared})
-
-
 def twins(pipe):
     return [type(step).__name__ for _, step in pipe.steps]
 
-
-MODEL = LogisticRegression()
 
 WORKFLOWS = {
     "scaled": ([StandardScaler(), MODEL], ["MinMaxScaler", "StandardScaler", "LogisticRegression"]),
@@ -152,14 +143,6 @@ def test_a_log_linear_model_of_counts(model, table):
     pipe = convert([model], ranges=RANGES, y_range=(0, 15)).fit(X[NUMBERS], amount.clip(0.1))
     assert twins(pipe)[-1] == type(model).__name__
     assert pipe.certificate_.verify()
-
-
-def columns(numbers=None, labels=None, **settings):
-    numbers = make_pipeline(SimpleImputer(), StandardScaler()) if numbers is None else numbers
-    labels = (
-        OneHotEncoder(categories=[["north", "south", "west"]], handle_unknown="ignore") if labels is None else labels
-    )
-    return ColumnTransformer([("numbers", numbers, NUMBERS), ("labels", labels, ["ward"])], **settings)
 
 
 class TestColumns:

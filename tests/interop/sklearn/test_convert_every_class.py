@@ -10,8 +10,9 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils import all_estimators
 
-from ppdp import Pipeline, lint
+from ppdp import Domain, Pipeline, lint
 from ppdp.exceptions import PpdpError
+from ppdp.interop.sklearn.counterparts import COUNTERPARTS
 
 REQUIRED = {
     "estimator": LogisticRegression(),
@@ -107,6 +108,33 @@ def tag(name):
         return tags().estimator_type if tags else None
     except Exception:  # of a wrapper around what was made up here
         return None
+
+
+USUAL = {
+    "KBinsDiscretizer": {"strategy": "uniform"},
+    "OneHotEncoder": {"categories": [[0, 1]] * 3},
+    "OrdinalEncoder": {"categories": [[0, 1]] * 3, "handle_unknown": "use_encoded_value", "unknown_value": -1},
+    "SimpleImputer": {"strategy": "constant"},
+}
+"""With which their other parameters are read."""
+SIZES = [1, 1e300, 10**9, np.inf, "", True, [], (1, 2, 3), object()]
+
+
+@pytest.mark.parametrize("name", COUNTERPARTS)
+def test_a_plan_takes_whatever_a_conversion_takes(name):
+    """Or refuses it: at least one value of the parameters of a class is taken."""
+    plans = {}
+    domain = Domain(n_rows=1000, n_features=3, classes=(0, 1), y_range=(0.5, 1))
+    for parameter in made(name).get_params(deep=False):
+        for value in [*ODD[:-1], *SIZES]:
+            step = made(name).set_params(**{**USUAL.get(name, {}), parameter: value})
+            try:
+                pipe = Pipeline.from_sklearn(step, ranges=(0, 1), domain=domain)
+                if repr(pipe) not in plans:  # many parameters only say how something is computed
+                    plans[repr(pipe)] = pipe.plan()
+            except PpdpError:
+                continue
+    assert plans
 
 
 def test_descent_by_a_loss_of_its_own_has_no_penalty():

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conversions import ANSWER, MODEL, NUMBERS, RANGES, UNKNOWN, columns, convert
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
 from imblearn.under_sampling import RandomUnderSampler
@@ -41,7 +42,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import LinearSVC
 
-from ppdp import Domain, Pipeline
+from ppdp import Domain
 from ppdp.exceptions import (
     ImpossibleBudget,
     InvalidParameter,
@@ -51,24 +52,6 @@ from ppdp.exceptions import (
     UnsupportedOrder,
 )
 
-NUMBERS = ["age", "dose", "level"]
-RANGES = {"age": (0, 100), "dose": (-5, 5), "level": (0, 1)}
-ANSWER = {"classes": (0, 1)}
-MODEL = LogisticRegression()
-
-
-def convert(steps, **declared):
-    pipe = make_pipeline(*steps) if isinstance(steps, (list, tuple)) else steps
-    return Pipeline.from_sklearn(pipe, **{"epsilon": 20.0, "delta": 1e-5, "random_state": 0, **declared})
-
-
-def columns(numbers=None, labels=None, **settings):
-    numbers = make_pipeline(SimpleImputer(), StandardScaler()) if numbers is None else numbers
-    labels = (
-        OneHotEncoder(categories=[["north", "south", "west"]], handle_unknown="ignore") if labels is None else labels
-    )
-    return ColumnTransformer([("numbers", numbers, NUMBERS), ("labels", labels, ["ward"])], **settings)
-
 
 def containing_itself():
     pipe = SklearnPipeline([("scaler", StandardScaler())])
@@ -77,8 +60,6 @@ def containing_itself():
 
 
 FITTED = StandardScaler().fit([[0.0], [1.0]])
-NOT_FINITE = (np.nan, np.inf, -np.inf)
-UNKNOWN = {"handle_unknown": "use_encoded_value"}
 WARDS = OneHotEncoder(categories=[["north", "south"]])
 
 REFUSALS = {
@@ -345,3 +326,38 @@ def test_a_transformer_of_targets_is_not_said_to_tell_nothing():
 def test_an_impossible_budget_is_refused_at_once(budget):
     with pytest.raises(ImpossibleBudget):
         convert([MODEL], ranges=RANGES, **budget)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        *(
+            (SimpleImputer(strategy="constant", fill_value=f), "fill_value must be a finite")
+            for f in (np.nan, np.inf, -np.inf)
+        ),
+        *((MinMaxScaler(pair), "feature_range must be") for pair in [(np.nan, 1), (1, 0), (0, 0), (-np.inf, 1)]),
+        (MinMaxScaler((-1e308, 1e308)), "feature_range must be"),
+        (Normalizer("l7"), "norm must be one of"),
+        (Binarizer(threshold="1"), "threshold must be a finite number"),
+        (OrdinalEncoder(categories=[[0]], **UNKNOWN, unknown_value=np.inf), "unknown_value must be a finite number"),
+    ],
+)
+@pytest.mark.parametrize("bound", [{"ranges": (0, 1)}, {"max_norm": 1.0}, {"domain": Domain(row_norm=1e90)}])
+@pytest.mark.repeated("bound")
+def test_parameters_that_would_make_something_else_than_numbers(step, words, bound):
+    with pytest.raises(InvalidParameter, match=words) as refused:
+        convert([step, MODEL], **bound, **ANSWER)
+    assert refused.value.stage == type(step).__name__.lower()
+
+
+@pytest.mark.parametrize(
+    ("steps", "declared"),
+    [
+        ([PolynomialFeatures(4), MODEL], {"domain": Domain(row_norm=1e90), "max_norm": 1.0}),
+        ([SimpleImputer(strategy="constant", fill_value=1e308), MinMaxScaler(), MODEL], {"ranges": (-1e308, 5e307)}),
+    ],
+)
+def test_what_no_float_can_hold_is_found_before_any_data(steps, declared):
+    pipe = convert(steps, **declared, **ANSWER)
+    with pytest.raises(InvalidParameter, match="no range that a float can hold"):
+        pipe.plan(Domain(n_rows=100, n_features=1, row_norm=getattr(declared.get("domain"), "row_norm", None)))
