@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +14,8 @@ import numpy as np
 
 from ppdp.core.closure_inspection import captured_by, declared_of, functions_in, library_name
 from ppdp.interop.sklearn.known_estimators import KNOWN, NOTHING, RESAMPLES, SEVERITIES, UNKNOWN, Given, Leak
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers.base import Stage
 from ppdp.transformers.rowwise.probe import made_up_rows
 
 OF_ROWS = {"func", "inverse_func", "function", "utility"}
@@ -107,7 +112,7 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
         except Exception:  # a parameter of a type that scikit-learn does not take
             return UNKNOWN
     else:
-        return _STRANGERS if covered and _is_stage(estimator) else UNKNOWN
+        return _STRANGERS if covered and isinstance(estimator, Stage | Mechanism) else UNKNOWN
     if leak.severity == "high":
         return leak
     functions = [
@@ -149,23 +154,31 @@ def leak_of_function(function: Callable[..., Any], *, of_rows: bool) -> Leak:
 
 def _mixes_rows(function: Callable[..., Any]) -> bool | None:
     """Whether a made-up row comes out differently alone than among others; None if no made-up row is taken."""
+    with _quiet():
+        for width in (3, 2, 1):
+            rows = made_up_rows(width, gaps=False)
+            try:
+                tried = copy.deepcopy(function)  # so that an object with a memory stays as it is
+                together = _as_table(tried(rows.copy()))
+                if len(together) != len(rows):
+                    return True
+                alone = [_as_table(tried(row[None, :].copy())) for row in rows]
+            except (Exception, SystemExit):  # a user's function may raise anything
+                continue
+            return [len(one) for one in alone] != [1] * len(rows) or not _agree(together, np.concatenate(alone))
+    return None
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing is printed, and NumPy's global generator stays as it is."""
     state = np.random.get_state()  # noqa: NPY002
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            for width in (3, 2, 1):
-                rows = made_up_rows(width, gaps=False)
-                try:
-                    together = _as_table(function(rows.copy()))
-                    if len(together) != len(rows):
-                        return True
-                    alone = [_as_table(function(row[None, :].copy())) for row in rows]
-                except Exception:  # a user's function may raise anything
-                    continue
-                return [len(one) for one in alone] != [1] * len(rows) or not _agree(together, np.concatenate(alone))
+            yield
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    return None
 
 
 def _as_table(out: Any) -> Any:
@@ -179,13 +192,6 @@ def _agree(together: Any, alone: Any) -> bool:
         return bool(np.array_equal(together.astype(str), alone.astype(str)))
     size = np.nan_to_num(np.abs(together), nan=0.0, posinf=0.0).max(axis=1, keepdims=True, initial=0.0)
     return bool(np.isclose(together, alone, rtol=0.0, atol=1e-9 * size, equal_nan=True).all())
-
-
-def _is_stage(estimator: Any) -> bool:
-    from ppdp.mechanisms.base import Mechanism
-    from ppdp.transformers.base import Stage
-
-    return isinstance(estimator, Stage | Mechanism)
 
 
 def _leak_of_own(estimator: Any, given: Given, covered: bool) -> Leak:

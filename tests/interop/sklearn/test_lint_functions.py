@@ -112,7 +112,19 @@ def test_functions_of_other_estimators():
     assert lint(HashingVectorizer(analyzer=keeping({"a", "b"}))).severity == "declared"
 
 
-def test_the_global_generator_of_numbers_stays_as_it_was():
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    lint(FunctionTransformer(lambda X: np.random.normal(size=X.shape)))  # noqa: NPY002
+class Counter:
+    calls = 0
+
+    def __call__(self, X):
+        self.calls += 1
+        return X * 2
+
+
+def test_what_a_user_holds_stays_as_it_was(capsys):
+    counter, before = Counter(), np.random.get_state()[1].copy()  # noqa: NPY002
+    lint(FunctionTransformer(counter))
+    lint(FunctionTransformer(lambda X: print(X) or np.random.normal(size=X.shape)))  # noqa: NPY002, T201
+    assert lint(FunctionTransformer(lambda X: exit())).severity == "declared"
+    assert counter.calls == 0
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    assert capsys.readouterr().out == ""
