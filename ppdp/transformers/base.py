@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         domain = self._observed_domain(extent)
         sums = self._sums(Rows.of(values), domain)
         sums = sums if not earlier else earlier[1] + sums
-        self._fit_on(values, sums, domain)
+        self._fit_on(values, domain, lambda: sums)
         self._batches = extent, sums
         return self
 
@@ -134,9 +135,9 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _fit(self, X: Array) -> Statistics:
         domain = self._observed_domain(self._extent(X))
-        return self._fit_on(X, self._sums(Rows.of(X), domain) if self.adds_up else None, domain)
+        return self._fit_on(X, domain, lambda: self._sums(Rows.of(X), domain))
 
-    def _fit_on(self, X: Array, sums: Array | None, domain: Domain) -> Statistics:
+    def _fit_on(self, X: Array, domain: Domain, sums: Callable[[], Array]) -> Statistics:
         """Hold statistics of rows, by the sums over them (and over earlier batches) if those are all it needs."""
         way = self.standalone_way(domain, domain.neighbours)
         if way.name == "noisy":
@@ -146,9 +147,9 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
                 fix="use it inside ppdp.Pipeline(..., epsilon=...)."
                 + ("" if self.chooses else " Alone, statistics='auto' is exact and private."),
             )
-        if sums is None or way.name == "public":
-            return self._hold_standalone(self.prepare(Rows.of(X), way, domain), way)
-        return self._hold_standalone(self._of_sums(sums, way, domain), way)
+        if self.adds_up and way.name == "exact":
+            return self._hold_standalone(self._of_sums(sums(), way, domain), way)
+        return self._hold_standalone(self.prepare(Rows.of(X), way, domain), way)
 
     def _hold_standalone(self, statistics: Statistics, way: Way) -> Statistics:
         # Bounds that an imputer reads off these rows are none on rows to come.

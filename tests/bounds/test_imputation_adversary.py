@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, World, attack, domains, named
+from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING, Chain, Pair, by_position
 from worst_cases import equal_masks, masks_change, outliers_cut, sparse_masks
 
@@ -32,16 +32,6 @@ def means_ratio(domain, distance, n0):
         return np.linalg.norm(left - right) / bound
 
     return ratio
-
-
-@pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
-def test_no_pair_moves_the_means_further(domain, distance):
-    world = World(domain, distance, gaps=9, deleted=True)
-    for n0 in (2, 7):
-        reached, _ = attack(world, means_ratio(domain, distance, n0), draws=40, steps=80)
-        assert reached <= ROUNDING
 
 
 @pytest.mark.parametrize("columns", [[4], [0, 1, 2]], ids=str)
@@ -233,16 +223,6 @@ def ratio_to_bound(domain, distance, n0, m):
         return np.linalg.norm(left - right) / bound
 
     return ratio
-
-
-@pytest.mark.parametrize("domain", domains(N, 2, 3), ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
-def test_no_pair_moves_the_trimmed_means_further(domain, distance):
-    world = World(domain, distance, gaps=N, deleted=True)
-    for n0, m in COUNTS:
-        reached, _ = attack(world, ratio_to_bound(domain, distance, n0, m), draws=20, steps=20)
-        assert reached <= ROUNDING
 
 
 @pytest.mark.parametrize("n", [10, 50, 200])

@@ -162,7 +162,9 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     def _fit(self, X: Any) -> Statistics:
         # The map is the same whatever the rows are, so nothing has to be read off sparse ones.
         domain = Domain(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, max_missing=0)
-        self._fit_on(np.empty((0, X.shape[1])), None, domain if issparse(X) else self._observed_domain(self._extent(X)))
+        domain = domain if issparse(X) else self._observed_domain(self._extent(X))
+        way = self.standalone_way(domain, domain.neighbours)
+        self._hold_standalone(self._public_statistics(way, domain), way)
         self.entry_ = 0.0  # what was read off these rows is no bound on rows to come
         return self.held()
 
