@@ -116,20 +116,9 @@ class Way:
         ask: Ask | None = None,
         **parameters: Any,
     ) -> Way:
-        """The way whose output is computed by a registered stability formula.
+        """The way whose output a registered stability formula computes, from domain and distance at the input.
 
-        Parameters
-        ----------
-        formula : str
-            Its id.
-        domain, distance : Domain, Distance
-            At the input.
-        measures : mapping, optional
-            How to measure the margins that the formula may assume, by id; see :class:`Condition`.
-        ask : Ask, optional
-            What must be released.
-        **parameters
-            Those of the formula.
+        ``measures`` says how to measure the margins that the formula may assume, by their ids.
         """
         record = lookup(formula, "stability")
         assumed = record.assumes(domain, **parameters)
