@@ -209,8 +209,8 @@ class TestOrder:
         y[3] = NAME
         X = table(NAME, "a frame")
         for reader in (
-            "intake.matrix",
-            "intake.cells",
+            "validation.matrix",
+            "validation.cells",
             "frames.objects",
             "frames.numbers",
         ):

@@ -14,10 +14,9 @@ from ppdp.core.checks import choice, flag, integer, number, pair
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
-from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
+from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, Unlisted, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, PublicMap, Scaled
 from ppdp.transformers.columns.powers import Powers
-from ppdp.transformers.columns.unlisted import Unlisted
 
 
 def _names(columns: Any) -> list[Any]:

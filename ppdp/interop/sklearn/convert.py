@@ -17,10 +17,9 @@ from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import OneHot
+from ppdp.transformers.columns.categories import OneHot, Unlisted
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import AnySize, Binarized, Binned, Filled, Normalised, PublicMap, Scaled
-from ppdp.transformers.columns.unlisted import Unlisted
 from ppdp.transformers.rowwise.ranges import has_private
 
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")

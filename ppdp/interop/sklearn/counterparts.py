@@ -20,9 +20,8 @@ from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.categories import Categorical, labels_only
+from ppdp.transformers.columns.categories import Categorical, Unlisted, labels_only
 from ppdp.transformers.columns.maps import PublicMap
-from ppdp.transformers.columns.unlisted import Unlisted
 
 
 def imputer(step: Step, facts: DeclaredFacts) -> Any:

@@ -17,9 +17,8 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Labelled, OneHot, is_gap
+from ppdp.transformers.columns.categories import Labelled, OneHot, Unlisted, is_gap
 from ppdp.transformers.columns.maps import AnySize, ColumnFacts, Filled, PublicMap, Scaled, Within
-from ppdp.transformers.columns.unlisted import Unlisted
 
 
 def plain_columns(name: str, twin: Any, names: Sequence[str] | None) -> FeatureUnion:

@@ -26,7 +26,7 @@ from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot
+from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot, Unlisted
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import Dated
@@ -41,7 +41,6 @@ from ppdp.transformers.columns.maps import (
     Within,
 )
 from ppdp.transformers.columns.powers import Powers
-from ppdp.transformers.columns.unlisted import Unlisted
 from ppdp.transformers.rowwise.ranges import RISING
 
 Steps = list[tuple[str, Any]]

@@ -16,8 +16,8 @@ from ppdp.data.categories import Texts
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch
+from ppdp.transformers.columns.categories import Unlisted
 from ppdp.transformers.columns.maps import ColumnFacts, Filled, PublicMap
-from ppdp.transformers.columns.unlisted import Unlisted
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import choice, flag, integer, labels, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.categories import MISSING, Labelled, OneHot
+from ppdp.transformers.columns.categories import MISSING, Labelled, OneHot, Unlisted
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
-from ppdp.transformers.columns.unlisted import Unlisted
 
 
 @dataclass(eq=False, repr=False)

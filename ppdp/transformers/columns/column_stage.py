@@ -29,9 +29,9 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.block import Block, LocatedBlock
+from ppdp.transformers.columns.categories import FOUND, Unlisted
 from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
 from ppdp.transformers.columns.maps import ColumnFacts, Mapped, PublicMap
-from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Ask, Way
