@@ -33,7 +33,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     Subclasses give :meth:`~Stage.ways`, :meth:`map_rows` and, if it needs any statistics, their names with
     :meth:`~Stage.prepare` (exact and public ways) or :meth:`~Stage.read` (noisy ways).
 
-    Fitted alone, outside a pipeline, it is an ordinary scikit-learn transformer: statistics are exact and are *private
+    Fitted outside a pipeline, it is an ordinary scikit-learn transformer: statistics are exact and are *private
     data*, bounds on rows are read off ``X``, and no certificate covers any of it.
 
     Attributes
@@ -145,7 +145,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
                 "noisy statistics need a budget.",
                 stage=type(self).__name__,
                 fix="use it inside ppdp.Pipeline(..., epsilon=...)."
-                + ("" if self.chooses else " Alone, statistics='auto' is exact and private."),
+                + ("" if self.chooses else " Outside a pipeline, statistics='auto' is exact and private."),
             )
         if self.adds_up and way.name == "exact":
             return self._hold_standalone(self._of_sums(sums(), way, domain), way)

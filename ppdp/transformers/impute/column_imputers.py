@@ -128,7 +128,7 @@ class MeanImputer(ColumnImputer):
         values elsewhere are filled with 0, so nothing rests on it. Default: all but the columns of 0 and 1 that a step
         in front of it made of categories, where no value is missing.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, or from released means. Alone, outside a pipeline, "auto" is exact.
+        Fit without noise, or from released means. Outside a pipeline, "auto" is exact.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class MedianImputer(ColumnImputer):
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, it is a condition as well.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, under the condition, or from released medians, which assume nothing. Alone, outside a
+        Fit without noise, under the condition, or from released medians, which assume nothing. Outside a
         pipeline, "auto" is exact.
 
     Attributes
@@ -322,7 +322,7 @@ class TrimmedMeanImputer(ColumnImputer):
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, or from released trimmed means. Alone, outside a pipeline, "auto" is exact.
+        Fit without noise, or from released trimmed means. Outside a pipeline, "auto" is exact.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class RegressionImputer(Imputer):
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
+        Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class PCA(Transformer):
         With "aligned" the exact way assumes that the singular values of P G are at least this. Default: half of what is
         typical of a random G, and 0.5 for given columns.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
+        Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
     Attributes
     ----------

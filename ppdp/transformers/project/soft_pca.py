@@ -30,7 +30,7 @@ class SoftPCA(Transformer):
         λ in units of ``row_norm²``. Default: ``0.25 / n_features``, a quarter of the mean eigenvalue of rows that are
         as long as they may be.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
+        Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
     Attributes
     ----------

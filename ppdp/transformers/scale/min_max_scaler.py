@@ -57,10 +57,10 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         within ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         With ``quantiles``: fitted without noise, under the condition, or from released quantiles, which assume nothing.
-        Private ranges are always noisy. Alone, outside a pipeline, "auto" is exact.
+        Private ranges are always noisy. Outside a pipeline, "auto" is exact.
     columns : "all" or list of names or positions, optional
         With ``quantiles``: columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that
-        a step in front of it made of categories. Alone, outside a pipeline, that is all.
+        a step in front of it made of categories. Outside a pipeline, that is all.
 
     Attributes
     ----------

@@ -41,11 +41,11 @@ class RobustScaler(QuantileScaler):
         The condition: in every column the values ranked next to both quantiles and the median are near them, within
         ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, under the condition, or from released quantiles, which assume nothing. Alone, outside a
+        Fit without noise, under the condition, or from released quantiles, which assume nothing. Outside a
         pipeline, "auto" is exact.
     columns : "all" or list of names or positions, optional
         Columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that a step
-        in front of it made of categories. Alone, outside a pipeline, that is all.
+        in front of it made of categories. Outside a pipeline, that is all.
 
     Attributes
     ----------

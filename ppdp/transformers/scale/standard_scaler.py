@@ -60,13 +60,13 @@ class StandardScaler(ColumnScaler):
     with_mean : bool, default=True
         Whether to centre columns.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, or from released moments. Alone, outside a pipeline, "auto" is exact.
+        Fit without noise, or from released moments. Outside a pipeline, "auto" is exact.
     per_column : bool, default=True
         Whether every column has its own scale. If False all are divided by the same, the root of the sum of their
         variances, so that scaled rows have mean square norm 1 and columns keep their proportions.
     columns : "all" or list of names or positions, optional
         Columns to scale; the others stay as they are. Default: all but the columns of 0 and 1 that a step in front of
-        it made of categories. Alone, outside a pipeline, that is all.
+        it made of categories. Outside a pipeline, that is all.
 
     Attributes
     ----------
