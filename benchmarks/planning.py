@@ -9,7 +9,7 @@ import time
 
 from ppdp import Domain, make_pipeline
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.pipeline.planning.solve import Solver
+from ppdp.pipeline.planning.solve import PlanSolver
 from ppdp.transformers import NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=100_000, n_features=4)
@@ -18,8 +18,8 @@ REPEATS = 5
 
 def main() -> None:
     """Print a line for every number of stages; the least time of five plans."""
-    solved, solve = [], Solver.solve
-    Solver.solve = lambda self, route: (solved.append(route), solve(self, route))[1]  # type: ignore[method-assign]
+    solved, solve = [], PlanSolver.solve
+    PlanSolver.solve = lambda self, route: (solved.append(route), solve(self, route))[1]  # type: ignore[method-assign]
     for count in (2, 8, 10, 12, 14, 16, 24, 32):
         scalers = [StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None) for i in range(count)]
         pipe = make_pipeline(NormClipper(), *scalers, GaussianMechanism())

@@ -75,7 +75,7 @@ def run(asked: socket.socket) -> None:
     import numpy as np
     from ipykernel.kernelapp import IPKernelApp
 
-    from ppdp.privacy.ledger import fits
+    from ppdp.privacy.ledger import fit_charging as fits
 
     fits._FORKED.clear()  # the process before it has fitted nothing, and this is nobody's worker
     folder, connection = asked.recv(8192).decode().split("\n")

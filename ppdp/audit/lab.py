@@ -213,9 +213,9 @@ def fewest_rows(plan: Callable[[Domain], Plan], domain: Domain) -> Plan:
             if refused is None or isinstance(error, NoRoute):
                 refused = error
             continue
-        if not found.hopeless:
+        if not found.unpassable_gates:
             return found
-        gates = ", ".join(found.hopeless)
+        gates = ", ".join(found.unpassable_gates)
         refused = NoRoute(f"no data could pass the gate of {gates}.", fix="more rows or a larger epsilon.")
     assert refused is not None
     raise refused

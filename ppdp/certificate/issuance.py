@@ -16,7 +16,7 @@ from ppdp.certificate.record import Entrance, Fact, Issued, Mechanism, Record, R
 from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
-from ppdp.privacy.ledger.fits import Cost
+from ppdp.privacy.ledger.fit_charging import FitCost
 from ppdp.privacy.loss import PrivacyLoss
 
 
@@ -51,7 +51,7 @@ def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> Re
 
 
 def issue_alone(
-    cost: Cost,
+    cost: FitCost,
     domain: Domain,
     mechanism: Mechanism,
     released: Mapping[str, NDArray[np.float64]],

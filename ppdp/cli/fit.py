@@ -143,11 +143,13 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
             fix="classes = [0, 1], or whatever the labels are.",
         )
     reasons = [f"{fact.name}: {fact.origin}" for fact in plan.facts if not fact.public]
-    if plan.ungated:
+    if plan.conditions_untested:
         reasons.append("conditions are assumed, not tested")
     if reasons and not conditional:
-        place = place_of(file.path, ["pipeline", "gate"] if plan.ungated else ["steps", len(file.steps) - 1])
-        fix = 'gate = "auto", or --conditional' if plan.ungated else "--conditional"
+        place = place_of(
+            file.path, ["pipeline", "gate"] if plan.conditions_untested else ["steps", len(file.steps) - 1]
+        )
+        fix = 'gate = "auto", or --conditional' if plan.conditions_untested else "--conditional"
         refuse(
             f"the certificate would be CONDITIONAL ({'; '.join(reasons)}).",
             place=place,

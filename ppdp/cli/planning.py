@@ -133,7 +133,8 @@ def as_plain(made: Any) -> dict[str, Any]:
             "error": made.diagnostics.error,
         },
         "withheld": made.silent or None,
-        "gate": gate and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.hopeless)},
+        "gate": gate
+        and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.unpassable_gates)},
         "mechanism": mechanism
         and {
             "name": mechanism.name,

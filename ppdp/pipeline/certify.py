@@ -37,7 +37,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.pipeline.release.description import describe
+from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate as PlannedGate
 
 

@@ -23,7 +23,7 @@ from ppdp.core.pages import Documented
 from ppdp.data import validation
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, LedgerError, UnsupportedOrder
-from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
+from ppdp.privacy.ledger.fit_charging import FitCharge, charged_to, mark_pickled, open_ledger
 from ppdp.privacy.ledger.ledger import Ledger
 
 
@@ -33,7 +33,7 @@ class EstimatorState:
 
     promised: Domain | None = None  # facts for which it was planned, and which its next fit must have
     owed: str | None = None  # account that paid for the fit of which this is a pickled copy, and pays for its next one
-    charged: Charge | None = None  # who paid for its fit in this process
+    charged: FitCharge | None = None  # who paid for its fit in this process
     part: bool = False  # whether another estimator takes it along in a pickle
 
 
@@ -107,7 +107,7 @@ class PrivateEstimator(Documented, Answering, BaseEstimator, ABC):
         if self.__sklearn_is_fitted__():
             return state if opened is None else {**state, "_state": replace(own, owed=opened.account)}
         if opened is None:
-            travelled(self.dataset)
+            mark_pickled(self.dataset)
         return {**state, "ledger": opened}  # which refuses to be pickled if it is in memory
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ class PrivateEstimator(Documented, Answering, BaseEstimator, ABC):
         if self._state.part:
             remember(self, part=False)
         elif self.ledger is None and not self._was_paid():
-            travelled(self.dataset)
+            mark_pickled(self.dataset)
 
     def _was_paid(self) -> bool:
         """Whether its fit was charged to a ledger."""

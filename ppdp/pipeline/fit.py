@@ -46,13 +46,13 @@ from ppdp.pipeline.input_checks import check_sparse_plan, check_streams
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.solve import Solver, make_plan
+from ppdp.pipeline.planning.solve import PlanSolver, make_plan
 from ppdp.pipeline.release.answers import single_class
+from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.table import Released
-from ppdp.pipeline.release.twins import released_twins
 from ppdp.pipeline.steps import Named, Steps, check_steps, check_unbounded
 from ppdp.privacy.gate import GATE_KINDS
-from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
+from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, charge, open_ledger
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -90,7 +90,9 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
         told=pipe.diagnostics is not None,
         balances=steps.mechanism is not None and steps.last.balances,
     )
-    solver = Solver(steps.mechanism, domain, facts, pipe.epsilon, pipe.delta, pipe.gate, pipe.budget, adding, altering)
+    solver = PlanSolver(
+        steps.mechanism, domain, facts, pipe.epsilon, pipe.delta, pipe.gate, pipe.budget, adding, altering
+    )
 
     def advice(*, route: bool) -> Advice | None:
         """What would help these steps as they are now; none where classes were read: its plans know private labels."""
@@ -108,7 +110,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
     except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
         error.advice = advice(route=False)
         raise
-    return replace(plan, advice=advice(route=True)) if plan.strained else plan
+    return replace(plan, advice=advice(route=True)) if plan.has_warnings else plan
 
 
 def _is_charged(pipe: Any) -> bool:
@@ -142,13 +144,13 @@ class Inputs:
         """Refuse a plan that cannot be run on such rows, or on any."""
         if issparse(self.table):
             check_sparse_plan(plan)
-        elif plan.found_ranges != set():
-            validation.check_released(self.table, plan.found_ranges, steps.coded)
+        elif plan.private_range_columns != set():
+            validation.check_released(self.table, plan.private_range_columns, steps.coded)
         if isinstance(self.table, Delivered):
             check_streams(plan, self.table.source)
-        if plan.hopeless:
+        if plan.unpassable_gates:
             error = NoRoute(
-                f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
+                f"no data could pass the gate of {', '.join(plan.unpassable_gates)}, so a fit would only spend.",
                 fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
             )
             error.advice = plan.advice
@@ -179,14 +181,14 @@ class Fit:
     def warn_of_noise(self) -> None:
         """Say what the plan warns of."""
         plan = self.plan
-        if plan.strained or plan.epsilon < self.pipe.epsilon or plan.cautioned:
+        if plan.has_warnings or plan.epsilon < self.pipe.epsilon or plan.cautioned:
             warnings.warn(" ".join(plan.warned()), NoiseWarning, stacklevel=outside())
 
-    def charge(self) -> Charge:
-        """Charge a ledger, or count, before any value is looked at."""
+    def charge(self) -> FitCharge:
+        """FitCharge a ledger, or count, before any value is looked at."""
         plan, loss = self.plan, self.plan.loss
         failure = max(loss.failure, loss.gate)
-        cost = Cost(plan.epsilon, plan.delta, loss, failure, plan.allowance, plan.domain.adjacency)
+        cost = FitCost(plan.epsilon, plan.delta, loss, failure, plan.allowance, plan.domain.adjacency)
         label = " > ".join(name for name, _ in self.pipe.steps)
         return charge(self.pipe.ledger, cost, dataset=self.pipe.dataset, label=label)
 

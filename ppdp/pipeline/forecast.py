@@ -181,7 +181,7 @@ def _planned(pipe: Any, epsilon: float) -> Plan | None:
         if getattr(error, "advice", None) is None:
             raise
         return None
-    return plan if not plan.hopeless else None
+    return plan if not plan.unpassable_gates else None
 
 
 def _predicts(plan: Plan) -> bool:

@@ -249,7 +249,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
         RowsChanged
             If somebody writes to the rows meanwhile.
         """
-        from ppdp.pipeline.release.parts import write_parts
+        from ppdp.pipeline.release.parquet_writer import write_parts
 
         predictor = Predictor(self)
         if not hasattr(self, "certificate_"):
@@ -264,6 +264,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
             keep = (keep,) if isinstance(keep, str) else tuple(keep)
             write_parts(self, predictor, source, path_of("path", path), method, keep)
 
+    @discreet
     def project(self, X: Any) -> Array:
         """New rows as they come to the mechanism, through public and released stages; no noise, and nothing is spent.
 

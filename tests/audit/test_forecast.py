@@ -69,8 +69,8 @@ class TestRows:
         imputer = MedianImputer(statistics="exact")
         steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan
-        assert plan(self.DOMAIN.but(n_rows=ROWS[0])).hopeless
-        assert not fewest_rows(plan, self.DOMAIN).hopeless
+        assert plan(self.DOMAIN.but(n_rows=ROWS[0])).unpassable_gates
+        assert not fewest_rows(plan, self.DOMAIN).unpassable_gates
 
     def test_facts_that_few_rows_cannot_have(self):
         assert fewest_rows(self.plan(), self.DOMAIN.but(min_present=150)).domain.n == 200

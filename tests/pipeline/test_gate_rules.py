@@ -67,12 +67,12 @@ class TestRule:
     def test_no_gate_where_nothing_is_assumed(self):
         planned = plan(NormClipper(), StandardScaler())
         assert planned.gate is None
-        assert planned.ungated is False
+        assert planned.conditions_untested is False
 
     def test_without_a_gate_conditions_are_assumed(self):
         planned = gated("PCA on clipped rows", gate=None)
         assert planned.gate is None
-        assert planned.ungated is True
+        assert planned.conditions_untested is True
 
 
 class TestOrder:

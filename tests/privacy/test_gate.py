@@ -16,7 +16,7 @@ from scipy.stats import binomtest, chisquare
 
 from ppdp import PrivacyLoss, PrivacyRefusal
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
-from ppdp.pipeline.planning.budget import rivals
+from ppdp.pipeline.planning.budget import gate_kinds_to_compare
 from ppdp.privacy.gate import Gate, gate_noise
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from ppdp.privacy.losses import DiscreteLaplace, FixedSizeSamples, HiddenIterate, PoissonSamples
@@ -277,13 +277,13 @@ class TestKinds:
         epsilon = alone.epsilon(1e-6)
         totals = {kind: (gate_of(kind, epsilon, 1e-6, 10_000).loss + alone).epsilon(1e-6) for kind in KINDS}
         assert epsilon < totals["gaussian"] < min(totals["laplace"], totals["discrete-laplace"])
-        assert rivals(alone) == ()
+        assert gate_kinds_to_compare(alone) == ()
 
     def test_in_front_of_pure_mechanisms_laplace_noise_does(self):
         pure = PrivacyLoss(parts=(DiscreteLaplace(shift=1, scale=1.0),))
         totals = {kind: (gate_of(kind, 1.0, 1e-6, 10_000).loss + pure).epsilon(1e-6) for kind in KINDS}
         assert totals["laplace"] < totals["discrete-laplace"] < 0.95 * totals["gaussian"]
-        assert rivals(pure) == ("discrete-laplace",)
+        assert gate_kinds_to_compare(pure) == ("discrete-laplace",)
 
 
 def test_the_larger_delta_is_false_where_a_condition_looks_at_a_release():

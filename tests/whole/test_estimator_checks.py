@@ -14,7 +14,7 @@ from ppdp import make_pipeline, mechanisms, transformers
 from ppdp.exceptions import MissingBudget
 from ppdp.mechanisms import LogisticRegression
 from ppdp.mechanisms.base import Mechanism
-from ppdp.privacy.ledger import fits
+from ppdp.privacy.ledger import fit_charging as fits
 from ppdp.testing import REGISTRY, examples, register
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
@@ -121,9 +121,9 @@ def noisy(estimators):
 
 @pytest.mark.parametrize("estimator", noisy([*examples(), full_pipeline()]), ids=titled)
 def test_a_seed_decides_all_noise(estimator, monkeypatch):
-    issued = fits.Charge.issued
+    issued = fits.FitCharge.issued
     one_day = {"date": "2026-01-01T00:00:00+00:00"}
-    monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: issued(self, delta) | one_day)
+    monkeypatch.setattr(fits.FitCharge, "issued", lambda self, delta: issued(self, delta) | one_day)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
     states, told = [], ("random_state", "_state")

@@ -34,7 +34,7 @@ from ppdp.exceptions import PpdpError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.query import additive_noise
 from ppdp.pipeline.planning import diagnostics as planning
-from ppdp.privacy.ledger import fits
+from ppdp.privacy.ledger import fit_charging as fits
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import (
     PCA,
@@ -253,7 +253,7 @@ class TestAfterFit:
             return np.float64(bound) if np.shape(value) == () else values
 
         monkeypatch.setattr(Noise, "release", answer)
-        monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: ISSUED)
+        monkeypatch.setattr(fits.FitCharge, "issued", lambda self, delta: ISSUED)
         written = {pickle.dumps(ROUTES[route]().fit(*private_data(seed))) for seed in range(3)}
         assert len(written) == 1
 
@@ -270,7 +270,7 @@ class TestAfterFit:
         monkeypatch.setattr(Noise, "release", answer)
         for module in (additive_noise, planning):
             monkeypatch.setattr(module, "laplace_release", answer)
-        monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: ISSUED)
+        monkeypatch.setattr(fits.FitCharge, "issued", lambda self, delta: ISSUED)
         pipe = pipeline(*OTHER_STAGES[name], last=last(), gate=None)
         written = {pickle.dumps(clone(pipe).fit(*private_data(seed))) for seed in range(3)}
         assert len(written) == 1

@@ -23,7 +23,7 @@ from ppdp.core.formula import draws_that_count
 from ppdp.exceptions import ImpossibleBudget, NoiseWarning
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.lora.layers import STAGE, Layer
-from ppdp.privacy.ledger.fits import Cost
+from ppdp.privacy.ledger.fit_charging import FitCost
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon, lattice_exponent, lowered
 
@@ -38,7 +38,7 @@ class LoRAPlan:
     domain: Domain  # of the examples
     question: Question  # what is asked of them
     noise_scale: float  # standard deviation of the noise on a sum of clipped gradients
-    cost: Cost  # of all steps
+    cost: FitCost  # of all steps
 
     @property
     def rate(self) -> float:
@@ -148,5 +148,5 @@ def make_plan(
     allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
     noise_scale = asked.calibrated(domain, far, 0.0, PrivacyLoss(), (epsilon, delta - allowance))
     loss = asked.privacy_map(domain, far, noise_scale)
-    cost = Cost(float(epsilon), float(delta), loss, 0.0, allowance, domain.adjacency)
+    cost = FitCost(float(epsilon), float(delta), loss, 0.0, allowance, domain.adjacency)
     return LoRAPlan(domain, asked, noise_scale, cost)

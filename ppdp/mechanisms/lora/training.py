@@ -34,7 +34,7 @@ from ppdp.mechanisms.lora.plan import make_plan
 from ppdp.mechanisms.lora.probe import Probe
 from ppdp.mechanisms.lora.state import conditions, fingerprint, others
 from ppdp.mechanisms.lora.sums import Sums
-from ppdp.privacy.ledger.fits import Charge, charge
+from ppdp.privacy.ledger.fit_charging import FitCharge, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
@@ -184,7 +184,7 @@ class PrivateLoRA:
             refuse("the optimizer asks for the loss itself, of which only one noisy gradient leaves.", "SGD or Adam.")
         self._start = [tensor.detach().clone() for tensor in trained]
         self._rest = fingerprint(others(model, self._layers))
-        self._charged: Charge | None = None
+        self._charged: FitCharge | None = None
         self._process = os.getpid()
         self._drawn: Batch | None = None
         self._done = 0

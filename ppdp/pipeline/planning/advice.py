@@ -112,16 +112,16 @@ class Advice:
 
     @cached_property
     def least_epsilon(self) -> float | None:
-        return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.hopeless)
+        return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.unpassable_gates)
 
     @cached_property
     def clear_epsilon(self) -> float | None:
-        return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.strained)
+        return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.has_warnings)
 
     @cached_property
     def clear_rows(self) -> int | None:
         n = None if self.domain is None else self.domain.n_rows
-        rows = self._least("n_rows", [] if n is None else _more(n), lambda plan: not plan.strained)
+        rows = self._least("n_rows", [] if n is None else _more(n), lambda plan: not plan.has_warnings)
         return None if rows is None else int(rows)
 
     @cached_property
@@ -132,7 +132,7 @@ class Advice:
             if not self._time_is_left:
                 break
             plan = self._planned(steps=steps)
-            if plan is not None and not plan.strained and (change := self._tried(words, steps, plan)) is not None:
+            if plan is not None and not plan.has_warnings and (change := self._tried(words, steps, plan)) is not None:
                 found.append(change)
         return tuple(sorted(found, key=lambda change: -change.gain))
 

@@ -18,7 +18,7 @@ from ppdp.core.tables import html_table, visible
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms.base import Question
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.route import Paths, Route, asked
+from ppdp.pipeline.planning.route import Route, RouteSearch, asked
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -30,7 +30,7 @@ _HEAD = ("practice", "claims", "provable", "noise", "status", "why")
 
 
 @dataclass(frozen=True, slots=True)
-class Practice:
+class Baseline:
     """One way of doing the same pipeline."""
 
     name: str  # what it is called
@@ -55,7 +55,7 @@ class Comparison:
         How many rows one person may own.
     last_step : str
         Name of the step whose noise is compared.
-    practices : tuple of Practice
+    practices : tuple of Baseline
         Naive claim, group privacy, all-exact route, all-noisy route, ours.
     """
 
@@ -64,9 +64,9 @@ class Comparison:
     domain: str
     rows_per_unit: int
     last_step: str
-    practices: tuple[Practice, ...]
+    practices: tuple[Baseline, ...]
 
-    def __getitem__(self, name: str) -> Practice:
+    def __getitem__(self, name: str) -> Baseline:
         """A practice by its name."""
         return {practice.name: practice for practice in self.practices}[name]
 
@@ -118,7 +118,7 @@ class Comparison:
         return f"<div>{table}<div>{escape(visible(self.footnote))}</div>{picture}</div>"
 
 
-def _cells(practice: Practice) -> tuple[str, ...]:
+def _cells(practice: Baseline) -> tuple[str, ...]:
     noise = "" if practice.noise_scale is None else figure(practice.noise_scale, 3)
     provable = "nothing" if practice.provable == math.inf else f"ε = {figure(practice.provable, upward=True)}"
     if practice.status == "not offered":
@@ -157,7 +157,7 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveClaim:
+class NaiveBaseline:
     """The claim that ignores pre-processing, and the least epsilon that can be certified for the same noise."""
 
     noise_scale: float  # would be enough if pre-processing were free
@@ -168,21 +168,21 @@ class NaiveClaim:
 
 def exact_route(stages: Stages, domain: Domain) -> Route:
     """The route on which every stage that can be fitted without noise is; with completed facts at the entrance."""
-    return Paths(domain, domain.neighbours).as_many("exact", stages)
+    return RouteSearch(domain, domain.neighbours).mostly("exact", stages)
 
 
-def naive_claim(plan: Plan, stages: Stages, mechanism: Any) -> NaiveClaim:
+def naive_baseline(plan: Plan, stages: Stages, mechanism: Any) -> NaiveBaseline:
     """Evaluate the usual practice: fit the stages without noise, account for the mechanism alone."""
     route, question = _asked(plan, stages, mechanism)
     noise = _enough(question, plan, route, plan.distance)
     through, group = (
         _provable(question, route.domain, far, noise, plan.delta) for far in (route.distance, _everyone(plan))
     )
-    return NaiveClaim(noise, plan.epsilon, min(through, group), group)
+    return NaiveBaseline(noise, plan.epsilon, min(through, group), group)
 
 
-def _naive(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
-    claim = naive_claim(plan, stages, mechanism)
+def _naive(plan: Plan, stages: Stages, mechanism: Any) -> Baseline:
+    claim = naive_baseline(plan, stages, mechanism)
     holds = claim.certified <= claim.claimed * (1 + 1e-9)
     told = "the stages leave neighbouring datasets as close as they were" if holds else "pre-processing is not counted"
     if not holds and claim.certified < claim.by_group_privacy < math.inf:
@@ -193,10 +193,10 @@ def _naive(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
     if assumed and claim.certified < min(claim.by_group_privacy, math.inf):
         told += f"; provable only where {len(assumed)} untested condition(s) hold"
     status = "holds" if holds else "does not hold"
-    return Practice("naive claim", claim.claimed, claim.certified, claim.noise_scale, status, told)
+    return Baseline("naive claim", claim.claimed, claim.certified, claim.noise_scale, status, told)
 
 
-def _group(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
+def _group(plan: Plan, stages: Stages, mechanism: Any) -> Baseline:
     """The price of knowing nothing of the stages but that they may change every row."""
     route, question = _asked(plan, stages, mechanism)
     try:
@@ -207,10 +207,10 @@ def _group(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
     return _held("group privacy", plan, noise, f"any row may have changed{drowns}")
 
 
-def _route(way: str, none: str, plan: Plan, stages: Stages) -> Practice:
+def _route(way: str, none: str, plan: Plan, stages: Stages) -> Baseline:
     """The route of the table on which as many stages as can be go this way, if any can."""
     name = f"all-{way} route"
-    most = Paths(plan.domain, plan.distance).as_many(way, stages)
+    most = RouteSearch(plan.domain, plan.distance).mostly(way, stages)
     if all(step.way.name != way for step in most.steps):
         return _impossible(name, plan, none)
     found = next(route for route in plan.alternatives if route.route == most.label)
@@ -219,20 +219,20 @@ def _route(way: str, none: str, plan: Plan, stages: Stages) -> Practice:
     return _held(name, plan, found.noise_scale, found.route)
 
 
-def _ours(plan: Plan) -> Practice:
+def _ours(plan: Plan) -> Baseline:
     assert plan.mechanism is not None
     told = next((route.route for route in plan.alternatives if route.status == "chosen"), "")
-    if plan.ungated:
+    if plan.conditions_untested:
         told += f"; assumes {len(plan.conditions)} condition(s)"
     return _held("ours", plan, plan.mechanism.noise_scale, told, "chosen")
 
 
-def _held(name: str, plan: Plan, noise: float, told: str, status: str = "holds") -> Practice:
-    return Practice(name, plan.epsilon, plan.epsilon, noise, status, told)
+def _held(name: str, plan: Plan, noise: float, told: str, status: str = "holds") -> Baseline:
+    return Baseline(name, plan.epsilon, plan.epsilon, noise, status, told)
 
 
-def _impossible(name: str, plan: Plan, told: str) -> Practice:
-    return Practice(name, plan.epsilon, math.inf, None, "not offered", told)
+def _impossible(name: str, plan: Plan, told: str) -> Baseline:
+    return Baseline(name, plan.epsilon, math.inf, None, "not offered", told)
 
 
 def _asked(plan: Plan, stages: Stages, mechanism: Any) -> tuple[Route, Question]:

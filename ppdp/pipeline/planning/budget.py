@@ -31,7 +31,7 @@ LARGEST_ERROR = 0.05  # standard error of a released statistic, as a share of it
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BudgetShares:
     """Shares of ``mu²``, solved: ``mu`` of gate and mechanism (0 without one), and releases with theirs.
 
     ``imprecise`` are releases that are too noisy to be offered by "auto", with their errors.
@@ -53,7 +53,7 @@ def _split(
     gated: bool,
     budget: Mapping[str, float] | None,
     diagnostics: float,
-) -> Split:
+) -> BudgetShares:
     """Solve the budget of a route once.
 
     Shares of ``mu²``: the gate 5 % if there is one; each release point 5 %, raised in steps to 20 % until the standard
@@ -79,7 +79,7 @@ def _split(
             fix="use fewer noisy stages or a smaller budget={'release': ...}.",
         )
     behind = mu * math.sqrt(rest) if mechanism else 0.0
-    return Split(mu * math.sqrt(gate), tuple(solved), behind, tuple(imprecise), mu * math.sqrt(diagnostics))
+    return BudgetShares(mu * math.sqrt(gate), tuple(solved), behind, tuple(imprecise), mu * math.sqrt(diagnostics))
 
 
 def _above(release: PlannedRelease, step: PlannedStep, failure: float) -> PlannedRelease:
@@ -139,7 +139,7 @@ def check_shares(budget: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Deltas:
+class DeltaShares:
     """How delta is divided between passing a gate where a condition fails, and everything else.
 
     Each has the whole, unless the two add.
@@ -151,7 +151,7 @@ class Deltas:
     failure: float = 0.0  # of a release that has a threshold
 
     @classmethod
-    def of(cls, delta: float, *, adding: bool, fails: bool = False) -> Deltas:
+    def of(cls, delta: float, *, adding: bool, fails: bool = False) -> DeltaShares:
         """By the public rule: a tenth for a release that may fail, one of the rest for the gate where deltas add."""
         failure = delta * FAILURE_SHARE if fails else 0.0
         delta = (delta - failure) / (1 - failure)
@@ -159,7 +159,7 @@ class Deltas:
         return cls(gate, (delta - gate) / (1 - gate) if adding else delta, adding, failure)
 
 
-def rivals(loss: PrivacyLoss) -> tuple[str, ...]:
+def gate_kinds_to_compare(loss: PrivacyLoss) -> tuple[str, ...]:
     """Kinds of a gate that "auto" compares with the Gaussian one in front of this mechanism.
 
     In front of Gaussian mechanisms, sampled ones included, the Gaussian gate costs least at every budget: squares add.
@@ -177,14 +177,14 @@ def gated_split(
     route: Route,
     kind: str | None,
     epsilon: float,
-    deltas: Deltas,
+    deltas: DeltaShares,
     *,
     n_rows: int,
     mechanism: bool,
     gaussian: bool,
     budget: Mapping[str, float] | None,
     diagnostics: float = 0.0,
-) -> tuple[Split, Gate | None]:
+) -> tuple[BudgetShares, Gate | None]:
     """The shares of a route and its gate; no gate where ``kind`` is None.
 
     The share of the gate buys a margin: that from which a Gaussian gate of this share passes in 99 % of cases. Gates of

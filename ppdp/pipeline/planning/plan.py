@@ -146,7 +146,7 @@ class Plan:
         return tuple((step.name, condition) for step in self.steps for condition in step.way.conditions)
 
     @property
-    def hopeless(self) -> tuple[str, ...]:
+    def unpassable_gates(self) -> tuple[str, ...]:
         """Steps whose conditions leave too small a margin for the gate, whatever the data."""
         return () if self.gate is None else tuple(step.name for step in self.steps if out_of_reach(step, self.gate))
 
@@ -158,7 +158,7 @@ class Plan:
         return (*stages, *(m.name for m in last if getattr(m.stage, "in_memory", True)))
 
     @property
-    def found_ranges(self) -> set[str] | None:
+    def private_range_columns(self) -> set[str] | None:
         """Columns whose range is found in the rows, by name; None if these may be all, since they have no names."""
         found: set[str] = set()
         for step in self.steps:
@@ -169,15 +169,15 @@ class Plan:
         return found
 
     @property
-    def drowned(self) -> bool:
+    def noise_exceeds_signal(self) -> bool:
         """Whether the noise of the mechanism is larger than half of what it asks for."""
         return self.mechanism is not None and self.mechanism.drowns
 
     @property
-    def strained(self) -> bool:
+    def has_warnings(self) -> bool:
         """Whether it warns that noise drowns the signal or statistics, or that no data could pass."""
         misled = self.mechanism is not None and self.mechanism.misleads
-        return misled or bool(self.hopeless) or self.vague
+        return misled or bool(self.unpassable_gates) or self.vague
 
     @property
     def cautioned(self) -> bool:
@@ -185,7 +185,7 @@ class Plan:
         return self.mechanism is not None and bool(self.mechanism.question.warnings)
 
     @property
-    def ungated(self) -> bool:
+    def conditions_untested(self) -> bool:
         """Whether conditions are assumed instead of tested."""
         return self.gate is None and bool(self.conditions)
 
@@ -193,7 +193,7 @@ class Plan:
     def reasons(self) -> list[str]:
         """Why what it promises is not unconditional."""
         trusted = [f"{fact.name}: {fact.origin}" for fact in self.facts if not fact.public]
-        assumed = self.conditions if self.ungated else ()
+        assumed = self.conditions if self.conditions_untested else ()
         return [*trusted, *(f"{name} assumes that {condition.statement}" for name, condition in assumed)]
 
     @property

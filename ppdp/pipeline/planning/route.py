@@ -114,7 +114,7 @@ class Alternative:
     reason: str = ""
 
 
-class Paths:
+class RouteSearch:
     """Routes through stages from one entrance; what a stage can do is worked out once for each domain and distance.
 
     Unless the pipeline ``predicts``, new rows are not mapped, and nothing is released for prediction alone.
@@ -139,7 +139,7 @@ class Paths:
                 )
         return self._known[key]
 
-    def further(self, route: Route, name: str, stage: Any, way: Way) -> Route:
+    def extended(self, route: Route, name: str, stage: Any, way: Way) -> Route:
         """The route and one more stage."""
         at, run, releases = len(route.steps), route.run, route.releases
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
@@ -150,7 +150,7 @@ class Paths:
             run = run if moments else ()
         return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
 
-    def all(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
+    def routes(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
         """The routes through the stages; of those through the first ones only what ``kept`` returns is continued."""
         refused: list[UnsupportedOrder] = []
         dropped = False
@@ -163,20 +163,20 @@ class Paths:
                 except UnsupportedOrder as error:
                     refused.append(error)
                     continue
-                further += [self.further(route, name, stage, way) for way in ways]
+                further += [self.extended(route, name, stage, way) for way in ways]
             found = kept(further)
             dropped |= len(found) < len(further)
         if refused and not found and not dropped:
             raise refused[0]
         return found
 
-    def follow(self, route: Route, stages: Sequence[tuple[str, Any]], names: Sequence[str]) -> Route:
+    def replayed(self, route: Route, stages: Sequence[tuple[str, Any]], names: Sequence[str]) -> Route:
         """The route, continued by these ways of these stages; refused if a stage cannot go this way here."""
         for (name, stage), wanted in zip(stages, names, strict=True):
             way = next((way for way in self.ways(route, name, stage) if way.name == wanted), None)
             if way is None:
                 raise UnsupportedOrder(f"there is no {wanted} way here.", stage=name, fix="statistics='auto'.")
-            route = self.further(route, name, stage, way)
+            route = self.extended(route, name, stage, way)
         return route
 
     def changes(self, route: Route) -> Iterator[Route | Alternative]:
@@ -188,16 +188,16 @@ class Paths:
             for way in self.ways(before, *stage):
                 if way.name == step.way.name:
                     continue
-                changed = self.further(before, *stage, way)
+                changed = self.extended(before, *stage, way)
                 try:
-                    yield self.follow(changed, stages[i + 1 :], names[i + 1 :])
+                    yield self.replayed(changed, stages[i + 1 :], names[i + 1 :])
                 except UnsupportedOrder as error:
                     ways = [*names[:i], way.name, *names[i + 1 :]]
                     label = _label(zip((name for name, _ in stages), ways))
                     yield Alternative(label, None, "not offered", error.message)
-            before = self.further(before, *stage, step.way)
+            before = self.extended(before, *stage, step.way)
 
-    def as_many(self, way: str, stages: Sequence[tuple[str, Any]]) -> Route:
+    def mostly(self, way: str, stages: Sequence[tuple[str, Any]]) -> Route:
         """A route on which the fewest stages that could go this way ("exact" or "noisy") go another one."""
         order = count()
         waiting = [(0, 0, next(order), self.start)]
@@ -219,7 +219,7 @@ class Paths:
                 continue
             could = any(found.name == way for found in ways)
             for found in ways:
-                further = self.further(route, *stages[depth], found)
+                further = self.extended(route, *stages[depth], found)
                 heappush(waiting, (passed + (could and found.name != way), -depth - 1, next(order), further))
         raise refused[0]
 

@@ -17,19 +17,19 @@ from ppdp.data.public_facts import Fact
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.mechanisms.base import Question
 from ppdp.pipeline.planning.budget import (
-    Deltas,
-    Split,
+    BudgetShares,
+    DeltaShares,
     check_shares,
+    gate_kinds_to_compare,
     gate_share,
     gated_split,
     pure,
     release_shares,
-    rivals,
 )
 from ppdp.pipeline.planning.diagnostics import OFF, Counted, Entrance, affordable, alters
-from ppdp.pipeline.planning.frontier import LISTED, Frontier
+from ppdp.pipeline.planning.pareto import LISTED, Frontier
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, Route, asked
+from ppdp.pipeline.planning.route import Alternative, PlannedRelease, Route, RouteSearch, asked
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -40,35 +40,35 @@ WIDE = 2000  # columns of which a matrix of all products takes long
 PRODUCTS = 5e10  # of columns of all rows: as many take some two minutes
 
 
-def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
+def make_plan(solver: PlanSolver, stages: Sequence[tuple[str, Any]]) -> Plan:
     """Choose the route of least final noise and solve its budget, once."""
     mechanism = solver.mechanism
     for vague in (False, True):  # statistics too noisy to be offered are tried only where all else drowns the signal
         frontier = solver.frontier(vague=vague)
-        tried = [solver.solve(route) for route in solver.paths.all(stages, frontier)]
+        tried = [solver.solve(route) for route in solver.paths.routes(stages, frontier)]
         plans = _eligible(tried, mechanism is not None)
-        if frontier.spared or (plans and not plans[0].reason and not plans[0].kept_plan.drowned):
+        if frontier.none_dropped or (plans and not plans[0].reason and not plans[0].solved_plan.noise_exceeds_signal):
             break
     if not plans:
         raise no_route([*((t.reason, t.route.label) for t in tried), *frontier.reasons.items()], solver.delta)
     chosen = plans[0]
     others: list[Alternative] = []
     if not frontier.complete:
-        tried, others = solver.beside(chosen, stages)
+        tried, others = solver.compared_with(chosen, stages)
         plans = _eligible(tried, mechanism is not None)
     table = (*(_line(t, chosen, offered=t in plans) for t in tried), *others)
-    plan = chosen.kept_plan
+    plan = chosen.solved_plan
     told = f"with {solver.domain.n:,} rows at epsilon = {plan.epsilon:g} what is released is {chosen.reason}."
     warnings = (*plan.warnings, *([told] if chosen.reason else []))
     return replace(plan, alternatives=table, warnings=warnings, vague=bool(chosen.reason)).with_declared()
 
 
-def _line(tried: _Tried, chosen: _Tried, *, offered: bool) -> Alternative:
+def _line(tried: _Candidate, chosen: _Candidate, *, offered: bool) -> Alternative:
     """What the comparison of routes says of one."""
     label = tried.route.label
     if not offered:
         return Alternative(label, None, "not offered", tried.reason or "its noise would drown the signal")
-    last = tried.kept_plan.mechanism
+    last = tried.solved_plan.mechanism
     noise = None if last is None else last.noise_scale
     return Alternative(label, noise, "chosen" if tried is chosen else "offered")
 
@@ -99,20 +99,20 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
     return error
 
 
-def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:
+def _eligible(tried: Sequence[_Candidate], has_mechanism: bool) -> list[_Candidate]:
     """Plans to choose from, the best first.
 
     Routes whose released statistics are imprecise take part only where they are what does not drown the signal.
     """
     plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
     precise = [t for t in plans if not t.reason]
-    if not has_mechanism or (precise and not precise[0].kept_plan.drowned):
+    if not has_mechanism or (precise and not precise[0].solved_plan.noise_exceeds_signal):
         return precise
-    return [t for t in plans if not t.kept_plan.drowned] or precise
+    return [t for t in plans if not t.solved_plan.noise_exceeds_signal] or precise
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Candidate:
     """A route with its plan, or with the reason why it has none, or why it is offered only if there is no better."""
 
     route: Route
@@ -120,18 +120,18 @@ class _Tried:
     reason: str = ""
 
     @property
-    def kept_plan(self) -> Plan:
+    def solved_plan(self) -> Plan:
         assert self.plan is not None
         return self.plan
 
     @property
     def order(self) -> tuple[Any, ...]:
         """Least final noise first; ties: public, noisy, exact."""
-        return float(f"{_noise(self.kept_plan):.9e}"), self.route.rank
+        return float(f"{_noise(self.solved_plan):.9e}"), self.route.rank
 
 
 @dataclass(slots=True)
-class Solver:
+class PlanSolver:
     """What all routes of one plan share; domain and facts are completed, other parameters those of the pipeline.
 
     ``deltas_add`` says whether the deltas of gate and releases must add, because other fits on the same data may be
@@ -147,26 +147,28 @@ class Solver:
     budget: Mapping[str, float] | None
     deltas_add: bool
     entrance: Entrance | None = None  # what may be altered there; None where nothing can be
-    paths: Paths = field(init=False)
+    paths: RouteSearch = field(init=False)
     behind: tuple[Route, Any] | None = field(init=False, default=None)  # the last step, as asked behind this route
 
     def __post_init__(self) -> None:
         self.epsilon, self.delta = check_budget(self.epsilon, self.delta, self.domain.n)
         check_shares(self.budget)
         predicts = self.mechanism is None or self.mechanism[1].predicts
-        self.paths = Paths(self.domain, self.domain.neighbours, predicts=predicts)
+        self.paths = RouteSearch(self.domain, self.domain.neighbours, predicts=predicts)
 
     def frontier(self, *, vague: bool) -> Frontier:
         """What keeps the routes that are worth solving."""
-        rest = [Deltas.of(self.delta, adding=adds or self.deltas_add).rest for adds in (False, True)]
+        rest = [DeltaShares.of(self.delta, adding=adds or self.deltas_add).rest for adds in (False, True)]
         single, adds = (self.mu_at(delta) for delta in rest)
         gate = 0.0 if self.gate is None else gate_share(self.budget)
         shares = () if self.mechanism is None else release_shares(self.budget)
         return Frontier((single, adds), shares, gate, self.unusable, vague)
 
-    def beside(self, chosen: _Tried, stages: Sequence[tuple[str, Any]]) -> tuple[list[_Tried], list[Alternative]]:
+    def compared_with(
+        self, chosen: _Candidate, stages: Sequence[tuple[str, Any]]
+    ) -> tuple[list[_Candidate], list[Alternative]]:
         """The chosen route with those to compare it with, each once, and changes of it that are impossible."""
-        extremes = [self.paths.as_many(way, stages) for way in ("exact", "noisy")]
+        extremes = [self.paths.mostly(way, stages) for way in ("exact", "noisy")]
         tried, others = {chosen.route.label: chosen}, []
         for route in [*self.paths.changes(chosen.route), *extremes]:
             if isinstance(route, Alternative):
@@ -196,35 +198,35 @@ class Solver:
             return "the map itself is released, so its statistics must be"
         return ""
 
-    def solve(self, route: Route) -> _Tried:
+    def solve(self, route: Route) -> _Candidate:
         """Solve one route, or say why it is not offered."""
         unusable = self.unusable(route)
         if unusable:
-            return _Tried(route, None, unusable)
+            return _Candidate(route, None, unusable)
         try:
             plan, split_ = self.plan(route)
         except ImpossibleBudget as error:
-            return _Tried(route, None, error.message)
+            return _Candidate(route, None, error.message)
         if plan.gate is not None:
             hopeless = [step.name for step in route.steps if step.stage.chooses and out_of_reach(step, plan.gate)]
             if hopeless:
-                return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
-        return _Tried(route, plan, _too_noisy(route, split_.imprecise))
+                return _Candidate(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
+        return _Candidate(route, plan, _too_noisy(route, split_.imprecise))
 
-    def plan(self, route: Route) -> tuple[Plan, Split]:
+    def plan(self, route: Route) -> tuple[Plan, BudgetShares]:
         """Of all kinds of gate that may be used the one that leaves the mechanism the least noise."""
         if not route.conditional or self.gate is None:
             return self.with_gate(route, None)
         if self.gate != "auto":
             return self.with_gate(route, self.gate)
         plan, shares = self.with_gate(route, "gaussian")
-        for kind in rivals(plan.mechanism.loss) if plan.mechanism is not None else ():
+        for kind in gate_kinds_to_compare(plan.mechanism.loss) if plan.mechanism is not None else ():
             other, others = self.with_gate(route, kind)
             if _noise(other) < _noise(plan):
                 plan, shares = other, others
         return plan, shares
 
-    def with_gate(self, route: Route, kind: str | None) -> tuple[Plan, Split]:
+    def with_gate(self, route: Route, kind: str | None) -> tuple[Plan, BudgetShares]:
         """The plan of a route with this kind of gate.
 
         Shares of altered rows are released beside it where the budget allows: with Gaussian noise, or with Laplace
@@ -232,7 +234,7 @@ class Solver:
         """
         if self.entrance is None or not self._alters(route):
             return self._with_gate(route, kind, None)
-        found: list[tuple[Plan, Split]] = []
+        found: list[tuple[Plan, BudgetShares]] = []
         for counted in self._counted(route, self.entrance):
             last = found[0][0].mechanism if found else None
             if last is not None and not pure(last.loss):
@@ -264,7 +266,7 @@ class Solver:
         released = self.mechanism is not None or bool(route.releases)
         return released and self.entrance is not None and alters(route, self.entrance, self.domain)
 
-    def _with_gate(self, route: Route, kind: str | None, counted: Counted | None) -> tuple[Plan, Split]:
+    def _with_gate(self, route: Route, kind: str | None, counted: Counted | None) -> tuple[Plan, BudgetShares]:
         if self.mechanism is not None and route.domain.missing_rows:
             raise UnsupportedOrder(
                 "rows may have missing values here.",
@@ -286,7 +288,7 @@ class Solver:
             route,
             kind,
             epsilon,
-            Deltas.of(delta, adding=adding, fails=route.fails),
+            DeltaShares.of(delta, adding=adding, fails=route.fails),
             n_rows=self.domain.n,
             mechanism=self.mechanism is not None,
             gaussian=self.mechanism is None or self.asked(route).question(route.domain).gaussian,

@@ -26,7 +26,7 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
 from ppdp.data.unit_conversion import Answers, Codes, Columns
-from ppdp.pipeline.release.twins import question_of
+from ppdp.pipeline.release.released_steps import question_of
 
 ELSE = "anything else"
 CERTAIN = 8.0  # standard deviations of its noise that a number of rows exceeds where quotients have intervals

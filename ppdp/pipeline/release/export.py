@@ -25,8 +25,8 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.prediction import Predictor
-from ppdp.pipeline.release.twins import mapped
-from ppdp.privacy.ledger.fits import Charge
+from ppdp.pipeline.release.released_steps import mapped
+from ppdp.privacy.ledger.fit_charging import FitCharge
 
 FORM = "ppdp-export/1"
 MANIFEST, CERTIFICATE, INFERENCE = "manifest.json", "certificate.json", "inference.json"
@@ -38,7 +38,7 @@ EXAMPLE_ROWS = 8
 def export(
     pipe: Any,
     path: str | os.PathLike[str],
-    charged: Charge | None,
+    charged: FitCharge | None,
     *,
     conditional: bool = False,
     overwrite: bool = False,
@@ -47,7 +47,7 @@ def export(
     if not hasattr(pipe, "release_"):
         raise ExportError("a slice of a pipeline has no certificate of its own.", fix="export the whole pipeline.")
     release, target = pipe.release_, path_of("path", path)
-    certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.beside())
+    certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.other_fits())
     refuse_unsafe(certificate.record, conditional=conditional)
     members = {
         README: _readme(certificate).encode(),

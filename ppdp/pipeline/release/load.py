@@ -20,7 +20,6 @@ from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.fit import set_release
 from ppdp.pipeline.pipeline import Pipeline
-from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.export import (
     CERTIFICATE,
     EXAMPLE,
@@ -35,6 +34,7 @@ from ppdp.pipeline.release.export import (
     outcome,
 )
 from ppdp.pipeline.release.parquet import verified
+from ppdp.pipeline.release.step_serialization import restore
 from ppdp.pipeline.release.table import Released
 
 

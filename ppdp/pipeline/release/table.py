@@ -24,10 +24,10 @@ from ppdp.data.unit_conversion import Answers
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
 from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of
-from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
+from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.sketches import SketchTable
-from ppdp.pipeline.release.twins import released_twins
+from ppdp.pipeline.release.step_serialization import restore
 
 Shapes = Mapping[str, Sequence[int]]
 _BYTES_OF_A_LINE = 40

@@ -53,8 +53,10 @@ class PlannedFit:
             raise InvalidParameter(
                 "a search composes Gaussian losses only.", fix="use a solver and a gate with Gaussian noise."
             )
-        if plan.hopeless:
-            raise NoRoute(f"no data could pass the gate of {', '.join(plan.hopeless)}.", fix="another candidate.")
+        if plan.unpassable_gates:
+            raise NoRoute(
+                f"no data could pass the gate of {', '.join(plan.unpassable_gates)}.", fix="another candidate."
+            )
         return cls(plan.epsilon, plan.delta, plan.loss, plan.allowance / (1 + math.exp(plan.epsilon)))
 
     def to_dict(self) -> dict[str, float]:

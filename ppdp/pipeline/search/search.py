@@ -50,7 +50,7 @@ from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
-from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
+from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, already_charged, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered
 
@@ -260,7 +260,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
             check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)
-        with charged.settling(), paid_for(), at_step("search"), warnings.catch_warnings(record=True) as told:
+        with charged.settling(), already_charged(), at_step("search"), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             model = self._run(candidates, plan, setting, table, (cells(labels), weights), noise)
         if model is not None:
@@ -271,9 +271,9 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         warn_of_order(X, self.estimator.invalid, {"y": y, "sample_weight": given})
         return self
 
-    def _charge(self, plan: SearchPlan) -> Charge:
-        """Charge a ledger with everything at once, or count it, before any value is looked at."""
-        cost = Cost(
+    def _charge(self, plan: SearchPlan) -> FitCharge:
+        """FitCharge a ledger with everything at once, or count it, before any value is looked at."""
+        cost = FitCost(
             plan.epsilon,
             plan.delta,
             plan.loss,
@@ -284,7 +284,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         label = f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps)
         return charge(self.ledger, cost, dataset=self.dataset, label=label)
 
-    def _certify(self, model: Pipeline, charged: Charge) -> None:
+    def _certify(self, model: Pipeline, charged: FitCharge) -> None:
         """The certificate of everything, and the chosen model with that of its own part."""
         issued = {**charged.issued(self.summary_.delta), **issuer_words(model)}
         whole = whole_search(model.certificate_, self.summary_, issued)

@@ -20,7 +20,7 @@ from ppdp.exceptions import InvalidParameter, LedgerError
 from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
 from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
 from ppdp.privacy.ledger.file import settle as settle_entry
-from ppdp.privacy.ledger.fits import entered, left
+from ppdp.privacy.ledger.fit_charging import pop_ledger, push_ledger
 from ppdp.privacy.ledger.privacy_filter import (
     MOST,
     Entry,
@@ -328,11 +328,11 @@ class Ledger:
 
     def __enter__(self) -> Ledger:
         """Charge every fit in the block to this ledger, whatever thread it is in, searches and folds included."""
-        entered(self)
+        push_ledger(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        left(self)
+        pop_ledger(self)
 
     def __len__(self) -> int:
         return len(self.entries())

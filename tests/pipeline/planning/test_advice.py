@@ -46,8 +46,8 @@ class TestErrors:
 
     def test_the_smallest_epsilon_with_a_good_one(self):
         clear = failing(without_route()).advice.clear_epsilon
-        assert not without_route().set_params(epsilon=clear).plan(FEW).strained
-        assert without_route().set_params(epsilon=0.9 * clear).plan(FEW).strained
+        assert not without_route().set_params(epsilon=clear).plan(FEW).has_warnings
+        assert without_route().set_params(epsilon=0.9 * clear).plan(FEW).has_warnings
 
     def test_both_stand_in_the_message_and_in_no_attribute_that_was_there_before(self):
         error = failing(without_route())
@@ -92,7 +92,7 @@ class TestPlans:
         clear = plan.advice.clear_epsilon
         assert f"From epsilon = {clear:g}" in repr(plan)
         assert f"From epsilon = {clear:g}" in plan._repr_html_()
-        assert not pipe.set_params(epsilon=clear).plan(domain).drowned
+        assert not pipe.set_params(epsilon=clear).plan(domain).noise_exceeds_signal
 
     def test_of_an_answer_no_step_is_named_for_without_it_the_units_are_others(self):
         pipe = make_pipeline(NormClipper(), RobustScaler(), GaussianMechanism(), epsilon=0.5)
@@ -205,7 +205,7 @@ class TestManners:
     def test_it_never_knows_labels_that_were_read(self):
         pipe = make_pipeline(NormClipper(), PCA(2, statistics="exact"), LogisticRegression(), epsilon=0.1, gate=None)
         plan = plan_of(pipe, None, shape=(60, 3), names=None, read_classes=("secret", "word", "third"))
-        assert plan.strained
+        assert plan.has_warnings
         assert plan.advice is None
 
 

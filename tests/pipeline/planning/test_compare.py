@@ -15,7 +15,7 @@ import pytest
 from ppdp import Adjacency, Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.pipeline.planning.baselines import exact_route, naive_claim
+from ppdp.pipeline.planning.baselines import exact_route, naive_baseline
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
@@ -137,7 +137,7 @@ class TestOtherMechanisms:
         assert "nothing is proved of this mechanism" in found["naive claim"].reason
         assert found["group privacy"].noise_scale is None
         assert "one replaced row" in found["group privacy"].reason
-        claim = naive_claim(pipe.plan(DOMAIN), pipe.steps[:-1], pipe["model"])
+        claim = naive_baseline(pipe.plan(DOMAIN), pipe.steps[:-1], pipe["model"])
         assert claim.certified == claim.by_group_privacy == math.inf
         assert "nothing" in repr(found)
 

@@ -9,9 +9,9 @@ from plans import classifier, plan
 from ppdp import Domain, Ledger, Pipeline
 from ppdp.exceptions import NoRoute, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.pipeline.planning.frontier import LISTED
+from ppdp.pipeline.planning.pareto import LISTED
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.solve import Solver
+from ppdp.pipeline.planning.solve import PlanSolver
 from ppdp.transformers import (
     PCA,
     Deduplicator,
@@ -30,15 +30,15 @@ def searched(monkeypatch, listed: float, make) -> tuple[Plan | PpdpError, int]:
     """The plan, or its refusal, and how many routes were solved in all, with up to ``listed`` routes left alone."""
     solved: list[object] = []
     with monkeypatch.context() as patch:
-        made, solve = Solver.frontier, Solver.solve
+        made, solve = PlanSolver.frontier, PlanSolver.solve
 
         def keeping(self, **parameters):
             found = made(self, **parameters)
             found.listed = listed
             return found
 
-        patch.setattr(Solver, "frontier", keeping)
-        patch.setattr(Solver, "solve", lambda self, route: (solved.append(route), solve(self, route))[1])
+        patch.setattr(PlanSolver, "frontier", keeping)
+        patch.setattr(PlanSolver, "solve", lambda self, route: (solved.append(route), solve(self, route))[1])
         try:
             return make(), len(solved)
         except PpdpError as error:

@@ -21,8 +21,8 @@ import ppdp
 from ppdp import Certificate, Pipeline
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.interop.sklearn import Block, ColumnMap
-from ppdp.pipeline.release.description import describe, restore
 from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
+from ppdp.pipeline.release.step_serialization import describe, restore
 from ppdp.transformers.columns.categories import Encoded, OneHot
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Scaled
 from ppdp.transformers.columns.powers import Powers

@@ -16,7 +16,7 @@ from ppdp import Pipeline, PrivateSearchCV
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms import LogisticRegression
 from ppdp.pipeline.release.export import EXAMPLE, MANIFEST, README
-from ppdp.privacy.ledger import fits
+from ppdp.privacy.ledger import fit_charging as fits
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
 
@@ -81,7 +81,7 @@ class TestWhatMayNotLeave:
             "release",
             lambda self, value, *_: np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value)),
         )
-        monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: one_day)
+        monkeypatch.setattr(fits.FitCharge, "issued", lambda self, delta: one_day)
         for seed in range(3):
             rng = np.random.default_rng(seed)
             X, y = rng.uniform(-1, 1, (N, 3)), rng.integers(2, size=N)

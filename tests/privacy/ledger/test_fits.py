@@ -20,7 +20,7 @@ from ppdp.cli.main import main
 from ppdp.exceptions import BudgetExceeded, CompositionWarning, DomainMismatch, LedgerError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
-from ppdp.privacy.ledger import fits
+from ppdp.privacy.ledger import fit_charging as fits
 from ppdp.transformers import NormClipper
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
@@ -32,7 +32,7 @@ GRID = {"model__clip": [0.5, 1.0]}
 
 @pytest.fixture(autouse=True)
 def as_in_a_new_process(monkeypatch):
-    monkeypatch.setattr(fits, "_TALLIES", {})
+    monkeypatch.setattr(fits, "_HISTORIES", {})
 
 
 def model(**parameters):

@@ -29,8 +29,8 @@ from ppdp.privacy.ledger.privacy_filter import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 
 # Somebody else's loops around a fit: what they choose by private scores, or fit by themselves, no account of fits sees.
-_AROUND = ("sklearn", "imblearn", "skopt", "optuna", "dask_ml", "mlxtend")
-_NO_LOOPS = ("sklearn.base", "sklearn.utils")
+_SEARCH_LIBRARIES = ("sklearn", "imblearn", "skopt", "optuna", "dask_ml", "mlxtend")
+_NOT_SEARCHING = ("sklearn.base", "sklearn.utils")
 
 
 class Account(Protocol):
@@ -54,7 +54,9 @@ class Account(Protocol):
 
 
 _LOCK = threading.RLock()
-_OPEN: list[tuple[Account, int]] = []  # the ledgers whose with-blocks are open, and the threads that opened them
+_OPEN_LEDGERS: list[
+    tuple[Account, int]
+] = []  # the ledgers whose with-blocks are open, and the threads that opened them
 _PAID: ContextVar[bool] = ContextVar("_PAID", default=False)
 _FORKED: list[int] = []  # not empty in a copy of another process
 
@@ -70,7 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class FitCost:
     """What a fit or a search costs, as it was planned."""
 
     epsilon: float
@@ -87,7 +89,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tally:
+class ComposedFits:
     """Sums over fits: of their guarantees, and of what exact Gaussian accounting makes of them."""
 
     fits: int = 0
@@ -100,13 +102,13 @@ class _Tally:
     gaussian: bool = True
 
     @classmethod
-    def of(cls, cost: Cost) -> _Tally:
+    def of(cls, cost: FitCost) -> ComposedFits:
         """Of one fit."""
         sums = cost.epsilon, cost.delta, cost.epsilon, cost.loss.mu, cost.failure, cost.variation
         return cls(1, *sums, not cost.loss.parts)
 
-    def __add__(self, other: _Tally) -> _Tally:
-        return _Tally(
+    def __add__(self, other: ComposedFits) -> ComposedFits:
+        return ComposedFits(
             self.fits + other.fits,
             self.epsilon + other.epsilon,
             self.delta + other.delta,
@@ -117,7 +119,7 @@ class _Tally:
             self.gaussian and other.gaussian,
         )
 
-    def for_people_with(self, times: float) -> _Tally:
+    def for_people_with(self, times: float) -> ComposedFits:
         """For people with so many times the rows: group privacy, fit by fit."""
         if times == 1:
             return self
@@ -136,21 +138,21 @@ class _Tally:
 
 
 @dataclass(slots=True)
-class _Known:
+class DatasetHistory:
     """All fits of this process on one dataset, by account ("": none) and adjacency."""
 
     travels: int = 0  # pipelines that went to another process, or came from one, and may be fitted there unseen
-    tallies: dict[tuple[str, Adjacency], _Tally] = field(default_factory=dict)
-    pending: dict[int, tuple[str, Cost]] = field(default_factory=dict)  # fits that have not ended, by ticket
+    tallies: dict[tuple[str, Adjacency], ComposedFits] = field(default_factory=dict)
+    pending: dict[int, tuple[str, FitCost]] = field(default_factory=dict)  # fits that have not ended, by ticket
     warned: set[str] = field(default_factory=set)  # accounts of whose fits somebody was warned
 
     @property
-    def every(self) -> dict[tuple[str, Adjacency], _Tally]:
+    def every(self) -> dict[tuple[str, Adjacency], ComposedFits]:
         """Fits that have ended, and those that have not."""
         found = dict(self.tallies)
         for account, cost in self.pending.values():
             key = account, cost.adjacency
-            found[key] = found.get(key, _Tally()) + _Tally.of(cost)
+            found[key] = found.get(key, ComposedFits()) + ComposedFits.of(cost)
         return found
 
     @property
@@ -163,20 +165,20 @@ class _Known:
         account, cost = self.pending.pop(ticket, ("", None))
         if cost is not None and counts:
             key = account, cost.adjacency
-            self.tallies[key] = self.tallies.get(key, _Tally()) + _Tally.of(cost)
+            self.tallies[key] = self.tallies.get(key, ComposedFits()) + ComposedFits.of(cost)
 
     def together(self, adjacency: Adjacency) -> tuple[float, float]:
         """(epsilon, delta) of all of them for these neighbours."""
         scaled = (tally.for_people_with(adjacency.steps_of(own)) for (_, own), tally in self.every.items())
-        return sum(scaled, _Tally()).together
+        return sum(scaled, ComposedFits()).together
 
 
-_TALLIES: dict[str, _Known] = {}
+_HISTORIES: dict[str, DatasetHistory] = {}
 _TICKETS = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class FitCharge:
     """What is known of a fit when it begins: the account that pays for it, and its place among those of its process."""
 
     ledger: Account | None
@@ -193,7 +195,7 @@ class Charge:
         if self.ledger is not None:
             self.ledger.settle(self.entry, status)
         with _LOCK:
-            _known(self.dataset).end(self.ticket, counts=counts)
+            _history(self.dataset).end(self.ticket, counts=counts)
 
     @contextmanager
     def settling(self) -> Iterator[None]:
@@ -212,10 +214,10 @@ class Charge:
         finally:
             self.settle(status, counts=counts)
 
-    def beside(self) -> dict[str, Any]:
+    def other_fits(self) -> dict[str, Any]:
         """What this process knows by now of other fits on these data, as far as the ledger has not paid for them."""
         with _LOCK:
-            known = _TALLIES.get(self.dataset, _Known())
+            known = _HISTORIES.get(self.dataset, DatasetHistory())
             elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in known.every)
             together = known.together(self.adjacency) if elsewhere and known.fits > 1 else None
         worker = self.ledger is None and (bool(_FORKED) or multiprocessing.parent_process() is not None)
@@ -228,32 +230,32 @@ class Charge:
     def issued(self, delta: float) -> dict[str, Any]:
         """The block ``issued`` of the certificate; without a limit the total is told at ``delta``."""
         ledger = None if self.ledger is None else self.ledger.position(self.entry, delta)
-        return {"date": self.date, **self.beside(), "inside": self.inside, "ledger": ledger}
+        return {"date": self.date, **self.other_fits(), "inside": self.inside, "ledger": ledger}
 
 
-def entered(ledger: Account) -> None:
-    """Charge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
+def push_ledger(ledger: Account) -> None:
+    """FitCharge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
     with _LOCK:
-        if _OPEN and _OPEN[-1][0].account != ledger.account:
+        if _OPEN_LEDGERS and _OPEN_LEDGERS[-1][0].account != ledger.account:
             raise LedgerError(
                 "the with-block of another ledger is open, and one fit is charged to one ledger.",
                 fix="one ledger for both, or close the outer block first.",
             )
-        _OPEN.append((ledger, threading.get_ident()))
+        _OPEN_LEDGERS.append((ledger, threading.get_ident()))
 
 
-def left(ledger: Account) -> None:
-    """End what :func:`entered` began, in this thread if it can be."""
+def pop_ledger(ledger: Account) -> None:
+    """End what :func:`push_ledger` began, in this thread if it can be."""
     with _LOCK:
-        opened = [place for place, (one, _) in enumerate(_OPEN) if one is ledger]
-        own = [place for place in opened if _OPEN[place][1] == threading.get_ident()]
-        del _OPEN[(own or opened)[-1]]
+        opened = [place for place, (one, _) in enumerate(_OPEN_LEDGERS) if one is ledger]
+        own = [place for place in opened if _OPEN_LEDGERS[place][1] == threading.get_ident()]
+        del _OPEN_LEDGERS[(own or opened)[-1]]
 
 
 def open_ledger() -> Account | None:
     """The ledger whose with-block is open: the innermost of this thread, or else that of the others."""
     with _LOCK:
-        innermost = {thread: ledger for ledger, thread in _OPEN}
+        innermost = {thread: ledger for ledger, thread in _OPEN_LEDGERS}
     own = innermost.get(threading.get_ident())
     if own is not None or not innermost:
         return own
@@ -266,7 +268,7 @@ def open_ledger() -> Account | None:
 
 
 @contextmanager
-def paid_for() -> Iterator[None]:
+def already_charged() -> Iterator[None]:
     """Fits in this block are parts of something that was charged whole; they are neither charged nor counted again."""
     token = _PAID.set(True)
     try:
@@ -288,8 +290,8 @@ def charged_to(own: Account | None) -> Account | None:
     return own
 
 
-def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) -> Charge:
-    """Charge a fit before it looks at any value, or count it if nobody pays for it.
+def charge(own: Account | None, cost: FitCost, *, dataset: str | None, label: str) -> FitCharge:
+    """FitCharge a fit before it looks at any value, or count it if nobody pays for it.
 
     ``own`` is the ledger of the pipeline or search itself; ``label`` says, for a ledger, what the fit is. A ledger may
     refuse by :class:`BudgetExceeded` or :class:`LedgerError`; a :class:`CompositionWarning` says that this is not the
@@ -309,13 +311,13 @@ def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) 
             label=label,
         )
     with _LOCK:
-        ticket, known = next(_TICKETS), _known(name)
+        ticket, known = next(_TICKETS), _history(name)
     try:
         with _LOCK:
             if ledger is None or not _PAID.get():
                 known.pending[ticket] = "" if ledger is None else ledger.account, cost
             place = known.fits
-        found = Charge(ledger, entry, name, cost.adjacency, place, _around(sys._getframe()), now, ticket)
+        found = FitCharge(ledger, entry, name, cost.adjacency, place, _search_around(sys._getframe()), now, ticket)
         if not _PAID.get():
             _warn(found, known)
         return found
@@ -326,21 +328,21 @@ def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) 
         raise
 
 
-def travelled(dataset: str | None) -> None:
+def mark_pickled(dataset: str | None) -> None:
     """Note that a pipeline left for another process, or came from one, and no ledger goes with it."""
     with _LOCK:
-        _known(dataset_name(dataset)).travels += 1
+        _history(dataset_name(dataset)).travels += 1
 
 
-def _known(name: str) -> _Known:
-    found = _TALLIES[name] = _TALLIES.get(name) or _Known()
+def _history(name: str) -> DatasetHistory:
+    found = _HISTORIES[name] = _HISTORIES.get(name) or DatasetHistory()
     return found
 
 
-def _warn(charge: Charge, known: _Known) -> None:
+def _warn(charge: FitCharge, known: DatasetHistory) -> None:
     """Warn of fits that no ledger adds up, once for every name of data and ledger: each certificate says it."""
     account = "" if charge.ledger is None else charge.ledger.account
-    together = charge.beside()["together"]
+    together = charge.other_fits()["together"]
     if together is None or account in known.warned:
         return
     which = "data without a name" if charge.dataset == DEFAULT_DATASET else f"the data {charge.dataset!r}"
@@ -357,12 +359,12 @@ def _warn(charge: Charge, known: _Known) -> None:
     known.warned.add(account)
 
 
-def _around(frame: FrameType | None) -> str | None:
+def _search_around(frame: FrameType | None) -> str | None:
     """Name of the outermost estimator or function of a library of searches that called."""
     found = None
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
-        if module.partition(".")[0] in _AROUND and not module.startswith(_NO_LOOPS):
+        if module.partition(".")[0] in _SEARCH_LIBRARIES and not module.startswith(_NOT_SEARCHING):
             code = frame.f_code
             owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
             found = code.co_name if owner is None else type(owner).__name__

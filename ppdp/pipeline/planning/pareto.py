@@ -32,7 +32,7 @@ class Frontier:
     listed: int = LISTED  # up to so many routes are all kept
     reasons: dict[str, str] = field(default_factory=dict)  # why routes were dropped for which there is no hope
     complete: bool = True  # whether no route was dropped so far
-    spared: bool = True  # whether none was dropped because it is vague
+    none_dropped: bool = True  # whether none was dropped because it is vague
     _known: dict[int, tuple[PlannedRelease, tuple[float, ...]]] = field(default_factory=dict)
 
     def __call__(self, found: list[Route]) -> list[Route]:
@@ -67,7 +67,7 @@ class Frontier:
         if self.shares and single >= (1.0 - self.gate if conditional else 1.0):
             raise ImpossibleBudget("the releases use the whole budget.")
         if self.shares and vague[0] and not self.vague:
-            self.spared = False
+            self.none_dropped = False
             raise ImpossibleBudget("released statistics would be too noisy at this n")
         fitting = [release.at for release in route.releases if release.purpose == "fit"]
         first = conditional[0] if conditional else len(route.steps)
