@@ -29,6 +29,7 @@ class Fact:
     value: str
     origin: str
     public: bool = True  # false if it was read off the private data, which makes a certificate conditional
+    step: str = ""  # which step it is a parameter of
 
 
 def complete(
@@ -194,7 +195,7 @@ def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]
     Nothing can tell where a user has them from, so whoever relies on a certificate must see each of them.
     """
     return tuple(
-        Fact(words, value, f"{origin}, step {name!r}")
+        Fact(words, value, f"{origin}, step {name!r}", step=name)
         for name, step, domain in steps
         for words, value, origin in getattr(step, "declared", lambda _: ())(domain)
     )

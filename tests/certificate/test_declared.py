@@ -19,7 +19,7 @@ FRAME = pd.DataFrame({"age": np.linspace(20, 90, 500), "chain": np.linspace(1, 4
 
 
 def on_trust(plan):
-    return [(f.name, f.value, f.origin) for f in plan.facts if f.origin.startswith(("declared, ", "default, "))]
+    return [(f.name, f.value, f.origin) for f in plan.facts if f.step]
 
 
 def plan(*steps, **facts):

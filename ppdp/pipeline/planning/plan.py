@@ -258,7 +258,7 @@ class Plan:
 
     def _trusted(self) -> list[str]:
         """Ranges and constants that nobody can check, a line each."""
-        told = [fact for fact in self.facts if fact.origin.startswith(("declared, ", "default, "))]
+        told = [fact for fact in self.facts if fact.step]
         lines = [visible(" ".join(f"{f.name}: {f.value} ({f.origin})".split())) for f in told[:MOST]]
         return [*lines, *([f"and {len(told) - MOST} more that are declared"] if len(told) > MOST else [])]
 
