@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import difflib
 import json
 import os
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, PpdpError, escaped
 
 
@@ -111,12 +111,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The one word that was probably meant, as a question; empty if none is near."""
-    options = sorted(known)
-    near = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
-    if not near:
-        folded = {option.casefold(): option for option in options}
-        near = [folded[n] for n in difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)]
-    return f"did you mean {near[0]!r}?" if near else ""
+    meant = nearest(word, known)
+    return "" if meant is None else f"did you mean {meant!r}?"
 
 
 def words_of(names: Iterable[str]) -> str:

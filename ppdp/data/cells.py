@@ -295,18 +295,13 @@ def _each(
 
 def _different(column: Any) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
     """The cells of a column as objects, and the place of each: every different text once where Arrow holds them."""
-    if not _arrow_holds(column):
+    kind = getattr(column, "dtype", None)
+    stored = getattr(kind, "pyarrow_dtype", "string" if getattr(kind, "storage", "") == "pyarrow" else "")
+    if str(stored) not in ("string", "large_string", "string_view"):  # in Python pandas takes some texts for equal
         cells = objects(column)
         return np.arange(len(cells)), cells
     places, different = column.factorize()
     return places, np.concatenate([objects(different), np.array([None])])  # what is missing has the place -1
-
-
-def _arrow_holds(column: Any) -> bool:
-    """Whether a column is text in Arrow; where Python holds it, pandas takes some different texts for equal."""
-    kind = getattr(column, "dtype", None)
-    stored = getattr(kind, "pyarrow_dtype", "string" if getattr(kind, "storage", "") == "pyarrow" else "")
-    return str(stored) in ("string", "large_string", "string_view")
 
 
 def _none(shape: tuple[int, ...]) -> Mask:

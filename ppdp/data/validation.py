@@ -32,8 +32,6 @@ from ppdp.data.weights import read_weights
 from ppdp.exceptions import HeaderWarning, InvalidInput, InvalidParameter, InvalidValue, NonNumericData
 
 Array = NDArray[np.float64]
-
-
 MOST_NUMBERS = 50  # that are taken as labels where nobody has declared them
 
 # How scikit-learn's messages begin that speak of shapes and columns only.
@@ -119,7 +117,11 @@ def check_released(table: Any, names: Collection[str] | None, coded: Callable[[A
     """Refuse columns of text, by their type, among those whose range is found in the rows; None stands for all."""
     form = coded((table.form if isinstance(table, Delivered) else table)[:0])
     kinds = dict(form.dtypes.items()) if hasattr(form, "columns") else {"": form.dtype}
-    texts = [str(name) for name, kind in kinds.items() if (names is None or name in names) and _is_text(kind)]
+    texts = [
+        str(name)
+        for name, kind in kinds.items()
+        if (names is None or name in names) and kind_of(type_of_values(kind)) == "text"
+    ]
     if texts:
         where = f"the column(s) {', '.join(texts)} hold" if any(texts) else "X holds"
         raise NonNumericData(
@@ -199,12 +201,6 @@ def _is_time(kind: Any) -> bool:
     """Whether a type is one of dates or durations, which would silently become numbers, or labels."""
     name = str(kind).lower()
     return name.startswith(("date", "time", "duration", "period", "month")) or name[1:3] == "m8"
-
-
-def _is_text(kind: Any) -> bool:
-    """Whether a type is one of text, which may stand for numbers; categories are what their names are."""
-    own = getattr(getattr(kind, "categories", None), "dtype", kind)
-    return getattr(own, "kind", "O") == "U" or "str" in str(own).lower()
 
 
 def _filler(shape: tuple[int, ...], *, hides_number: bool) -> Array:
@@ -317,11 +313,6 @@ def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     return encode_labels(y.ravel() if isinstance(y, np.ndarray) else y, classes)
 
 
-def repaired_labels(y: Any, classes: tuple[Any, ...], invalid: str) -> Array:
-    """Codes of the labels; any other label is an error, which does not say it, or counts as the first class."""
-    return settled_labels(read_labels(y, classes), invalid)
-
-
 def settled_labels(codes: Array, invalid: str) -> Array:
     """Codes of labels, of which NaN is none of the classes: an error, or the first class."""
     unknown = np.isnan(codes)
@@ -335,16 +326,11 @@ def settled_labels(codes: Array, invalid: str) -> Array:
     return np.where(unknown, 0.0, codes)
 
 
-def repaired_targets(y: Any, y_range: tuple[float, float], invalid: str) -> Array:
-    """Targets clipped to their public range, as :func:`ppdp.data.rows.encode_targets` has them.
+def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> Array:
+    """Targets that were read, clipped to their public range: see :func:`ppdp.data.rows.encode_targets`.
 
     NaN and infinity are an error, which does not say where, or count as the centre of the range.
     """
-    return settled_targets(numbers(y), y_range, invalid)
-
-
-def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> Array:
-    """The same of targets that were read."""
     targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
         raise InvalidInput(

@@ -11,9 +11,10 @@ import pytest
 from refusals import N, classifier, labels, rows
 
 from ppdp import Domain, Pipeline
+from ppdp.data.cells import numbers
 from ppdp.data.frames import cells, column
 from ppdp.data.rows import encode_labels
-from ppdp.data.validation import check_labels, repaired_labels, repaired_targets
+from ppdp.data.validation import check_labels, read_labels, settled_labels, settled_targets
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, Ridge
 from ppdp.transformers import NormClipper, RowMap
@@ -50,11 +51,11 @@ NULLABLE = {
 
 
 def codes(y, classes=(0, 1)):
-    return repaired_labels(check_labels(np.zeros((N, 1)), y, Ridge()), classes, "repair")
+    return settled_labels(read_labels(check_labels(np.zeros((N, 1)), y, Ridge()), classes), "repair")
 
 
 def targets(y):
-    return repaired_targets(check_labels(np.zeros((N, 1)), y, Ridge()), (-1.0, 1.0), "repair")
+    return settled_targets(numbers(check_labels(np.zeros((N, 1)), y, Ridge())), (-1.0, 1.0), "repair")
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
@@ -152,7 +153,7 @@ def test_numbers_with_gaps_are_coded_as_their_cells_are(labels, classes):
     y = column(labels)
     wanted = encode_labels(cells(y), classes)
     known = ~np.isnan(wanted)
-    assert np.array_equal(repaired_labels(y, classes, "repair"), np.where(known, wanted, 0.0))
+    assert np.array_equal(settled_labels(read_labels(y, classes), "repair"), np.where(known, wanted, 0.0))
     if not known.all():
         with pytest.raises(InvalidValue):
-            repaired_labels(y, classes, "error")
+            settled_labels(read_labels(y, classes), "error")

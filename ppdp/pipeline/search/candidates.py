@@ -14,6 +14,7 @@ from sklearn.base import clone, is_regressor
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data import validation
+from ppdp.data.cells import numbers
 from ppdp.data.rows import Array, encode_labels, encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter, said_by
 from ppdp.pipeline.estimator import remember
@@ -172,7 +173,7 @@ def row_scores(
         classes = domain.require("classes")
         return (encode_labels(y, classes) == encode_labels(predicted, classes)).astype(np.float64)
     y_range = domain.require("y_range")
-    right = validation.repaired_targets(y, y_range, "repair")
+    right = validation.settled_targets(numbers(y), y_range, "repair")
     return np.clip(1 - np.abs(right - encode_targets(predicted, y_range)) / 2, 0.0, 1.0)
 
 
