@@ -119,17 +119,17 @@ def use(model, labels, distance, seed):
 @each_model
 def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
     world = World(DOMAIN, distance, labels=True, deleted=True)
-    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=5, steps=10)
+    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=4, steps=6)
     assert reached <= ROUNDING
 
 
-@pytest.mark.repeated("model", "labels", keep=3)
+@pytest.mark.repeated("model", "labels", keep=2)
 @pytest.mark.parametrize("distance", REWEIGHTED, ids=named)
 @each_model
 def test_nor_do_pairs_of_which_weights_differ(model, labels, distance):
     world, rng = drawn.World(DOMAIN, distance), np.random.default_rng(3)
     ratio = use(model, labels, distance, seed=5)
-    assert found(drawn.highest(world, lambda pair: ratio(Pair(*pair)), rng, rounds(5), rounds(10))[0]) <= ROUNDING
+    assert found(drawn.highest(world, lambda pair: ratio(Pair(*pair)), rng, rounds(4), rounds(6))[0]) <= ROUNDING
 
 
 def test_one_record_replaced_stays_one_behind_a_deduplication():
@@ -146,7 +146,7 @@ def test_one_record_replaced_stays_one_behind_a_deduplication():
         weight[kept(X, y)] = 1.0
         return Rows(X, y, weight).settled()
 
-    for _ in range(rounds(200)):
+    for _ in range(rounds(80)):
         records, labels, which = rng.uniform(-0.7, 0.7, (4, 2)), rng.integers(2, size=4), rng.integers(3, size=N)
         pair = Pair(behind(which), behind(np.r_[3, which[1:]]))
         reached = max(reached, found(float((apart(model, question, pair, noise_scale=1e-6) / each).max())))
@@ -442,7 +442,7 @@ def test_what_is_left_to_curvatures_costs_no_more_as_a_gradient():
         assert newton.both(own, other) * alone / factor <= both * ROUNDING
 
 
-@pytest.mark.repeated("model", "labels", keep=3)
+@pytest.mark.repeated("model", "labels")
 @each_model
 def test_it_keeps_the_contract(model, labels):
     facts = {"y_range": model.y_range} if labels[0] < 0 else {"classes": model.classes}
