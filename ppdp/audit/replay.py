@@ -34,7 +34,7 @@ from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedStep
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.testing.answers import Asked, Rehearsal, held, kept_in, law_of, misasked, replayed_answers
+from ppdp.testing.answers import RecordedAnswer, RecordingNoise, held, kept_in, law_of, misasked, replayed_answers
 from ppdp.testing.changes import confined, corner, rows_after
 from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, outgrown
 from ppdp.testing.tables import STEPS, units
@@ -68,7 +68,7 @@ class _Run:
     ended: tuple[str, str] | None = None
     warned: list[tuple[str, str]] = field(default_factory=list)
     rows: list[tuple[Rows, Rows]] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[RecordedAnswer] = field(default_factory=list)
     released: Mapping[str, Any] = field(default_factory=dict)
     kept: tuple[Any, ...] = ()
 
@@ -171,7 +171,7 @@ class _Replay:
             self._differs(name, "what the step keeps in itself while it runs", then != now)
 
     def _run(self, rows: Rows, given: Sequence[Any]) -> _Run:
-        run, noise = _Run(), Rehearsal(self.seed, given)
+        run, noise = _Run(), RecordingNoise(self.seed, given)
 
         def watched(steps: Sequence[PlannedStep]) -> tuple[PlannedStep, ...]:
             return tuple(replace(step, stage=_Watched(step.stage, run.rows)) for step in steps)

@@ -26,7 +26,7 @@ from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.testing.answers import Rehearsal
+from ppdp.testing.answers import RecordingNoise
 from ppdp.testing.confidence import Certified, check_claim
 from ppdp.testing.neighbours import EXCESS, World, differing, outgrown
 
@@ -127,7 +127,7 @@ class PlanTarget(_PlanTarget):
 
     def exact(self) -> tuple[Array, Array, int] | None:
         """What is released without noise; None if that is refused, or noise is neither Gaussian nor Laplace's."""
-        runs = Rehearsal(silent=True), Rehearsal(silent=True)
+        runs = RecordingNoise(silent=True), RecordingNoise(silent=True)
         left, right = (self.outcome(side, run) for side, run in enumerate(runs))
         powers = {_POWERS.get(one.law, 0) for run in runs for one in run.asked}
         if left[0] != right[0] or left[0] == 0 or powers not in ({1}, {2}) or (powers == {2} and self.plan.loss.parts):

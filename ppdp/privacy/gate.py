@@ -27,10 +27,10 @@ _TOO_SMALL = "the budget is too small for a gate."
 _FIX_SMALL = "ask for a larger epsilon, or unconditional stages."
 
 
-def certain_share(mu: float) -> float:
+def overlap(mu: float) -> float:
     """``2 Φ(-mu / 2)``: what two datasets have in common after everything that costs ``mu``.
 
-    On a ladder, which older certificates have, a failure of ``delta / certain_share(mu)`` covers that the delta *adds*
+    On a ladder, which older certificates have, a failure of ``delta / overlap(mu)`` covers that the delta *adds*
     to that of everything else (``docs/theory/gate.md``, Theorem 5).
     """
     return 2 * float(ndtr(-mu / 2)) * (1 - 1e-12)
@@ -97,14 +97,14 @@ class Gate:
 
     def needed_margin(self, passing: float = USUAL) -> float:
         """Margin, in rows, with which the gate passes with this probability."""
-        return (self.threshold + self.noise.reach(passing)) * self._excess
+        return (self.threshold + self.noise.quantile(passing)) * self._excess
 
     def refusal_probability(self, margin: float) -> float:
         """Probability that data with this margin, in rows, do not pass.
 
-        The margin is a thought, not a measurement: rows that must be replaced before a condition fails.
+        The margin is hypothetical: the number of rows that must be replaced before a condition fails.
         """
-        return self.noise.at_most(self.threshold - self._tested(margin))
+        return self.noise.cdf(self.threshold - self._tested(margin))
 
     @property
     def _excess(self) -> float:
@@ -114,11 +114,11 @@ class Gate:
     def _tested(self, margin: float) -> float:
         """The margin to which noise is added: within [0, n], and changing by at most 1; 0 for what is no number."""
         held = 0.0 if math.isnan(margin) else min(max(margin, 0.0) / self._excess, float(self.n_rows))
-        return self.noise.counted(held)
+        return self.noise.rounded_margin(held)
 
     def test(self, margin: float, noise: Noise, fix: str) -> None:
         """Pass, or refuse by :class:`PrivacyRefusal`: the same error whatever condition failed and by how much."""
-        if self.noise.released(noise, self._tested(margin)) > self.threshold:
+        if self.noise.add_noise(noise, self._tested(margin)) > self.threshold:
             return
         cost = f"mu = {self.mu:.3g}" if self.mu else f"epsilon = {self.loss.epsilon(0.0):.3g}"
         raise PrivacyRefusal(
@@ -149,18 +149,18 @@ class GateNoise(ABC):
         """What a margin of at most 1 exceeds, once noisy, with probability at most ``delta``."""
 
     @abstractmethod
-    def at_most(self, value: float) -> float:
+    def cdf(self, value: float) -> float:
         """``P(Z <= value)``."""
 
     @abstractmethod
-    def reach(self, share: float) -> float:
+    def quantile(self, share: float) -> float:
         """The least value with ``P(Z > -value) >= share``."""
 
     @abstractmethod
-    def released(self, noise: Noise, margin: float) -> float:
+    def add_noise(self, noise: Noise, margin: float) -> float:
         """The noisy margin."""
 
-    def counted(self, margin: float) -> float:
+    def rounded_margin(self, margin: float) -> float:
         """The margin to which noise is added."""
         return margin
 
@@ -179,13 +179,13 @@ class _Gaussian(GateNoise):
         lattice = max(WORST_ALLOWANCE_PER_ENTRY, lattice_allowance(float(self.n_rows), self.scale, 1))
         return (1.0 - self.scale * float(ndtri(delta)) + self.scale * lattice) * _SAFE
 
-    def at_most(self, value: float) -> float:
+    def cdf(self, value: float) -> float:
         return float(ndtr(value / self.scale))
 
-    def reach(self, share: float) -> float:
+    def quantile(self, share: float) -> float:
         return self.scale * float(ndtri(share))
 
-    def released(self, noise: Noise, margin: float) -> float:
+    def add_noise(self, noise: Noise, margin: float) -> float:
         return float(noise.release(margin, self.scale, float(self.n_rows)))
 
 
@@ -207,14 +207,14 @@ class _Laplace(GateNoise):
         drawn = lattice.scale * lattice.step
         return (1.0 + drawn * math.log(0.5 / delta) + lattice.step) * _SAFE
 
-    def at_most(self, value: float) -> float:
+    def cdf(self, value: float) -> float:
         tail = 0.5 * math.exp(-abs(value) / self.scale)
         return tail if value < 0 else 1 - tail
 
-    def reach(self, share: float) -> float:
+    def quantile(self, share: float) -> float:
         return self.scale * (math.log(2 * share) if share < 0.5 else -math.log(2 * (1 - share)))
 
-    def released(self, noise: Noise, margin: float) -> float:
+    def add_noise(self, noise: Noise, margin: float) -> float:
         return float(laplace_release(noise, margin, self.scale, float(self.n_rows)))
 
 
@@ -242,22 +242,22 @@ class _DiscreteLaplace(GateNoise):
         decay = self._decay
         return -math.log((1 + math.exp(-decay)) * tail) / decay
 
-    def at_most(self, value: float) -> float:
+    def cdf(self, value: float) -> float:
         decay, k = self._decay, math.floor(value)
         rest = math.exp(-decay * (k + 1 if k >= 0 else -k)) / (1 + math.exp(-decay))
         return 1 - rest if k >= 0 else rest
 
-    def reach(self, share: float) -> float:
+    def quantile(self, share: float) -> float:
         rough = -self._steps(share) if share < 0.5 else self._steps(1 - share) - 1
         k = math.ceil(rough) - 2
-        while self.at_most(-k) > 1 - share:
+        while self.cdf(-k) > 1 - share:
             k += 1
         return float(k)
 
-    def released(self, noise: Noise, margin: float) -> float:
+    def add_noise(self, noise: Noise, margin: float) -> float:
         return float(laplace_release(noise, margin, self.scale, float(self.n_rows), whole=True))
 
-    def counted(self, margin: float) -> float:
+    def rounded_margin(self, margin: float) -> float:
         return float(math.ceil(margin))  # still changes by at most 1, is 0 where it was, and at most 1 where it was
 
 

@@ -31,7 +31,7 @@ REHEARSED = 5  # steps on all rows, in place of those on sampled batches
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedAnswer:
     """What noise was added to, once; ``coins`` counts the draws of other random bits before, such as for batches."""
 
     law: str
@@ -42,7 +42,7 @@ class Asked:
     coins: int
 
 
-class Rehearsal(Noise):
+class RecordingNoise(Noise):
     """Stands in for the noise: gives the answers that it was told, draws the others, and remembers what was asked.
 
     Coins that decide which rows are in a batch are a stream of their own. So two runs with the same seed and answers
@@ -54,7 +54,7 @@ class Rehearsal(Noise):
         super().__init__(np.random.default_rng([seed, 0]))
         self._source = Noise(np.random.default_rng([seed, 1]))
         self.given, self.silent = given, silent
-        self.asked: list[Asked] = []
+        self.asked: list[RecordedAnswer] = []
         self.coins = 0
 
     def answer(self, law: str, value: ArrayLike, noise_scale: float, bound: float, draw: Callable[[Noise], T]) -> T:
@@ -64,7 +64,7 @@ class Rehearsal(Noise):
         if found is None or (law != "choice" and np.shape(found) != exact.shape):
             silent: Any = int(exact.argmax()) if law == "choice" else exact
             found = silent if self.silent else draw(self._source)
-        self.asked.append(Asked(law, exact, noise_scale, bound, found, self.coins))
+        self.asked.append(RecordedAnswer(law, exact, noise_scale, bound, found, self.coins))
         return cast("T", found if law == "choice" else np.array(found))
 
     def random_bytes(self, count: int) -> bytes:
@@ -139,13 +139,13 @@ def _on_all_rows(question: Question, domain: Domain) -> Question:
     return replace(question, formula=formula, parameters=given, steps=steps, size=size, bound=bound, kind="mechanism")
 
 
-def _apart(law: str, one: Sequence[Asked], other: Sequence[Asked]) -> float:
+def _apart(law: str, one: Sequence[RecordedAnswer], other: Sequence[RecordedAnswer]) -> float:
     """L1 distance of what Laplace noise is added to; of choices the range of the changes of utilities, all together."""
     changes = _changes(one, other)
     return float(sum(np.abs(change).sum() if law == "laplace" else np.ptp(change) for change in changes))
 
 
-def _told(mechanism: PlannedMechanism, one: Sequence[Asked], other: Sequence[Asked]) -> float:
+def _told(mechanism: PlannedMechanism, one: Sequence[RecordedAnswer], other: Sequence[RecordedAnswer]) -> float:
     """The largest privacy loss of any signs, flipped at random."""
     stage = clone(mechanism.stage).set_params(noise_scale=mechanism.noise_scale)
     stage.settle(mechanism.question)
@@ -158,11 +158,11 @@ def _told(mechanism: PlannedMechanism, one: Sequence[Asked], other: Sequence[Ask
 
 def _asked(
     stage: Any, question: Question, noise_scale: float, pair: Pair, given: Sequence[Any] = ()
-) -> tuple[list[Asked], list[Asked]]:
+) -> tuple[list[RecordedAnswer], list[RecordedAnswer]]:
     """What is asked on both datasets, all earlier answers being those of the left one or ``given``."""
-    left = Rehearsal(given=given, silent=True)
+    left = RecordingNoise(given=given, silent=True)
     stage.release(pair[0], question, left, noise_scale)
-    right = Rehearsal(given=[asked.answer for asked in left.asked], silent=True)
+    right = RecordingNoise(given=[asked.answer for asked in left.asked], silent=True)
     stage.release(pair[1], question, right, noise_scale)
     return left.asked, right.asked
 
@@ -198,12 +198,16 @@ def _most(question: Question, differences: Sequence[Array], parts: Sequence[floa
     return float(np.sqrt(squares.reshape(-1, batches).mean(axis=1).max()))
 
 
-def _changes(one: Sequence[Asked], other: Sequence[Asked]) -> list[Array]:
+def _changes(one: Sequence[RecordedAnswer], other: Sequence[RecordedAnswer]) -> list[Array]:
     return [(a.value - b.value).ravel() for a, b in zip(one, other)]
 
 
 def replayed_answers(
-    mechanism: PlannedMechanism, domain: Domain, distance: Distance, one: Sequence[Asked], other: Sequence[Asked]
+    mechanism: PlannedMechanism,
+    domain: Domain,
+    distance: Distance,
+    one: Sequence[RecordedAnswer],
+    other: Sequence[RecordedAnswer],
 ) -> tuple[float, float] | None:
     """How far apart what a mechanism asked on two datasets is, earlier answers being the same, and what is claimed.
 
@@ -226,7 +230,7 @@ def replayed_answers(
     return largest, domain.n / question.parameters["batch_size"] * claimed
 
 
-def misasked(question: Question, noise_scale: float, asked: Sequence[Asked]) -> Iterator[str]:
+def misasked(question: Question, noise_scale: float, asked: Sequence[RecordedAnswer]) -> Iterator[str]:
     """What of the noise is not as a mechanism's question and scale say, in words that tell nothing of the rows."""
     law = law_of(question)
     if law is None:

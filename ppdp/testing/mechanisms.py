@@ -25,7 +25,7 @@ from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.pipeline.steps import guard_of
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.testing.answers import Exact, Rehearsal, exact_answers, held, kept_in, law_of, misasked
+from ppdp.testing.answers import Exact, RecordingNoise, exact_answers, held, kept_in, law_of, misasked
 from ppdp.testing.confidence import Certified, at_least, at_most
 from ppdp.testing.neighbours import EXCESS, Pair, World, highest, inhabited
 from ppdp.testing.stages import check_copies, check_parameters, demand, retold
@@ -174,7 +174,7 @@ class _Trial:
     def _check_asked(self, pair: Pair) -> None:
         """Noise is added as the question says, on both datasets."""
         for rows in pair:
-            noise = Rehearsal()
+            noise = RecordingNoise()
             self._released(self.planned.stage, rows, noise)
             wrong = next(misasked(self.planned.question, self.planned.noise_scale, noise.asked), None)
             words = "; call noise.release(value, noise_scale, question.bound), or its like, with what release was given"
@@ -206,14 +206,14 @@ class _Trial:
         p = self.planned
         stages = [clone(p.stage) for _ in range(3)]
         kept = kept_in(stages[0])
-        left, again = (Rehearsal(seed), Rehearsal(seed))
+        left, again = (RecordingNoise(seed), RecordingNoise(seed))
         one, twice = self._released(stages[0], pair[0], left), self._released(stages[0], pair[0], again)
         words = "it releases something else with the same seed: all that is random must come from the noise it is given"
         self.require(_same(one, twice), words)
         seen, unseen = (repr(stage.question(self.world.domain, MU)) for stage in stages[:2])
         self.require(seen == unseen, f"its question is another one once it has seen rows; {_PUBLIC}")
         self.require(kept_in(stages[0]) == kept, "release keeps something in the mechanism, which leaves with it")
-        right = Rehearsal(seed, [asked.answer for asked in left.asked])
+        right = RecordingNoise(seed, [asked.answer for asked in left.asked])
         other = self._released(stages[1], pair[1], right)
         forms = [{name: (array.shape, array.dtype) for name, array in each.items()} for each in (one, other)]
         self.require(forms[0] == forms[1], "names, shapes or types of what it releases depend on the rows")
@@ -222,7 +222,7 @@ class _Trial:
         words = "with the same noisy answers it releases something else of another dataset: some number leaves"
         self.require(_same(one, other), f"{words} without its noise; release nothing but what noise.release returned")
         words = "it releases the same with other noise: no noise reaches what it releases"
-        fresh = self._released(stages[2], pair[0], Rehearsal(seed + 1))
+        fresh = self._released(stages[2], pair[0], RecordingNoise(seed + 1))
         self.require(p.question.kind != "mechanism" or not _same(one, fresh), words)
         for stage, array in zip(stages[:2], (one, other)):
             stage.read(array, self.world.domain, p.question)

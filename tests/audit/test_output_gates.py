@@ -63,9 +63,9 @@ def test_passing_at_the_threshold_is_found(monkeypatch):
 
 def test_half_of_the_noise_on_a_margin_is_found(monkeypatch):
     family = GATE_KINDS["gaussian"]
-    honest = family.released
+    honest = family.add_noise
     monkeypatch.setattr(
-        family, "released", lambda self, noise, margin: honest(family(self.scale / 2, self.n_rows), noise, margin)
+        family, "add_noise", lambda self, noise, margin: honest(family(self.scale / 2, self.n_rows), noise, margin)
     )
     assert attacked("gaussian gate, open").violated
 

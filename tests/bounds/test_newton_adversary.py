@@ -30,7 +30,7 @@ from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn import newton, whitened
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
-from ppdp.testing.answers import Rehearsal
+from ppdp.testing.answers import RecordingNoise
 from ppdp.transformers.deduplicate.deduplicator import kept
 
 N = 8
@@ -70,7 +70,7 @@ def question_of(model, domain=DOMAIN, mu=1.0, **form):
 
 def answers(model, question, rows, given=(), noise_scale=0.1):
     """What is asked of rows and what was answered, which is what was asked where nothing is given."""
-    told = Rehearsal(given=given, silent=True)
+    told = RecordingNoise(given=given, silent=True)
     with np.errstate(all="ignore"):  # as in every fit
         released = model.release(rows, question, told, noise_scale)
     assert all(asked.value.size == question.size for asked in told.asked)
@@ -283,7 +283,7 @@ def test_once_nothing_moves_the_rows_are_read_for_the_last_time(monkeypatch):
     question = question_of(
         LogisticRegression((0, 1), solver="newton", max_iter=7), Domain(20_000, 2, row_norm=2.0), 3.0
     )
-    told = Rehearsal(0)
+    told = RecordingNoise(0)
     newton_steps = LogisticRegression((0, 1), solver="newton", max_iter=7)
     released = newton_steps.release(Rows.of(X, y), question, told, 1e-4)
     assert len(told.asked) == question.steps == 3 + 7 + 2
@@ -377,7 +377,7 @@ def test_any_shape_and_noise_gives_finite_coefficients(model, labels, n, d, nois
     domain, rng = Domain(n_rows=n, n_features=d, row_norm=2.0, max_missing=0), np.random.default_rng(n)
     question = question_of(model, domain)
     X = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
-    rows, noise = Rows(X, rng.choice(labels, n), np.ones(n)), Rehearsal(7)
+    rows, noise = Rows(X, rng.choice(labels, n), np.ones(n)), RecordingNoise(7)
     released = model.release(rows, question, noise, noise_scale)
     assert len(noise.asked) == question.steps
     assert np.isfinite(released["theta"]).all()

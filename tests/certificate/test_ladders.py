@@ -13,7 +13,7 @@ from zoo import certificate
 
 from ppdp import Certificate, PrivacyLoss
 from ppdp.certificate.canonical import schema
-from ppdp.privacy.gate import Gate, certain_share
+from ppdp.privacy.gate import Gate, overlap
 from ppdp.privacy.gaussian import gaussian_delta
 
 
@@ -40,7 +40,7 @@ class TestTheorem:
 
     def claimed(self, mu: float) -> PrivacyLoss:
         together = math.hypot(mu, self.GATE.mu)
-        return PrivacyLoss(together, self.GATE.delta / certain_share(together))
+        return PrivacyLoss(together, self.GATE.delta / overlap(together))
 
     def test_the_larger_delta_is_false(self):
         """A pair that fails the first rung and keeps the others pays the delta of gate and that of the mechanism."""
@@ -63,7 +63,7 @@ class TestTheorem:
             together = math.hypot(mu, gate.mu)
             truth = delta_of_a_ladder(gate, further, mu, here, there, epsilon)
             assert truth <= (dt + gaussian_delta(together, epsilon)) * (1 + 1e-6)
-            bound = PrivacyLoss(together, min(1.0, dt / certain_share(together))).delta(epsilon)
+            bound = PrivacyLoss(together, min(1.0, dt / overlap(together))).delta(epsilon)
             assert truth <= bound * (1 + 1e-6)
             worst = max(worst, truth / (dt + gaussian_delta(together, epsilon)))
         assert worst >= 0.9
@@ -71,7 +71,7 @@ class TestTheorem:
     @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])
     @pytest.mark.parametrize("dt", [1e-9, 1e-3])
     def test_the_recorded_failure_covers_the_sum_at_every_epsilon(self, mu, dt):
-        loss = PrivacyLoss(mu, min(1.0, dt / certain_share(mu)))
+        loss = PrivacyLoss(mu, min(1.0, dt / overlap(mu)))
         for epsilon in (0.0, 0.01, 0.5, 3.0, 20.0):
             assert loss.delta(epsilon) >= min(1.0, dt + gaussian_delta(mu, epsilon) * (1 - 1e-6))
 

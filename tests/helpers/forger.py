@@ -13,7 +13,7 @@ from ppdp.bounds.laplace import whole_loss
 from ppdp.core.distance import Distance
 from ppdp.core.formula import draws_that_count
 from ppdp.data.noisy_statistics import STATISTICS
-from ppdp.privacy.gate import certain_share, gate_noise
+from ppdp.privacy.gate import gate_noise, overlap
 from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.privacy.noise.sampler import lattice_allowance
 
@@ -88,7 +88,7 @@ def rederived(content: Document) -> Document:
         )
     mu, epsilon, allowance = math.sqrt(sum(squares)), c["epsilon"], 0.0
     if gate and gate["ladder"]:
-        failure /= certain_share(mu)
+        failure /= overlap(mu)
     for _ in range(20):
         allowance = (1 + math.exp(epsilon)) * draws * 2.0**-60 * (1 + 1e-12)
         before, epsilon = epsilon, PrivacyLoss(mu, failure, parts=parts).epsilon(c["delta"] - allowance)

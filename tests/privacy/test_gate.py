@@ -67,9 +67,9 @@ class TestThreshold:
     @every_kind
     def test_the_noise_that_is_drawn_is_the_noise_that_is_declared(self, kind):
         law, noise = gate_noise(kind, 3.0, 100), Noise(5)
-        drawn = np.array([law.released(noise, 40.0) for _ in range(rounds(1500))]) - 40.0
+        drawn = np.array([law.add_noise(noise, 40.0) for _ in range(rounds(1500))]) - 40.0
         cuts = np.array([-9.5, -5.5, -3.5, -1.5, -0.5, 0.5, 1.5, 3.5, 5.5, 9.5])
-        shares = np.diff([0.0, *(law.at_most(float(cut)) for cut in cuts), 1.0])
+        shares = np.diff([0.0, *(law.cdf(float(cut)) for cut in cuts), 1.0])
         counted = np.histogram(drawn, [-np.inf, *cuts, np.inf])[0]
         assert chisquare(counted, shares * len(drawn)).pvalue > 1e-6
         assert (kind == "discrete-laplace") is bool((drawn == np.round(drawn)).all())

@@ -17,7 +17,7 @@ from scipy import special
 from scipy.stats import beta, hypergeom
 
 from ppdp.bounds.selection import range_mu, range_of
-from ppdp.privacy.gate import certain_share, gate_noise
+from ppdp.privacy.gate import gate_noise, overlap
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.ledger.privacy_filter import pure_mu
 from ppdp.testing.confidence import at_least
@@ -107,7 +107,7 @@ OURS = [
     Known("pure_mu", pure_mu, lambda e: -2 * quantile(1 / (1 + mp.exp(mp.mpf(e)))), SMALL, 0, 2e-3),
     Known("range_mu", range_mu, lambda r: -2 * quantile(1 / (1 + mp.exp(mp.mpf(r) / 2))), SMALL, 0, 4e-3),
     Known("range_of", range_of, lambda m: 2 * mp.log(normal(m / 2) / normal(-m / 2)), MUS, 2e-8, 0),
-    Known("certain_share", certain_share, lambda m: 2 * normal(-mp.mpf(m) / 2), MUS, 1e-11, 0),
+    Known("overlap", overlap, lambda m: 2 * normal(-mp.mpf(m) / 2), MUS, 1e-11, 0),
     Known(
         "threshold of a gate",
         lambda delta: gate_noise("gaussian", 5.0, 1000).threshold(delta),

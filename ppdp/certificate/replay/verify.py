@@ -25,7 +25,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count
 from ppdp.exceptions import PpdpError
-from ppdp.privacy.gate import certain_share, gate_noise
+from ppdp.privacy.gate import gate_noise, overlap
 from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
@@ -162,7 +162,7 @@ def _replay(c: Record) -> list[str]:
             _of_mechanism(f"{r.where}.mechanism", rung.mechanism, *r.end, found) for r, rung in zip(rungs, ladder.rungs)
         ]
         squares.append(max(loss.mu for loss in losses) ** 2)
-        failure = failure / certain_share(math.sqrt(sum(squares)))
+        failure = failure / overlap(math.sqrt(sum(squares)))
         draws += max(draws_at(rung.mechanism, *r.end) for r, rung in zip(rungs, ladder.rungs))
     elif c.mechanism is not None:
         loss = _of_mechanism("mechanism", c.mechanism, domain, distance, found)
