@@ -25,7 +25,7 @@ from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.ranges import coarse, fine, first_ranges, released_ranges, threshold
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
-from ppdp.data.summary import column_sums, joint_sums, second_moment
+from ppdp.data.summary import column_sums, joint_sums, second_moment, symmetric, upper_triangle
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
@@ -174,21 +174,11 @@ def _diagonal_weight(domain: Domain, parameters: Parameters) -> float:
 
 def _measure_moment(rows: Rows, domain: Domain, _: Parameters) -> Array:
     moment = second_moment(rows, largest_entry(domain)) / rows.n
-    upper, doubled = _triangle(domain.d)
-    return np.asarray(moment[upper] * doubled / (math.sqrt(2) * row_norm(domain)))
+    return upper_triangle(moment) / (math.sqrt(2) * row_norm(domain))
 
 
 def _read_moment(answer: Array, domain: Domain, _: Any = None) -> Array:
-    upper, doubled = _triangle(domain.d)
-    matrix = np.zeros((domain.d, domain.d))
-    matrix[upper] = answer * math.sqrt(2) * row_norm(domain) / doubled
-    return matrix + np.triu(matrix, 1).T
-
-
-def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-    """Places of the entries that are released, and factors with which they have the Frobenius norm."""
-    upper = np.triu_indices(d)
-    return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+    return symmetric(answer * math.sqrt(2) * row_norm(domain), domain.d)
 
 
 def _measure_matrix(rows: Rows, domain: Domain, _: Parameters) -> Array:

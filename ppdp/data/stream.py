@@ -63,11 +63,17 @@ class Stream:
 
     def taken(self, batch: NDArray[np.intp]) -> Rows | Stream:
         """Some of rows that were kept, ascending: in memory, or a stream of those that an engine holds elsewhere."""
-        found: Any = self.held().source.taken(batch)
-        return found if isinstance(found, Rows) else Stream(found, (), len(batch), self.d, ())
+        if self.source.local:
+            rows: Rows = _run(self.maps, _same, 0, self.source.taken(batch))
+            return rows
+        return Stream(self.held().source.taken(batch), (), len(batch), self.d, ())
 
     def __repr__(self) -> str:
         return f"Stream({self.n} x {self.d})"
+
+
+def _same(rows: Rows) -> Rows:
+    return rows
 
 
 def _run(maps: Sequence[Callable[[Any], Any]], task: Callable[[Rows], T], first: int, table: Any) -> T:

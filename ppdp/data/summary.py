@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -299,6 +299,26 @@ def joint_sums(rows: Rows | Stream, terms: Sequence[Term]) -> Array:
 def second_moment(rows: Rows | Stream, bound: float, *, coarse: bool = False) -> Array:
     """``Σ w x xᵀ`` over the rows without gaps, whose entries are at most ``bound``; see :class:`CoarseMoment`."""
     return fold((CoarseMoment if coarse else SecondMoment)(rows.d, bound), rows)
+
+
+@cache
+def _triangle(width: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+    """Places in an upper triangle, and factors with which they have the Frobenius norm of a symmetric matrix."""
+    places = np.triu_indices(width)
+    return places, np.where(places[0] == places[1], 1.0, math.sqrt(2))
+
+
+def upper_triangle(matrix: Array) -> Array:
+    """The upper triangle of a symmetric matrix, isometric to it."""
+    places, factors = _triangle(len(matrix))
+    return np.asarray(matrix[places] * factors)
+
+
+def symmetric(triangle: Array, width: int) -> Array:
+    """The matrix of an upper triangle."""
+    (places, factors), matrix = _triangle(width), np.zeros((width, width))
+    matrix[places] = triangle / factors
+    return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
 def incomplete(rows: Rows | Stream) -> int:

@@ -262,13 +262,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
         return ()
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
-        """Ranges and constants that the user declares: name, value, and "declared" or "default", in public words.
-
-        Parameters
-        ----------
-        domain : Domain
-            Public facts at the input, once the question was found right.
-        """
+        """Ranges and constants that the user declares: name, value, and "declared" or "default", in public words."""
         return tuple(constants(self, domain.feature_names))
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
@@ -292,25 +286,14 @@ class Mechanism(Documented, Answering, BaseEstimator):
         return cls(**parameters)
 
     def question(self, domain: Domain, mu: float | None = None) -> Question:
-        """What is asked of the rows; no data. Checks the parameters.
+        """What is asked of rows with these public facts; ``mu`` is the budget, for defaults that depend on it.
 
-        Parameters
-        ----------
-        domain : Domain
-            Public facts at the input.
-        mu : float, optional
-            The budget, for defaults that depend on it.
+        Sees no data. Checks the parameters.
         """
         raise NotImplementedError
 
     def in_units(self, columns: Columns) -> Self:
-        """The same mechanism with numbers of its parameters in the units of its rows, where a user writes raw ones.
-
-        Parameters
-        ----------
-        columns : Columns
-            What columns at its input mean in raw units, and within which public ranges they are.
-        """
+        """The same mechanism with numbers of its parameters in the units of its rows, where a user writes raw ones."""
         return self
 
     def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
@@ -328,14 +311,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
     def calibrate(self, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> Self:
         """The same mechanism with the least noise that costs at most ``loss``.
 
-        Parameters
-        ----------
-        domain, distance : Domain, Distance
-            At its input.
-        loss : PrivacyLoss
-            What it may cost: ``loss.mu`` for a Gaussian mechanism, else ``loss.epsilon(delta)``.
-        delta : float, default=1e-6
-            Where the losses of mechanisms that are not Gaussian are compared.
+        That is ``loss.mu`` for a Gaussian mechanism, else ``loss.epsilon(delta)``.
         """
         question = self.question_at(domain, distance, loss.mu)
         calibrated: Self = clone(self)
@@ -359,19 +335,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
         return False
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        """Run on private rows; everything returned leaves, with its noise.
-
-        Parameters
-        ----------
-        rows : Rows
-            At the mechanism's input.
-        question : Question
-            What is asked, as planned.
-        noise : Noise
-            The only source of randomness.
-        noise_scale : float
-            As calibrated for the question.
-        """
+        """Run on private rows; everything returned leaves, with its noise, which ``noise`` alone draws."""
         raise NotImplementedError
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
@@ -379,17 +343,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
         raise NotImplementedError
 
     def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
-        """What it has read, number by number; what is not told here is shown as it was released.
-
-        Parameters
-        ----------
-        columns : Columns
-            What columns at its input mean in raw units.
-        domain : Domain
-            Public facts there.
-        question : Question
-            What was asked.
-        """
+        """What it has read, number by number, in raw units; what is missing here is shown as it was released."""
         return []
 
     def queries(self, X: Array) -> Array:

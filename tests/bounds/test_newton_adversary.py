@@ -16,6 +16,7 @@ from ppdp.bounds.newton import LENGTHS, NORMS, Factors, of_answers, triangle
 from ppdp.bounds.newton import answers as number_of_answers
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
+from ppdp.data.summary import symmetric, upper_triangle
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import (
     GammaRegressor,
@@ -165,7 +166,7 @@ def leading(question, theta=(0.0, 0.0)):
     factors = Factors.of(**question.parameters)
     shortest, moments, flat = (np.zeros(question.size) for _ in range(3))
     shortest[0] = factors.norms
-    moments[: triangle(3)] = factors.moments * whitened.upper(np.diag([0.4, 0.4, 0.2]))
+    moments[: triangle(3)] = factors.moments * upper_triangle(np.diag([0.4, 0.4, 0.2]))
     flat[0] = factors.lengths
     return [shortest, moments, flat], factors
 
@@ -330,9 +331,7 @@ def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypat
         for part in parts:
             assert np.isfinite(part).all()
             longest = max(longest, float(np.linalg.norm(part)) / max(rows.weight[0], 1e-300))
-        bent_most = [
-            np.linalg.eigvalsh(whitened.square(own, theta.shape[1]))[0] for own in np.split(parts[1], len(theta))
-        ]
+        bent_most = [np.linalg.eigvalsh(symmetric(own, theta.shape[1]))[0] for own in np.split(parts[1], len(theta))]
         assert min(*bent_most, *parts[2]) >= -1e-12  # two of them are at most the square root of 2 apart
     assert 0.99 < longest <= LONGEST
 

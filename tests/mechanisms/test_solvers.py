@@ -5,6 +5,8 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from effort import rounds
 from sklearn.base import clone
@@ -430,6 +432,23 @@ class TestFewSteps:
         assert pipe.fit(X, y).score(X, y) > slow.fit(X, y).score(X, y) - 0.001
         assert pipe.certificate_.verify()
         assert pipe.certificate_.to_dict()["mechanism"]["steps"] == 30
+
+    @pytest.mark.parametrize(
+        "last",
+        [PoissonRegressor((0, 30), solver="dpgd"), LogisticRegression((0, 1), solver="lora-fa", rank=2)],
+        ids=str,
+    )
+    def test_on_a_sample_of_a_file_are_those_in_memory(self, last, tmp_path):
+        """Also where a model maps the rows itself."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (60_000, 3))
+        y = rng.poisson(np.exp(X @ [1.0, -0.5, 0.2])).clip(0, 1 if isinstance(last, LogisticRegression) else None)
+        table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y})
+        pq.write_table(table, tmp_path / "rows.parquet")
+        pipe = make_pipeline(NormClipper(1.7), last, epsilon=50.0, delta=1e-5, random_state=0)
+        read = clone(pipe).fit(tmp_path / "rows.parquet", y="y")[-1]
+        assert pipe.plan(Domain(n_rows=60_000, n_features=3)).mechanism.question.share < 1
+        np.testing.assert_array_equal(read.coef_, pipe.fit(X, y)[-1].coef_)
 
 
 class TestSums:

@@ -17,7 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
-from ppdp.data.summary import second_moment
+from ppdp.data.summary import second_moment, symmetric, upper_triangle
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn.descent import projected
@@ -102,7 +102,9 @@ class SketchedMoments(Solver):
         Y = run.noise.release(value, scale, run.question.bound)
         moment = (Y.T @ Y / rank - scale**2 * np.eye(Y.shape[1])) / n
         error = math.sqrt(2 / rank) * scale**2 / n
-        return {"theta": _solved(_triangle(moment), Y.shape[1] - 1, error, run.mean_penalty(0.0), run.parameters)[0]}
+        return {
+            "theta": _solved(upper_triangle(moment), Y.shape[1] - 1, error, run.mean_penalty(0.0), run.parameters)[0]
+        }
 
 
 def _usual_norms(domain: Domain, gradient: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,13 +142,7 @@ def mean_moments(rows: Rows | Stream, parameters: Mapping[str, Any]) -> Array:
         return Rows(_clipped(block, parameters), None, block.weight)
 
     width = rows.d + bool(parameters["fit_intercept"]) + 1
-    return _triangle(second_moment(rows.each(extended, width), parameters["norm"]) / rows.n)
-
-
-def _triangle(moment: Array) -> Array:
-    """The upper triangle of a matrix, isometric to it."""
-    upper = np.triu_indices(len(moment))
-    return np.asarray(moment[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
+    return upper_triangle(second_moment(rows.each(extended, width), parameters["norm"]) / rows.n)
 
 
 def _solved(
@@ -168,10 +164,7 @@ def _directions(released: Array, width: int, weight: float, noise_scale: float) 
 
     Eigenvalues are drawn towards their mean by as much of their spread as is noise.
     """
-    upper = np.triu_indices(width + 1)
-    moment = np.zeros((width + 1, width + 1))
-    moment[upper] = released / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-    moment += np.triu(moment, 1).T
+    moment = symmetric(released, width + 1)
     values, vectors = np.linalg.eigh(moment[:width, :width])
     mean = max(float(values.mean()), 1e-9 * float(np.abs(values).max()))
     spread = float(((values - mean) ** 2).sum())

@@ -25,9 +25,10 @@ from ppdp.data.exact_matmul import HALF, on_grid, squares_of
 from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
+from ppdp.data.summary import symmetric, upper_triangle
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
-from ppdp.mechanisms.learn.whitened import Loss, NewtonState, Whitening, square, upper
+from ppdp.mechanisms.learn.whitened import Loss, NewtonState, Whitening
 
 NORM_RATIO = 8.0  # norm of the longest whitened row, over that of a typical one, where noise is large ...
 CERTAIN = 500.0  # ... up to this `n mu / width`, and growing from there on
@@ -72,7 +73,7 @@ def fitted_by_newton(
     norm = math.sqrt(usual**2 + (1 + intercept) * unit**2)
     numbers = triangle(width + n_targets)
     exact = mean_of(rows, partial(_second_moments, loss, intercept, unit, (bound, norm)), numbers)
-    moments = square(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
+    moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
     whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least)
     theta, rows = whitening.initial(loss), rows.each(partial(_whitened, whitening, bound), rows.d)
@@ -140,7 +141,7 @@ def _steps(
         curvatures, curvature_noise = None, 0.0
         if of_curvature:
             of_scores = curvature_clip * curvature.reshape(scores, -1)
-            curvatures = [np.diag(numbers) if diagonal else square(numbers, width) for numbers in of_scores]
+            curvatures = [np.diag(numbers) if diagonal else symmetric(numbers, width) for numbers in of_scores]
             curvature_noise = curvature_clip * noise_scale / of_curvature
         _step(state, gradient, clip * noise_scale / math.hypot(*of_gradients), curvatures, curvature_noise)
         made = step + len(rest)
@@ -267,7 +268,7 @@ def _second_moments(loss: Loss, intercept: bool, unit: float, bounds: tuple[floa
     np.multiply(X, (grid * factors)[:, None], out=V[:, :d])
     V[:, d : d + intercept] = unit * factors[:, None]
     V[:, d + intercept :] = unit * targets * factors[:, None]
-    return upper(V.T @ V)
+    return upper_triangle(V.T @ V)
 
 
 def _step_sums(
@@ -296,7 +297,9 @@ def _step_sums(
     curvatures = np.maximum(curvatures, 0.0) * (part.weight / np.fmax(sizes, curvature_clip))[:, None]
     if diagonal:
         return np.concatenate([gradients, _with_constant(curvatures, Z, intercept)])
-    return np.concatenate([gradients, *(upper(_weighted_gram(Z, roots, intercept)) for roots in np.sqrt(curvatures).T)])
+    return np.concatenate(
+        [gradients, *(upper_triangle(_weighted_gram(Z, roots, intercept)) for roots in np.sqrt(curvatures).T)]
+    )
 
 
 def _with_constant(of_scores: Array, Z: Array, intercept: bool) -> Array:

@@ -43,26 +43,6 @@ class Loss:
 
 
 @cache
-def _triangle(width: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-    """Places in an upper triangle, and their factors."""
-    which = np.triu_indices(width)
-    return which, np.where(which[0] == which[1], 1.0, math.sqrt(2))
-
-
-def upper(matrix: Array) -> Array:
-    """The upper triangle of a symmetric matrix, isometric to it."""
-    which, factors = _triangle(len(matrix))
-    return np.asarray(matrix[which] * factors)
-
-
-def square(numbers: Array, width: int) -> Array:
-    """The symmetric matrix of an upper triangle."""
-    (which, factors), matrix = _triangle(width), np.zeros((width, width))
-    matrix[which] = numbers / factors
-    return np.asarray(matrix + np.triu(matrix, 1).T)
-
-
-@cache
 def _nodes(dimension: int) -> tuple[Array, Array]:
     """Points and weights of an integral over a standard normal distribution."""
     if dimension == 0:

@@ -17,7 +17,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
 from ppdp.mechanisms.query.public_grids import grid_in_units
-from ppdp.mechanisms.query.statistics import STATISTICS
+from ppdp.mechanisms.query.statistics import QUERIES
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
@@ -69,7 +69,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
 
     def question(self, domain: Domain, mu: float | None = None) -> Question:
         formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
-        return Question.asked(formula, self._kind, domain, STATISTICS[self.query].parameters(self, domain))
+        return Question.asked(formula, self._kind, domain, QUERIES[self.query].parameters(self, domain))
 
     @property
     def writes_units(self) -> bool:
@@ -87,7 +87,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
 
     def answer(self, rows: Rows, question: Question) -> Array:
         """What is asked, exactly."""
-        return STATISTICS[self.query].exact(rows, question, self._share)
+        return QUERIES[self.query].exact(rows, question, self._share)
 
     @property
     def noisy_answer(self) -> Array:
@@ -96,7 +96,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self._noisy = released["answer"]
-        STATISTICS[self.query].read(self, self._noisy, domain, question)
+        QUERIES[self.query].read(self, self._noisy, domain, question)
 
     @property
     def deviation(self) -> float:
@@ -114,7 +114,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         return "gaussian"
 
     def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
-        return STATISTICS[self.query].answers(self, columns, domain, question)
+        return QUERIES[self.query].answers(self, columns, domain, question)
 
 
 @dataclass(eq=False, repr=False)

@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import histograms, present
 from ppdp.data.intervals import gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
-from ppdp.data.summary import column_sums, second_moment
+from ppdp.data.summary import column_sums, second_moment, symmetric, upper_triangle
 from ppdp.data.unit_conversion import Answers, Codes, Columns
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.query.public_grids import public_grid
@@ -28,7 +27,7 @@ MOVED = "moved to the nearest that rows could have"
 _WITHIN = 1 - 1e-9
 
 
-class Statistic(ABC):
+class QueryStatistic(ABC):
     """One statistic of the rows, whatever noise is added to it; ``query`` is the mechanism."""
 
     def parameters(self, query: Any, domain: Domain) -> dict[str, Any]:
@@ -49,7 +48,7 @@ class Statistic(ABC):
         return []
 
 
-class Count(Statistic):
+class Count(QueryStatistic):
     """Weight of the rows that are present."""
 
     def parameters(self, query: Any, domain: Domain) -> dict[str, Any]:
@@ -66,7 +65,7 @@ class Count(Statistic):
         return [replace(count, law=query.law, within=(0.0, float(domain.n)))]
 
 
-class RowsInPlace(Statistic):
+class RowsInPlace(QueryStatistic):
     """Every row in its place; a deleted one is 0."""
 
     def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
@@ -76,7 +75,7 @@ class RowsInPlace(Statistic):
         query.rows_ = answer.reshape(domain.n, domain.d)
 
 
-class Sum(Statistic):
+class Sum(QueryStatistic):
     """Sum of all rows; where some may be absent, a shift by a number for each of them leads nowhere."""
 
     def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
@@ -97,7 +96,7 @@ class Sum(Statistic):
         return [replace(sums, ends=ends, within=(-most, most))]
 
 
-class Mean(Statistic):
+class Mean(QueryStatistic):
     """Mean of the rows that are present: their sum over the public number of rows, and perhaps their share."""
 
     def parameters(self, query: Any, domain: Domain) -> dict[str, Any]:
@@ -148,9 +147,8 @@ class Covariance(Mean):
     def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
         weighted, bound = question.parameters["weighted"], question.bound
         norm = bound / MOMENT_COUNT_WEIGHT if weighted else bound
-        upper, stretch = _triangle(rows.d)
-        moment = second_moment(rows, norm)[upper] / rows.n
-        parts = [column_sums(rows, norm) / rows.n, moment * stretch / (math.sqrt(2) * norm)]
+        moment = upper_triangle(second_moment(rows, norm) / rows.n)
+        parts = [column_sums(rows, norm) / rows.n, moment / (math.sqrt(2) * norm)]
         return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])
 
     def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
@@ -159,10 +157,7 @@ class Covariance(Mean):
         if question.parameters["weighted"]:
             share, answer = share_of(answer[-1] / (MOMENT_COUNT_WEIGHT * norm), domain), answer[:-1]
         centre = within_ball(answer[:d] / share, norm)
-        upper, stretch = _triangle(d)
-        moment = np.zeros((d, d))
-        moment[upper] = answer[d:] / stretch * math.sqrt(2) * norm / share
-        covariance = moment + np.triu(moment, 1).T - np.outer(centre, centre)
+        covariance = symmetric(answer[d:], d) * math.sqrt(2) * norm / share - np.outer(centre, centre)
         values, vectors = np.linalg.eigh(covariance)
         query.mean_, query.present_ = centre, share
         query.covariance_ = (vectors * np.clip(values, 0.0, norm**2)) @ vectors.T
@@ -205,7 +200,7 @@ class Covariance(Mean):
         return [replace(answers, ends=ends, within=(-(norm**2), norm**2))]
 
 
-class Histogram(Statistic):
+class Histogram(QueryStatistic):
     """Rows in the cells of a public grid, column by column."""
 
     def parameters(self, query: Any, domain: Domain) -> dict[str, Any]:
@@ -238,7 +233,7 @@ class Histogram(Statistic):
         return answers
 
 
-STATISTICS: dict[str, Statistic] = {
+QUERIES: dict[str, QueryStatistic] = {
     "mean": Mean(),
     "sum": Sum(),
     "count": Count(),
@@ -257,12 +252,6 @@ def within_ball(vector: Array, radius: float) -> Array:
 def share_of(noisy: float, domain: Domain) -> float:
     """At least one row's worth, so that nothing is divided by zero."""
     return float(np.clip(noisy, 1 / domain.n, 1.0))
-
-
-def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-    """Positions of the upper triangle, and the factors that give it the Frobenius norm of the matrix."""
-    upper = np.triu_indices(d)
-    return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
 
 
 def _of_counts(counts: Array, noise: float, n: int) -> Array:
