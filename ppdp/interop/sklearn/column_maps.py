@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -228,42 +228,6 @@ def function(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap | None
     return made
 
 
-@dataclass(frozen=True)
-class Constant(PublicMap):
-    """Gaps become a constant: a number, a label that an encoder behind it reads, or None for scikit-learn's choice."""
-
-    value: Any
-    imputer: Step
-
-    def of_numbers(self) -> Filled:
-        """The map of columns that hold numbers."""
-        if isinstance(self.value, str):
-            self.imputer.refuse(
-                f"missing values become the category {self.value!r}, and rows hold numbers.",
-                "put an encoder directly behind it.",
-            )
-        if self.value is None:
-            self.imputer.changed.append("missing values become 0")
-        return Filled(0.0 if self.value is None else self.value, self.imputer.name)
-
-    def named(self) -> str:
-        """The name of the category of gaps, beside categories that are to be released."""
-        label = "missing_value" if self.value is None else str(self.value)
-        self.imputer.changed += [f"missing values are a category of their own, {label!r}", _ONE_GAP]
-        return label
-
-    def label(self, encoder: Categorical) -> Any:
-        """What an encoder of text reads in place of a gap."""
-        label = "missing_value" if self.value is None else self.value  # scikit-learn's default for text
-        if any(label not in one for one in encoder.categories):
-            self.imputer.refuse(
-                f"missing values become {label!r}, which is no category of {encoder.step!r}.",
-                f"add {label!r} to its categories, or fill_value='a category'.",
-            )
-        self.imputer.changed += [f"missing values become {label!r}", _ONE_GAP]
-        return label
-
-
 def read_imputer(step: Step) -> dict[str, Any]:
     """Parameters of an imputer of missing values that are NaN."""
     fixes = {"add_indicator": "leave it out: which columns have missing values is read off the rows."}
@@ -274,12 +238,39 @@ def read_imputer(step: Step) -> dict[str, Any]:
     return given
 
 
-def constant(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
-    """A constant for missing values."""
+def fill_value(step: Step) -> Any:
+    """The constant for missing values: a number, a label, or None for scikit-learn's choice."""
     fill = _plain(read_imputer(step)["fill_value"])
     if fill is None or isinstance(fill, str):
-        return Constant(fill, step)
-    return Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
+        return fill
+    return number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name)
+
+
+def filled(step: Step) -> Filled:
+    """A constant for missing values of columns that hold numbers."""
+    value = fill_value(step)
+    if isinstance(value, str):
+        why = f"missing values become the category {value!r}, and rows hold numbers."
+        step.refuse(why, "put an encoder directly behind it.")
+    if value is None:
+        step.changed.append("missing values become 0")
+    return Filled(0.0 if value is None else value, step.name)
+
+
+def with_missing(made: Categorical | Unlisted, step: Step) -> PublicMap:
+    """An encoder of text behind an imputer whose constant is one of its categories."""
+    value = fill_value(step)
+    label = "missing_value" if value is None else value  # scikit-learn's default for text
+    if isinstance(made, Unlisted):
+        step.changed += [f"missing values are a category of their own, {str(label)!r}", _ONE_GAP]
+        return replace(made, missing=str(label))
+    if any(label not in one for one in made.categories):
+        step.refuse(
+            f"missing values become {label!r}, which is no category of {made.step!r}.",
+            f"add {label!r} to its categories, or fill_value='a category'.",
+        )
+    step.changed += [f"missing values become {label!r}", _ONE_GAP]
+    return replace(made, gap=label, expects=True)
 
 
 def range_scaler(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:

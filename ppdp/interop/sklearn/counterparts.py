@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -14,7 +13,7 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 from ppdp import mechanisms, transformers
 from ppdp.core.checks import flag, integer, number
 from ppdp.exceptions import InvalidParameter, UnknownStage
-from ppdp.interop.sklearn.column_maps import MAPS, Constant, constant, read_imputer
+from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, read_imputer, with_missing
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.steps import Step, is_word
@@ -230,49 +229,37 @@ def _is_constant(step: Step) -> bool:
     return step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant")
 
 
-def _maker(step: Step) -> Callable[..., Any]:
-    """What makes its twin."""
-    return constant if _is_constant(step) else COUNTERPARTS[step.kind][1]
-
-
 def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[PublicMap, ...]:
     """The maps of some public steps, one after the other, for columns as in a ``ColumnTransformer``; None is all."""
     maps: list[PublicMap] = []
-    waiting: Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
+    constant: Step | None = None  # what stands behind it tells whether it is a label or a number
     for step in steps:
         with step.reading():
-            made = _maker(step)(step, facts, columns)
-        if made is None or (isinstance(made, Constant) and waiting is not None):  # the first one leaves no gap
+            if _is_constant(step):
+                fill_value(step)
+                constant = constant or step  # the first one leaves no missing value
+                continue
+            made = COUNTERPARTS[step.kind][1](step, facts, columns)
+        if made is None:
             continue
-        if isinstance(made, Constant):
-            waiting = made
-            continue
-        if isinstance(made, Unlisted) or _has_labels(made):
+        if isinstance(made, Unlisted) or _has_text(made):
             if maps:
                 step.refuse(
                     "its categories are text, and what stands before it makes numbers.",
                     "put it first, or declare its categories as numbers.",
                 )
-            made = made if waiting is None else _with_gaps(made, waiting)
-        elif waiting is not None:
-            maps.append(waiting.of_numbers())
-        waiting = None
+            made = made if constant is None else with_missing(made, constant)
+        elif constant is not None:
+            maps.append(filled(constant))
+        constant = None
         maps.append(made)
-    return tuple(maps if waiting is None else [*maps, waiting.of_numbers()])
+    return tuple(maps if constant is None else [*maps, filled(constant)])
 
 
-def _has_labels(made: PublicMap) -> bool:
-    """Whether it has categories of which some are text."""
+def _has_text(made: PublicMap) -> bool:
+    """Whether some of its categories are text."""
     lists = made.categories if isinstance(made, Categorical) else ()
-    return any(isinstance(label, str) for one in lists for label in labels_only(one))
-
-
-def _with_gaps(made: PublicMap, constant: Constant) -> PublicMap:
-    """An encoder behind what puts a constant for gaps, which is one of its categories."""
-    if isinstance(made, Unlisted):
-        return replace(made, missing=constant.named())
-    assert isinstance(made, Categorical)
-    return replace(made, gap=constant.label(made), expects=True)
+    return any(isinstance(label, str) for labels in lists for label in labels_only(labels))
 
 
 def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
@@ -284,7 +271,7 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
         step.refuse("a model must be the last step.", "move it to the end.")
     if role in (*STAGES, "model"):
         with step.reading():
-            twin = _maker(step)(step, facts)
+            twin = COUNTERPARTS[step.kind][1](step, facts)
         if role == "model":
             _check_answers(step, twin, facts)
         return twin
