@@ -188,7 +188,7 @@ def _chosen(step: Step, name: str, columns: Any, facts: DeclaredFacts) -> list[A
     step.refuse(
         f"the columns of {name!r} are chosen by a function of the data.",
         "name them in a list, for example ['age', 'dose']; a make_column_selector chooses by "
-        "Pipeline.from_sklearn(pipe, types=X.dtypes, ...).",
+        f"{facts.call}types=X.dtypes, ...).",
     )
 
 

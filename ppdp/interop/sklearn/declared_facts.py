@@ -33,6 +33,8 @@ class DeclaredFacts:
     domain: Domain = field(default_factory=Domain)
     types: Any = None
     """An empty frame with the names and types of the columns."""
+    call: str = "Pipeline.from_sklearn(pipe, "
+    """What is written in front of a fact that is to be declared."""
     encoded: set[Any] = field(default_factory=set)
     """Columns whose categories were asked for so far."""
     mapped: set[str] = field(default_factory=set)
@@ -92,7 +94,7 @@ class DeclaredFacts:
         parts = [self._written(name) for name in _DECLARED if name in self.lacking]
         parts += ["classes=(...)"] if "classes" in self.read else []
         parts += ["..."] if any(self._told(name) for name in _DECLARED if name not in self.lacking) else []
-        return f"Pipeline.from_sklearn(pipe, {', '.join(parts)}), from public knowledge."
+        return f"{self.call}{', '.join(parts)}), from public knowledge."
 
     def _written(self, parameter: str) -> str:
         """A parameter with what is missing, as it is written."""

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
-from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.columns import frame_of_types
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
@@ -42,10 +42,8 @@ class FromSklearn:
             return self.steps, None
         domain = self.domain if isinstance(self.domain, Domain) else Domain()
         reserved = frozenset(signature(type(self)).parameters)
-        try:
-            return convert(SklearnPipeline(list(self.steps)), DeclaredFacts(domain=domain), reserved)
-        except PpdpError as error:
-            raise _with_line(error) from None
+        call = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), "
+        return convert(SklearnPipeline(list(self.steps)), DeclaredFacts(domain=domain, call=call), reserved)
 
     @classmethod
     def from_sklearn(
@@ -126,13 +124,6 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
             parameter="rows_per_unit",
         )
     return (domain or Domain()).but(rows_per_unit=declared)
-
-
-def _with_line(error: PpdpError) -> PpdpError:
-    """The error of a step that stands in ppdp's pipeline, with what to write there."""
-    given = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), "
-    fix = error.fix and error.fix.replace("Pipeline.from_sklearn(pipe, ", given)
-    return type(error)(error.message, stage=error.stage, fix=fix, parameter=error.parameter)
 
 
 def _is_foreign(part: Any) -> bool:
