@@ -272,31 +272,11 @@ class TestShow:
         assert fitted(study) == 0
         return study / "out"
 
-    def test_whatever_carries_a_certificate(self, out, study, capsys):
-        load(out / "model.zip").release_.to_parquet(study / "model.parquet")
-        shutil.unpack_archive(out / "model.zip", study / "folder")
-        shown = set()
-        for path in ("out", "out/certificate.json", "out/model.zip", "folder", "model.parquet"):
-            assert main(["show", path]) == 0
-            shown.add(capsys.readouterr().out)
-        assert len(shown) == 1
-        assert shown.pop().startswith("UNCONDITIONAL (5, 1e-05)")
-
     def test_json_and_page(self, out, study, capsys):
         assert main(["show", "out", "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == json.loads((out / "certificate.json").read_text())
         assert main(["show", "out", "--html", "page.html"]) == 0
         assert (study / "page.html").read_text("utf-8") == (out / "certificate.html").read_text("utf-8")
-
-    def test_a_changed_certificate_is_not_shown(self, out, capsys):
-        text = (out / "certificate.json").read_text()
-        (out / "certificate.json").write_text(text.replace('"epsilon": 5.0', '"epsilon": 0.5'))
-        assert main(["show", "out/certificate.json"]) == 1
-        assert capsys.readouterr().out == ""
-        assert main(["verify", "out/certificate.json", "--json"]) == 1
-        printed = json.loads(capsys.readouterr().out)
-        assert printed["holds"] is False
-        assert any("cost more" in problem for problem in printed["problems"])
 
 
 class TestCompare:

@@ -118,12 +118,16 @@ class TestLedger:
 
 
 class TestVerify:
-    def test_whatever_show_takes(self, out, tmp_path, capsys):
+    def test_and_show_take_whatever_carries_a_certificate(self, out, tmp_path, capsys):
         load(out / "model.zip").release_.to_parquet(tmp_path / "model.parquet")
         shutil.unpack_archive(out / "model.zip", tmp_path / "folder")
+        shown = set()
         for path in ("out", "out/certificate.json", "out/model.zip", "folder", "model.parquet"):
             assert main(["verify", path]) == 0
             assert capsys.readouterr().out.splitlines()[-1].startswith("UNCONDITIONAL (5, 1e-05) sha256:")
+            assert main(["show", path]) == 0
+            shown.add(capsys.readouterr().out)
+        assert len(shown) == 1
 
     def test_what_fails_makes_no_claim(self, out, capsys):
         text = (out / "certificate.json").read_text()
@@ -133,7 +137,11 @@ class TestVerify:
         assert printed.startswith("Verification: FAILED")
         assert "UNCONDITIONAL" not in printed
         assert main(["verify", "out/certificate.json", "--json"]) == 1
-        assert set(json.loads(capsys.readouterr().out)) == {"holds", "problems"}
+        printed = json.loads(capsys.readouterr().out)
+        assert set(printed) == {"holds", "problems"}
+        assert any("cost more" in problem for problem in printed["problems"])
+        assert main(["show", "out/certificate.json"]) == 1
+        assert capsys.readouterr().out == ""
 
     @pytest.mark.parametrize("command", ["verify", "show", "card"])
     def test_a_folder_of_two_certificates(self, command, out, capsys):

@@ -1,5 +1,7 @@
 """What a parameter cannot be is refused by its name, before any data."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -116,11 +118,14 @@ def refused(stage, words, error=InvalidParameter):
         stage.ways(DOMAIN if gaps else COMPLETE, ONE)
     assert caught.value.stage == type(stage).__name__
     assert caught.value.fix
+    return caught.value
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), CASES)
 def test_a_wrong_value(kind, name, value):
-    refused(kind(**{name: value}), name)
+    error = refused(kind(**{name: value}), name)
+    copied = pickle.loads(pickle.dumps(error)).at("step")
+    assert (error.parameter, copied.parameter, copied.charged().parameter) == (name, name, name)
 
 
 @pytest.mark.parametrize(("stage", "words"), TOGETHER)
