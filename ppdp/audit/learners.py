@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from ppdp.audit.scores import finite
-from ppdp.certificate.record import Record, read_as
+from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
-from ppdp.pipeline.certify import issue
+from ppdp.pipeline.certify import draft_record
 from ppdp.pipeline.execute import execute
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.release.released_steps import mapped, released_twins
@@ -66,8 +66,8 @@ def learner_of_plan(plan: Plan) -> Learner:
         raise InvalidParameter(problem, fix='gate="auto".')
     certified = Certified(plan.loss, plan.epsilon, plan.delta, plan.allowance / (1 + math.exp(plan.epsilon)))
     labels = (-1.0, 1.0) if domain.classes is None else tuple(map(float, range(len(domain.classes))))
-    certificate = issue(plan, {}, inference="0" * 64, invalid="error", seeded=False, issued={})
-    fit = partial(_executed, plan, read_as(Record, certificate.to_dict()))
+    record = draft_record(plan, inference="0" * 64, invalid="error", seeded=False)
+    fit = partial(_executed, plan, read_as(Record, written(record)))
     steps = (*(step.name for step in plan.steps), last.name)
     return Learner(fit, certified, domain.adjacency, labels, steps)
 

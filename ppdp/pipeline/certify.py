@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,11 +41,56 @@ from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate as PlannedGate
 
 
-def check_certificate_writable(pipe: Any, plan: Plan, *, seeded: bool) -> None:
-    """Write all that will be written but for the released numbers: no public word may fail after the spend."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The certificate of a plan before its fit: all of it but what will be released.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is certified.
+    inference : str
+        The description of the steps.
+    record : Record
+        What is known of the certificate.
+    words : mapping
+        Public words of the issuer.
+    """
+
+    plan: Plan
+    inference: str
+    record: Record
+    words: Mapping[str, Any]
+
+    def completed(
+        self,
+        arrays: Mapping[str, NDArray[np.float64]],
+        altered: NDArray[np.float64] | None,
+        issued: Mapping[str, Any],
+    ) -> Certificate:
+        """The certificate of these released arrays and noisy numbers of altered rows.
+
+        ``issued`` is the block of that name, empty of what is not handed out.
+        """
+        diagnostics = self.plan.diagnostics
+        record = replace(
+            self.record,
+            diagnostics=None if diagnostics is None else _diagnostics(diagnostics, altered),
+            released=what_left(arrays, self.record.released.inference),
+            issued=read_as(Issued, {**issued, **self.words}) if issued else None,
+        )
+        return Certificate.sealed(written(record))
+
+
+def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
+    """All that can be written before the spend, once written: no public word may fail after it."""
     try:
-        build_certificate(pipe, plan, {}, {}, seeded=seeded)
-        return
+        inference = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None))
+        digest = hashed(inference.encode())
+        record = draft_record(plan, inference=digest, invalid=pipe.invalid, seeded=seeded, dataset=pipe.dataset)
+        draft = Draft(plan, inference, record, issuer_words(pipe))
+        draft.completed({}, None, {})
+        return draft
     except PpdpError:
         raise
     except ValueError:  # a name with half a character, a number that is none
@@ -56,52 +101,14 @@ def check_certificate_writable(pipe: Any, plan: Plan, *, seeded: bool) -> None:
     )
 
 
-def build_certificate(
-    pipe: Any,
-    plan: Plan,
-    arrays: Mapping[str, NDArray[np.float64]],
-    issued: Mapping[str, Any],
-    *,
-    seeded: bool,
-    altered: NDArray[np.float64] | None = None,
-) -> tuple[str, Certificate]:
-    """The description of a pipeline's steps, and the certificate of what was released."""
-    inference, words = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None)), issuer_words(pipe)
-    certificate = issue(
-        plan,
-        arrays,
-        inference=hashed(inference.encode()),
-        invalid=pipe.invalid,
-        seeded=seeded,
-        dataset=pipe.dataset,
-        issued={**issued, **words} if issued else {},
-        altered=altered,
-    )
-    return inference, certificate
-
-
 def steps_of(plan: Plan) -> list[tuple[str, Any]]:
     """Every step with its name, the mechanism last."""
     last = [(plan.mechanism.name, plan.mechanism.stage)] if plan.mechanism is not None else []
     return [*((step.name, step.stage) for step in plan.steps), *last]
 
 
-def issue(
-    plan: Plan,
-    released: Mapping[str, NDArray[np.float64]],
-    *,
-    inference: str,
-    invalid: str,
-    seeded: bool,
-    issued: Mapping[str, Any],
-    dataset: str | None = None,
-    altered: NDArray[np.float64] | None = None,
-) -> Certificate:
-    """Write the certificate of the execution of a plan.
-
-    ``inference`` is the SHA-256 of the description of the steps, ``issued`` the block of that name, empty if nothing is
-    issued yet; ``altered`` are the noisy numbers of altered rows.
-    """
+def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, dataset: str | None = None) -> Record:
+    """The record of a plan of which nothing is released yet; ``inference`` is the SHA-256 of the steps' description."""
     status, reasons = certificate_status(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
         raise InvalidParameter(
@@ -109,7 +116,7 @@ def issue(
             stage=plan.mechanism.name,
             fix="leave random_state out.",
         )
-    record = Record(
+    return Record(
         schema=SCHEMA_NAME,
         status=status,
         reasons=reasons,
@@ -122,7 +129,7 @@ def issue(
         entrance=Entrance(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(release_record(release, plan) for release in plan.releases),
-        diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, altered),
+        diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, None),
         withheld=(OFF if plan.silent == OFF else "budget") if plan.silent else None,
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
@@ -131,11 +138,10 @@ def issue(
         warnings=plan.warnings,
         invalid=invalid,
         not_covered=tuple(not_covered(invalid, plan.domain.adjacency)),
-        released=what_left(released, inference),
+        released=what_left({}, inference),
         versions=versions(),
-        issued=read_as(Issued, issued) if issued else None,
+        issued=None,
     )
-    return Certificate.sealed(written(record))
 
 
 def _step(step: PlannedStep, *, gated: bool) -> Step:

@@ -39,7 +39,7 @@ from ppdp.exceptions import (
     NoRoute,
     UnsupportedOrder,
 )
-from ppdp.pipeline.certify import build_certificate, check_certificate_writable, steps_of
+from ppdp.pipeline.certify import Draft, draft_certificate, steps_of
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.input_checks import check_sparse_plan, check_streams
@@ -243,11 +243,13 @@ def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
         noise = Noise(pipe.random_state)
         fit.warn_of_noise()
         with before_rows():
-            check_certificate_writable(pipe, fit.plan, seeded=noise.seeded)
+            draft = draft_certificate(pipe, fit.plan, seeded=noise.seeded)
         charged = fit.charge()
         with charged.settling():
             plan, outcome = fit.execute(noise)
-        store_release(pipe, plan, outcome, charged.issued(plan.delta), seeded=noise.seeded)
+        if plan is not fit.plan:  # for classes that were read from y
+            draft = draft_certificate(pipe, plan, seeded=noise.seeded)
+        store_release(pipe, draft, outcome, charged.issued(plan.delta))
         remember(pipe, charged=charged)
         for alert in alerts(pipe.certificate_.record):
             warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
@@ -270,7 +272,7 @@ def fit_simulated(pipe: Any, X: Any, y: Any, noise: Noise) -> Any:
     twin = copy(pipe)
     everybody = np.arange(len(X)) if adjacency_of(pipe).cuts else None  # one row each
     plan, outcome = Fit.of(twin, X, y, everybody, heaviest(pipe.domain, X)).execute(noise)
-    store_release(twin, plan, outcome, {}, seeded=noise.seeded)
+    store_release(twin, draft_certificate(twin, plan, seeded=noise.seeded), outcome, {})
     return twin
 
 
@@ -288,14 +290,15 @@ def prepare_rows(pipe: Any, X: Any, y: Any = None, groups: Any = None, noise: No
     return plan, replace(rows, ours=False)
 
 
-def store_release(pipe: Any, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:
+def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str, Any]) -> None:
     """Keep what was released, the twins and the certificate; nothing else."""
     arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
     for array in arrays.values():
         array.setflags(write=False)
-    inference, certificate = build_certificate(pipe, plan, arrays, issued, seeded=seeded, altered=outcome.altered)
+    certificate = draft.completed(arrays, outcome.altered, issued)
     record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
-    set_release(pipe, Released.of(record, arrays, inference, certificate), record, steps_of(plan))
+    release = Released.of(record, arrays, draft.inference, certificate)
+    set_release(pipe, release, record, steps_of(draft.plan))
     label = single_class(record, pipe.twins_)
     if label is not None:
         said = replace(record, released=replace(record.released, single_class=label), digest="")

@@ -185,7 +185,7 @@ class TestCertificate:
         def fail(*_, **__):
             raise TypeError("a certificate cannot hold this")
 
-        monkeypatch.setattr("ppdp.pipeline.certify.issue", fail)
+        monkeypatch.setattr("ppdp.pipeline.certify.draft_record", fail)
         pipe = classifier()
         with pytest.raises(TypeError):
             pipe.fit(*patients)
