@@ -87,11 +87,12 @@ class LinearModel(SharedDocstring, Supervised):
 
     Parameters
     ----------
-    solver : {"auto", "newton", "dpgd"}, default="auto"
-        Noisy Newton steps, or noisy projected gradient descent on all rows. "auto" is "newton" where rows are many for
-        the columns and no stage in front moves all of them (``docs/theory/newton.md``, *The default*). It is "dpgd"
-        elsewhere, and where one of ``clip``, ``coef_norm``, ``step_size`` and ``batch_size`` is given or searched over:
-        they have no effect under "newton".
+    solver : str, default="auto"
+        Noisy Newton steps ("newton"), or noisy projected gradient descent on all rows ("dpgd"); of models with a
+        ``batch_size`` also on batches ("poisson", "fixed-size", "epochs", "hidden"). "auto" is "newton" where rows are
+        many for the columns and no stage in front moves all of them (``docs/theory/newton.md``, *The default*). It is
+        "dpgd" elsewhere, and where one of ``clip``, ``coef_norm``, ``step_size`` and ``batch_size`` is given or
+        searched over: they have no effect under "newton".
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
@@ -348,10 +349,6 @@ class BatchModel(LinearModel):
 
     Parameters
     ----------
-    solver : {"auto", "newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="auto"
-        Noisy Newton steps, or noisy projected gradient descent on all rows ("dpgd") or on batches. "auto" is "newton"
-        or "dpgd" (``docs/theory/newton.md``, *The default*); "dpgd" where one of ``clip``, ``coef_norm``, ``step_size``
-        and ``batch_size`` is given or searched over: they have no effect under "newton".
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
         larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √(d + 1)) / 2`` batches hold
