@@ -1,4 +1,9 @@
-"""Weights of rows in the cells of public grids; exact, whatever the order of rows."""
+"""Weights of rows in the cells of public grids, exact whatever the order of rows; and what is read off them with noise.
+
+Ranges that nobody declared are found in two noisy histograms (``docs/theory/released-ranges.md``): the first goes over
+public cells that cover all sizes, the second over equal cells between the ends that the first gave. Mean labels follow
+from weights by category and label (``docs/theory/label-means.md``).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ppdp.bounds.queries import by_column, counting_step
+from ppdp.bounds.release import FINER, RANGE_CELLS, label_parts
+from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
@@ -18,6 +26,21 @@ Cells = Callable[[Array], NDArray[np.integer[Any]]]
 FEWEST, FEW_ROWS, MORE = 2001, 5000, 6  # cells for a quantile, for so many rows; as many times as much at most
 KNEE = 100  # cells are so many times finer at 0 than at the bound, and one more
 TILT = 1 / 8  # how much more a missed rank counts on the shorter side of a quantile, next to the ends
+
+LEAST, MOST = -30, 40  # powers of two: values beyond the larger are clipped, those within the smaller are as good as 0
+LARGEST = 2.0**MOST
+FALSE = 2e-3  # probability that an empty run of cells is taken for a full one, over all columns
+RUNS = (1, 2, 4)  # cells in a row that are looked at together, for values that are few in each
+COARSE = FINER // 4  # the first histogram was coarse if so few cells of the second hold nearly all rows,
+NEARLY = 0.9  # that is, this share of them
+UNKNOWN = (-1.0, 1.0)  # the range of a column in which nothing was found
+
+_POWERS = [math.ldexp(root, power) for power in range(LEAST, MOST) for root in (1.0, math.sqrt(2))] + [LARGEST]
+EDGES: Array = np.array([*(-power for power in reversed(_POWERS)), *_POWERS])
+assert len(EDGES) + 1 == RANGE_CELLS
+
+NOISE_ROWS = 5.0  # rows of smoothing for the variance of the noise on one number, over the rows that there are
+CLEAR = 2.0  # standard deviations of its noise that a number of rows exceeds where the mean of all is taken from it
 
 
 def weighed(rows: Rows | Stream, sizes: Sequence[int], cells: Cells) -> Array:
@@ -103,3 +126,123 @@ def rank_scores(rows: Rows | Stream, columns: Sequence[int], q: float, candidate
         -np.maximum(np.maximum(below[:-1] - q * below[-1], q * below[-1] - up_to[:-1]), 0.0)
         for below, up_to in zip(sums[: len(candidates)], sums[len(candidates) :])
     ]
+
+
+def coarse(rows: Rows | Stream, columns: Sequence[int]) -> Array:
+    """The first histogram of every column."""
+    return weighed(rows, [RANGE_CELLS] * len(columns), between(columns, [EDGES] * len(columns)))
+
+
+def fine(rows: Rows | Stream, columns: Sequence[int], ranges: Array) -> Array:
+    """The second histogram of every column; values outside of its first range are in no cell."""
+    low, high = ranges.T
+
+    def cells(X: Array) -> NDArray[np.int64]:
+        with np.errstate(all="ignore"):
+            share = (X[:, list(columns)] - low) / (high - low)
+            inside = (share >= 0) & (share <= 1)
+            return np.where(inside, np.minimum(share * FINER, FINER - 1), FINER).astype(np.int64)
+
+    return weighed(rows, [FINER] * len(columns), cells)
+
+
+def first_ranges(answer: Array, noise_scale: float) -> Array:
+    """Ranges of all columns by the first histogram, shape (columns, 2)."""
+    counts = answer.reshape(-1, RANGE_CELLS)
+    first, last, found = _ends(counts, noise_scale)
+    edges = np.concatenate([EDGES[:1], EDGES, EDGES[-1:]])
+    ranges = np.column_stack([edges[first], edges[last + 1]])
+    empty = ~found | (ranges[:, 0] >= ranges[:, 1])  # all of it beyond the last edge
+    return np.where(empty[:, None], UNKNOWN, ranges)
+
+
+def second_ranges(answer: Array, ranges: Array, noise_scale: float) -> Array:
+    """Where nearly all rows are in few of the second's cells, these and half as many on either side; else the first."""
+    counts = answer.reshape(-1, FINER)
+    sums = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
+    least = np.maximum(NEARLY * counts.sum(axis=1), threshold(len(counts)) * noise_scale * math.sqrt(FINER))
+    ends, side = np.tile([0, FINER], (len(counts), 1)), (ranges[:, 1] - ranges[:, 0]) / FINER
+    for run in range(COARSE, 0, -1):
+        within = sums[:, run:] - sums[:, :-run]
+        first, more = within.argmax(axis=1), max(1, run // 2)
+        found = np.column_stack([first - more, first + run + more])
+        ends = np.where((within.max(axis=1) >= least)[:, None], found, ends)
+    return np.clip(ranges[:, :1] + side[:, None] * ends, ranges[:, :1], ranges[:, 1:])
+
+
+def released_ranges(answer: Array, count: int, noise_scale: float) -> Array:
+    """Ranges of so many columns by both histograms, as they were released one behind the other."""
+    split = count * RANGE_CELLS
+    return second_ranges(answer[split:], first_ranges(answer[:split], noise_scale), noise_scale)
+
+
+def threshold(count: int) -> float:
+    """From how many standard deviations of its noise on a run of cells counts as full."""
+    return float(-ndtri(FALSE / (2 * len(RUNS) * RANGE_CELLS * count)))
+
+
+def _ends(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    """First and last cell that the rows of each column reach, and whether any were found; else all cells.
+
+    The first is where the first run that is full begins, the shortest of those that end at the same cell.
+    """
+    first, found = _begins(counts, noise_scale)
+    last, _ = _begins(counts[:, ::-1], noise_scale)
+    return first, counts.shape[1] - 1 - last, found
+
+
+def _begins(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    sums = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
+    begins = np.full(counts.shape, -1)
+    for run in reversed(RUNS):
+        full = sums[:, run:] - sums[:, :-run] > threshold(len(counts)) * noise_scale * math.sqrt(run)
+        begins[:, run - 1 :] = np.where(full, np.arange(full.shape[1]), begins[:, run - 1 :])
+    found = begins >= 0
+    first = np.take_along_axis(begins, found.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.maximum(first, 0), np.asarray(found.any(axis=1))
+
+
+def cells_of(X: Array, columns: Sequence[int], cells: int) -> NDArray[np.int64]:
+    """The category of every row in these columns: the nearest whole number, or the last cell for anything else."""
+    codes = np.rint(X[:, list(columns)])
+    return np.where((codes >= 0) & (codes < cells - 1), codes, cells - 1).astype(np.int64)
+
+
+def weights_by_label(rows: Rows | Stream, domain: Domain, columns: Sequence[int], cells: int) -> Array:
+    """Weight of the rows by column, category and part of the label, one number behind the other; one pass.
+
+    Weights are rounded down to a public step, so that sums are exact; the parts of a row's weight add up to it.
+    """
+    step, parts, classified = counting_step(rows.n), label_parts(domain), domain.classes is not None
+    number = len(columns) * cells * parts
+
+    def steps(block: Rows) -> NDArray[Any]:
+        found = (cells_of(block.X, columns, cells) + np.arange(len(columns)) * cells) * parts
+        whole, y = np.floor(block.weight / step), np.zeros(block.n) if block.y is None else block.y
+        if classified:
+            return _summed(found + np.clip(y, 0, parts - 1).astype(np.int64)[:, None], whole, number)
+        upper = np.floor(whole * np.clip((1 + y) / 2, 0.0, 1.0))
+        return _summed(found, whole - upper, number) + _summed(found + 1, upper, number)
+
+    return np.asarray(fold(Counts(number, steps), rows) * step, dtype=np.float64)
+
+
+def _summed(places: NDArray[np.int64], weights: Array, number: int) -> NDArray[Any]:
+    """Whole numbers of steps, added up at one place for every column."""
+    return np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), number)
+
+
+def smoothed_shares(table: Array, noise_scale: float, smoothing: float) -> Array:
+    """The share of each part of the label among the rows of every category, pulled towards that among all rows.
+
+    ``table`` has weights by column, category and part, with noise. ``(weight + m share of all) / (rows + m)`` with
+    ``m = smoothing (1 + 5 noise² / rows)``, so that what is hardly more than noise counts for little.
+    """
+    rows = np.maximum(table.sum(axis=2), 0.0)
+    clear = table[rows > CLEAR * noise_scale * math.sqrt(table.shape[2])].sum(axis=0)
+    parts = table.shape[2]
+    overall = np.clip(clear / clear.sum(), 0.0, 1.0) if clear.sum() > 0 else np.full(parts, 1 / parts)
+    some = np.where(rows > 0, rows, 1.0)
+    weight = rows**2 / (some**2 + smoothing * (some + NOISE_ROWS * noise_scale**2))
+    own = table / some[:, :, None]
+    return np.clip(overall + weight[:, :, None] * (own - overall), 0.0, 1.0)

@@ -19,10 +19,17 @@ from ppdp.bounds.release import BOX_WEIGHT, label_parts
 from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.categories import Tally, released_categories
-from ppdp.data.histograms import cell_scores, quantile_edges
-from ppdp.data.label_means import weights_by_label
+from ppdp.data.histograms import (
+    cell_scores,
+    coarse,
+    fine,
+    first_ranges,
+    quantile_edges,
+    released_ranges,
+    threshold,
+    weights_by_label,
+)
 from ppdp.data.quantiles import column_quantiles, trimmed_means
-from ppdp.data.ranges import coarse, fine, first_ranges, released_ranges, threshold
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import column_sums, joint_sums, second_moment, symmetric, upper_triangle

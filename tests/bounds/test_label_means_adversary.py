@@ -11,7 +11,7 @@ from neighbours import ROUNDING
 
 from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
-from ppdp.data.label_means import weights_by_label
+from ppdp.data.histograms import weights_by_label
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.testing.neighbours import World, highest, inhabited

@@ -12,9 +12,8 @@ from ppdp.bounds import lookup
 from ppdp.bounds.release import FINER, RANGE_CELLS
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
-from ppdp.data.histograms import quantile_edges
+from ppdp.data.histograms import EDGES, coarse, fine, first_ranges, quantile_edges, released_ranges
 from ppdp.data.noisy_statistics import STATISTICS
-from ppdp.data.ranges import EDGES, coarse, fine, first_ranges, released_ranges
 from ppdp.data.rows import Rows
 
 N, D = 12, 2

@@ -20,8 +20,8 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
+from ppdp.data.histograms import CLEAR
 from ppdp.data.intervals import FIGURES, gaussian_ends, half_width, no_ends, rows_are_a_sample
-from ppdp.data.label_means import CLEAR
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments

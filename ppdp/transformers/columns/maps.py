@@ -16,7 +16,7 @@ import numpy as np
 from ppdp.core.checks import number
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.declared import ranges_by_column
-from ppdp.data.ranges import LARGEST
+from ppdp.data.histograms import LARGEST
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.exceptions import InvalidParameter, MissingBound

@@ -16,7 +16,7 @@ from ppdp.core.checks import columns_of, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.frames import readable
-from ppdp.data.label_means import cells_of, smoothed_shares, weights_by_label
+from ppdp.data.histograms import cells_of, smoothed_shares, weights_by_label
 from ppdp.data.rows import Array, Rows, encode_alone
 from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
