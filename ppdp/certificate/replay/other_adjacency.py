@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.certificate.guarantee import epsilon_at
-from ppdp.certificate.record import Mechanism, Record, Step
+from ppdp.certificate.record import Record, Step
 from ppdp.certificate.replay.verify import (
     Point,
-    answers_cost,
+    Spent,
     close,
-    draws_at,
+    mechanism_draws,
+    mechanism_loss,
     release_cost,
+    release_draws,
     release_failure,
     shares_loss,
 )
@@ -24,8 +25,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.privacy.gate import gate_noise
-from ppdp.privacy.loss import PrivacyLoss, any_of
-from ppdp.privacy.losses import Part
+from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
 _UNIT = ("adjacency", "rows_per_unit")
@@ -64,13 +64,13 @@ def guarantee_for(c: Record, adjacency: Adjacency) -> OtherAdjacencyResult:
         )
     start = _entrance(Domain.from_dict(c.entrance.domain), adjacency)
     try:
-        loss, draws = _derived(c, *start)
+        spent = _derived(c, *start)
     except InvalidParameter:
         raise
     except (PpdpError, ArithmeticError, ValueError, AssertionError):
         raise _not_covered("no bound of a step holds there") from None
     return OtherAdjacencyResult(
-        adjacency, epsilon_at(loss, draws * TOTAL_VARIATION_PER_DRAW, c.delta), c.delta, c.status
+        adjacency, epsilon_at(spent.loss, spent.draws * TOTAL_VARIATION_PER_DRAW, c.delta), c.delta, c.status
     )
 
 
@@ -99,10 +99,10 @@ def _entrance(domain: Domain, asked: Adjacency) -> Point:
     return domain, other.neighbours
 
 
-def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss, int]:
+def _derived(c: Record, domain: Domain, distance: Distance) -> Spent:
     """What the recorded noise costs from another first distance, and how many numbers were drawn."""
     points: list[Point] = []
-    entrance = domain, distance
+    entrance, spent = (domain, distance), Spent()
     for step in c.steps:
         if c.gate is not None:
             _check_margins(step, domain, distance)
@@ -110,30 +110,20 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss
         domain, distance = lookup(step.formula, "stability")(domain, distance, **step.parameters)
         if not close(_facts(domain.to_dict()), _facts(step.domain)):
             raise _not_covered(f"other facts would follow behind {step.name!r}")
-    squares, draws, failure, front = [], 0, 0.0, 0.0
     for release in c.releases:
-        here = points[release.at]
-        squares.append(release_cost(release, *here)[1])
-        draws += lookup(release.formula, "release").draws(here[1], release.size, release.parameters)
-        failure = any_of(failure, release_failure(release, *here))
-    parts: tuple[Part, ...] = ()
+        here, far = points[release.at]
+        loss = PrivacyLoss(release_cost(release, here, far)[1], release_failure(release, here, far))
+        spent.add(loss, release_draws(release, far))
     if c.diagnostics is not None:
-        told = shares_loss(c.diagnostics, *entrance)
-        squares.append(told.mu)
-        parts = told.parts
-        draws += lookup(c.diagnostics.formula, "release").draws(
-            entrance[1], c.diagnostics.size, c.diagnostics.parameters
-        )
+        spent.add(shares_loss(c.diagnostics, *entrance), release_draws(c.diagnostics, entrance[1]))
     if c.gate is not None:
-        noise = gate_noise(c.gate.kind, c.gate.noise_scale, domain.n).loss
-        squares.append(noise.mu)
-        parts, draws = parts + noise.parts, draws + 1
-        failure, front = (any_of(failure, c.gate.delta), 0.0) if c.gate.rule == "sum" else (failure, c.gate.delta)
+        spent.add_gate(c.gate, gate_noise(c.gate.kind, c.gate.noise_scale, domain.n).loss)
     if c.mechanism is not None:
-        last = _of_mechanism(c.mechanism, domain, distance)
-        squares.append(last.mu)
-        parts, draws = parts + last.parts, draws + draws_at(c.mechanism, domain, distance)
-    return PrivacyLoss(math.hypot(*squares), failure, front, parts), draws
+        last = mechanism_loss(c.mechanism, domain, distance)[1]
+        if last.failure or last.gate:
+            raise _not_covered(f"the privacy map of {c.mechanism.name!r} fails")
+        spent.add(last, mechanism_draws(c.mechanism, domain, distance))
+    return spent
 
 
 def _check_margins(step: Step, domain: Domain, distance: Distance) -> None:
@@ -141,16 +131,6 @@ def _check_margins(step: Step, domain: Domain, distance: Distance) -> None:
     for condition in step.conditions:
         if lookup(condition.formula, "margin")(domain, distance) > condition.unit * (1 + 1e-9):
             raise _not_covered(f"the margin of {step.name!r} would change by more than its gate hides")
-
-
-def _of_mechanism(m: Mechanism, domain: Domain, distance: Distance) -> PrivacyLoss:
-    if m.mu is None:
-        loss: PrivacyLoss = lookup(m.formula, "privacy")(domain, distance, noise_scale=m.noise_scale, **m.parameters)
-        if loss.failure or loss.gate:
-            raise _not_covered(f"the privacy map of {m.name!r} fails")
-        return loss
-    s = lookup(m.formula, "mechanism")(domain, distance, **m.parameters)
-    return PrivacyLoss(answers_cost(m, s))
 
 
 def _facts(domain: Mapping[str, Any]) -> dict[str, Any]:

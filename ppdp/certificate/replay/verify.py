@@ -93,12 +93,53 @@ class Differences(list[str]):
             self.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
 
 
+@dataclass(slots=True)
+class Spent:
+    """What everything that was released costs together, and how many numbers were drawn for it."""
+
+    squares: float = 0.0  # of every mu
+    draws: int = 0
+    failure: float = 0.0
+    front: float = 0.0  # delta of a gate that stands before whatever may fail
+    parts: tuple[Part, ...] = ()
+
+    def add(self, loss: PrivacyLoss, draws: int) -> None:
+        """One more release."""
+        self.squares += loss.mu**2
+        self.parts += loss.parts
+        self.failure = any_of(self.failure, loss.failure)
+        self.draws += draws
+
+    def add_gate(self, gate: Gate, loss: PrivacyLoss) -> None:
+        """The test of the conditions."""
+        self.add(loss, 1)
+        if gate.rule == "sum":
+            self.failure = any_of(self.failure, gate.delta)
+        else:
+            self.front = gate.delta
+
+    @property
+    def mu(self) -> float:
+        """Of everything that is Gaussian."""
+        return math.sqrt(self.squares)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """All of it."""
+        return PrivacyLoss(self.mu, self.failure, self.front, self.parts)
+
+
 def release_cost(release: Release | Diagnostics, domain: Domain, distance: Distance) -> tuple[float, float]:
     """Sensitivity of a release at this domain and distance, and the mu that it costs with its noise."""
     formula = lookup(release.formula, "release")
     s = float(formula(domain, distance, **release.parameters))
     rounded = formula.lattice(distance, release.size, release.parameters)
     return s, s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, rounded)
+
+
+def release_draws(release: Release | Diagnostics, distance: Distance) -> int:
+    """How many numbers it draws that count."""
+    return lookup(release.formula, "release").draws(distance, release.size, release.parameters)
 
 
 def release_failure(release: Release, domain: Domain, distance: Distance) -> float:
@@ -110,123 +151,113 @@ def release_failure(release: Release, domain: Domain, distance: Distance) -> flo
     return float(found)
 
 
-def answers_cost(mechanism: Mechanism, sensitivity: float) -> float:
-    """The mu that all Gaussian answers of a mechanism cost with its noise."""
-    lattice = lattice_allowance(mechanism.bound, mechanism.noise_scale, mechanism.size)
-    return math.sqrt(mechanism.steps) * (sensitivity / mechanism.noise_scale + lattice)
-
-
-def _replay(c: Record) -> list[str]:
-    found = Differences()
-    points, domain, distance = _derive(c, found)
-    squares, draws, told = [], 0, PrivacyLoss()
-    for i, release in enumerate(c.releases):
-        here, far = points[release.at]
-        s, mu = release_cost(release, here, far)
-        found.same(f"releases[{i}].sensitivity", release.sensitivity, s)
-        if not mu <= release.mu * (1 + TOLERANCE):
-            found.append(f"releases[{i}]: its noise costs more than is recorded.")
-        formula = lookup(release.formula, "release")
-        spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(formula.lattice(far, release.size, release.parameters))
-        if not release.mu <= mu * (1 + TOLERANCE) + 2 * spare:  # a plan sets that aside before it knows the lattice
-            found.append(f"releases[{i}]: its noise costs less than is recorded, so it was less.")
-        squares.append(release.mu**2)
-        draws += formula.draws(far, release.size, release.parameters)
-        if (formula.failure is None) != (release.failure is None):
-            found.append(f"releases[{i}].failure: what has a threshold may fail, and nothing else.")
-        elif release.failure is not None:
-            least = formula.threshold(here, far, release.noise_scale, release.failure, release.parameters)
-            found.same(f"releases[{i}].threshold", release.threshold, least)
-    if c.diagnostics is not None:
-        start = Domain.from_dict(c.entrance.domain), Distance.from_dict(c.entrance.distance)
-        told = _of_diagnostics(c.diagnostics, *start, found)
-        squares.append(told.mu**2)
-        draws += lookup(c.diagnostics.formula, "release").draws(start[1], c.diagnostics.size, c.diagnostics.parameters)
-    failed = any_of(*(release.failure or 0.0 for release in c.releases))
-    gate = c.gate
-    parts: tuple[Part, ...] = told.parts
-    failure, front = failed, 0.0
-    if gate is not None:
-        draws += 1
-        noise = gate_noise(gate.kind, gate.noise_scale, domain.n)
-        found.same("gate.mu", gate.mu, noise.loss.mu or None)
-        found.same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
-        squares.append(noise.loss.mu**2)
-        parts += noise.loss.parts
-        failure, front = (any_of(failed, gate.delta), 0.0) if gate.rule == "sum" else (failed, gate.delta)
-    if gate is not None and gate.ladder is not None:
-        ladder = gate.ladder
-        rungs = [replay_rung(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]
-        found += ladder_rules(c, gate, ladder, rungs)
-        losses = [
-            _of_mechanism(f"{r.where}.mechanism", rung.mechanism, *r.end, found) for r, rung in zip(rungs, ladder.rungs)
-        ]
-        squares.append(max(loss.mu for loss in losses) ** 2)
-        failure = failure / overlap(math.sqrt(sum(squares)))
-        draws += max(draws_at(rung.mechanism, *r.end) for r, rung in zip(rungs, ladder.rungs))
-    elif c.mechanism is not None:
-        loss = _of_mechanism("mechanism", c.mechanism, domain, distance, found)
-        squares.append(loss.mu**2)
-        parts += loss.parts
-        draws += draws_at(c.mechanism, domain, distance)
-    spent = PrivacyLoss(math.sqrt(sum(squares)), failure, front, parts)
-    if c.search is None:
-        _check_total(c, spent, draws, found)
-    else:
-        found += search_rules(c, c.search, spent, draws)
-    found += broken_rules(c, points, domain)
-    if not found:  # the totals beside it are held against a claim that holds
-        whole = spent if c.search is None else PrivacyLoss(c.total.mu, c.total.failure)
-        found += issued_rules(c, whole)
-    return found
-
-
 def shares_loss(shares: Diagnostics, domain: Domain, distance: Distance) -> PrivacyLoss:
     """What shares of altered rows cost, which are those of rows as they came in."""
-    if shares.mu is not None:
-        return PrivacyLoss(release_cost(shares, domain, distance)[1])
-    s = lookup(shares.formula, "release")(domain, distance, **shares.parameters)
-    return whole_loss(int(s), shares.noise_scale, shares.bound)
+    s, mu = release_cost(shares, domain, distance)
+    return whole_loss(int(s), shares.noise_scale, shares.bound) if shares.mu is None else PrivacyLoss(mu)
 
 
-def _of_diagnostics(shares: Diagnostics, domain: Domain, distance: Distance, found: Differences) -> PrivacyLoss:
-    """The same, as is recorded."""
-    s = lookup(shares.formula, "release")(domain, distance, **shares.parameters)
-    found.same("diagnostics.sensitivity", shares.sensitivity, s)
-    loss = shares_loss(shares, domain, distance)
-    mu = loss.mu
-    if shares.mu is None:
-        return loss
-    if not mu <= shares.mu * (1 + TOLERANCE):
-        found.append("diagnostics: their noise costs more than is recorded.")
-    formula = lookup(shares.formula, "release")
-    spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(formula.lattice(distance, shares.size, shares.parameters))
-    if not shares.mu <= mu * (1 + TOLERANCE) + 2 * spare:
-        found.append("diagnostics: their noise costs less than is recorded, so it was less.")
-    return PrivacyLoss(shares.mu)
+def mechanism_loss(mechanism: Mechanism, domain: Domain, distance: Distance) -> tuple[float | None, PrivacyLoss]:
+    """Sensitivity of the last step, if its noise is Gaussian, and what it costs, at this domain and distance."""
+    m = mechanism
+    if m.mu is None:
+        loss = lookup(m.formula, "privacy")(domain, distance, noise_scale=m.noise_scale, **m.parameters)
+        return None, loss
+    s = float(lookup(m.formula, "mechanism")(domain, distance, **m.parameters))
+    one = s / m.noise_scale + lattice_allowance(m.bound, m.noise_scale, m.size)
+    return s, PrivacyLoss(math.sqrt(m.steps) * one)
 
 
-def draws_at(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
+def mechanism_draws(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
     """How many numbers it draws that count."""
     m = mechanism
     return draws_that_count(m.formula, domain, distance, steps=m.steps, size=m.size, parameters=m.parameters)
 
 
-def _of_mechanism(
+def _replay(c: Record) -> list[str]:
+    found, spent = Differences(), Spent()
+    points, domain, distance = _derive(c, found)
+    for i, release in enumerate(c.releases):
+        here, far = points[release.at]
+        _check_release(release, f"releases[{i}]", here, far, found)
+        spent.add(PrivacyLoss(release.mu, release.failure or 0.0), release_draws(release, far))
+    if (shares := c.diagnostics) is not None:
+        start, far = Domain.from_dict(c.entrance.domain), Distance.from_dict(c.entrance.distance)
+        _check_cost(shares, "diagnostics", start, far, found)
+        told = shares_loss(shares, start, far) if shares.mu is None else PrivacyLoss(shares.mu)
+        spent.add(told, release_draws(shares, far))
+    if c.gate is not None:
+        noise = gate_noise(c.gate.kind, c.gate.noise_scale, domain.n)
+        found.same("gate.mu", c.gate.mu, noise.loss.mu or None)
+        found.same("gate.threshold", c.gate.threshold, noise.threshold(c.gate.delta))
+        spent.add_gate(c.gate, noise.loss)
+    if c.gate is not None and c.gate.ladder is not None:
+        _replay_ladder(c, c.gate, c.gate.ladder, points, spent, found)
+    elif c.mechanism is not None:
+        loss = _checked_mechanism("mechanism", c.mechanism, domain, distance, found)
+        spent.add(loss, mechanism_draws(c.mechanism, domain, distance))
+    if c.search is None:
+        _check_total(c, spent.loss, spent.draws, found)
+    else:
+        found += search_rules(c, c.search, spent.loss, spent.draws)
+    found += broken_rules(c, points, domain)
+    if not found:  # the totals beside it are held against a claim that holds
+        whole = spent.loss if c.search is None else PrivacyLoss(c.total.mu, c.total.failure)
+        found += issued_rules(c, whole)
+    return found
+
+
+def _replay_ladder(
+    c: Record, gate: Gate, ladder: Ladder, points: list[Point], spent: Spent, found: Differences
+) -> None:
+    """Every rung: the dearest counts."""
+    rungs = [replay_rung(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]
+    found += ladder_rules(c, gate, ladder, rungs)
+    losses, draws = [], []
+    for rung, recorded in zip(rungs, ladder.rungs):
+        losses.append(_checked_mechanism(f"{rung.where}.mechanism", recorded.mechanism, *rung.end, found).mu)
+        draws.append(mechanism_draws(recorded.mechanism, *rung.end))
+    spent.add(PrivacyLoss(max(losses)), max(draws))
+    spent.failure /= overlap(spent.mu)
+
+
+def _check_cost(
+    release: Release | Diagnostics, where: str, domain: Domain, distance: Distance, found: Differences
+) -> None:
+    """Its sensitivity, and that its noise is no less and no more than what it costs."""
+    formula = lookup(release.formula, "release")
+    s, mu = release_cost(release, domain, distance)
+    found.same(f"{where}.sensitivity", release.sensitivity, s)
+    if release.mu is None:
+        return
+    if not mu <= release.mu * (1 + TOLERANCE):
+        found.append(f"{where}: its noise costs more than is recorded.")
+    spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(formula.lattice(distance, release.size, release.parameters))
+    if not release.mu <= mu * (1 + TOLERANCE) + 2 * spare:  # a plan sets that aside before it knows the lattice
+        found.append(f"{where}: its noise costs less than is recorded, so it was less.")
+
+
+def _check_release(release: Release, where: str, domain: Domain, distance: Distance, found: Differences) -> None:
+    _check_cost(release, where, domain, distance, found)
+    formula = lookup(release.formula, "release")
+    if (formula.failure is None) != (release.failure is None):
+        found.append(f"{where}.failure: what has a threshold may fail, and nothing else.")
+    elif release.failure is not None:
+        least = formula.threshold(domain, distance, release.noise_scale, release.failure, release.parameters)
+        found.same(f"{where}.threshold", release.threshold, least)
+
+
+def _checked_mechanism(
     where: str, mechanism: Mechanism, domain: Domain, distance: Distance, found: Differences
 ) -> PrivacyLoss:
-    """What the last step costs with its noise, for the domain and distance at its input."""
+    """What the last step costs with its noise, as is recorded."""
+    s, loss = mechanism_loss(mechanism, domain, distance)
+    found.same(f"{where}.sensitivity", mechanism.sensitivity, s)
     if mechanism.mu is None:
-        loss: PrivacyLoss = lookup(mechanism.formula, "privacy")(
-            domain, distance, noise_scale=mechanism.noise_scale, **mechanism.parameters
-        )
-        found.same(f"{where}.sensitivity", mechanism.sensitivity, None)
         if loss.failure or loss.gate:
             found.append(f"{where}: its privacy map fails.")
         return loss
-    s = lookup(mechanism.formula, "mechanism")(domain, distance, **mechanism.parameters)
-    found.same(f"{where}.sensitivity", mechanism.sensitivity, s)
-    found.same(f"{where}.mu", mechanism.mu, answers_cost(mechanism, s))
+    found.same(f"{where}.mu", mechanism.mu, loss.mu)
     return PrivacyLoss(mechanism.mu)
 
 
