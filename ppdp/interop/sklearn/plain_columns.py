@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,7 +17,7 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Labelled, OneHot, Unlisted, is_gap
+from ppdp.transformers.columns.categories import Labelled, OneHot, Unlisted, is_gap, labels_only
 from ppdp.transformers.columns.maps import AnySize, ColumnFacts, Filled, PublicMap, Scaled, Within
 
 
@@ -25,7 +25,7 @@ def plain_columns(name: str, twin: Any, names: Sequence[str] | None) -> FeatureU
     """The fitted objects for a frame of these columns, or an array, side by side."""
     parts: list[tuple[list[int], list[Any]]] = []
     for block, positions, facts in twin.located():
-        if block.maps and isinstance(block.maps[0], Labelled | Unlisted):  # each column by itself
+        if block.maps and isinstance(block.maps[0], Labelled | Unlisted | OneHot):  # each column by itself
             parts += [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
         else:
             parts.append((positions, _block(name, block, facts)))
@@ -61,7 +61,7 @@ def _labels(encoder: Any) -> Sequence[Sequence[Any]]:
     """The labels of every column, as cells hold them."""
     if isinstance(encoder, Unlisted):
         return encoder.found or ()
-    return encoder.labels if isinstance(encoder, Labelled) else encoder.categories
+    return encoder.labels if isinstance(encoder, Labelled) else [*map(labels_only, encoder.categories)]
 
 
 def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> list[Any]:
@@ -103,10 +103,10 @@ def _alone(step: Any, place: int) -> Any:
         return replace(step, labels=step.labels[place : place + 1])
     if isinstance(step, Unlisted):
         return replace(step, found=() if step.found is None else step.found[place : place + 1])
-    return replace(step, categories=step.categories[place : place + 1])
+    return replace(step, categories=step.categories[place : place + 1], dropped=step.dropped[place : place + 1])
 
 
-def _tried(name: str, encoder: Labelled | Unlisted, labels: Sequence[Any]) -> tuple[list[Any], Array]:
+def _tried(name: str, encoder: Labelled | Unlisted | OneHot, labels: Sequence[Any]) -> tuple[list[Any], Array]:
     """The labels of a column and what is missing, as cells; and their codes, the last one that of any other cell."""
     import pandas as pd
 
@@ -129,52 +129,34 @@ def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
     if isinstance(step, Scaled) and step.target is None:
         largest = np.abs(given.ranges).max(axis=1)
         return plain.scaler(np.zeros(len(low)), np.where(largest > 0, largest, 1.0))
-    if isinstance(step, OneHot):
-        return _one_hot(step.step or name, step)
+    numbers = isinstance(step, OneHot) and step.gap is None and all(map(_ascend, step.categories))
+    if isinstance(step, OneHot) and numbers and not step.dropped:
+        return _found([list(map(float, labels)) for labels in step.categories])
     _refuse(
         step.step or name,
         "it does with some cells what no object of scikit-learn does.",
-        "numbers with ranges and constants for missing values, CategoryEncoder, and OneHotEncoder without a category "
-        "for missing values, have plain twins.",
+        "numbers with ranges and constants for missing values, CategoryEncoder, and OneHotEncoder have plain "
+        "counterparts.",
     )
 
 
-def _one_hot(name: str, step: OneHot) -> Any:
-    categories = [list(labels) for labels in step.categories]
-    gone = step.dropped
-    if step.gap is not None or any(map(is_gap, chain.from_iterable(categories))):
-        _refuse(
-            name,
-            "missing values are a category, and scikit-learn knows several kinds of them.",
-            "fill them first.",
-        )
-    if not all(map(_is_usual, categories)):
-        _refuse(name, "scikit-learn takes text, or numbers in ascending order, as categories.", "declare them so.")
-    if any(i is None for i in gone) and any(i is not None for i in gone):
-        _refuse(name, "it drops a category of some columns only.", "drop='first', or none.")
-    return _found(categories, [labels[i] for labels, i in zip(categories, gone) if i is not None])
-
-
-def _found(categories: list[list[Any]], drop: Sequence[Any] = ()) -> Any:
+def _found(categories: list[list[Any]]) -> Any:
     """A column for every category of every column; any other cell is a row of zeros."""
     import pandas as pd
 
-    encoder = OneHotEncoder(
-        categories=categories, drop=drop or None, handle_unknown="ignore", sparse_output=False, dtype=np.float64
-    )
-    first: dict[int, Any] = {i: np.array([labels[0]], dtype=_type(labels)) for i, labels in enumerate(categories)}
+    encoder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False, dtype=np.float64)
+    first = {
+        i: np.array([labels[0]], dtype=object if isinstance(labels[0], str) else np.float64)
+        for i, labels in enumerate(categories)
+    }
     return encoder.fit(pd.DataFrame(first))
 
 
-def _type(labels: Sequence[Any]) -> type:
-    return object if isinstance(labels[0], str) else np.float64
-
-
-def _is_usual(labels: Sequence[Any]) -> bool:
-    """Whether categories are text, or ascending numbers."""
-    if any(isinstance(label, (str, bool)) for label in labels):
-        return all(isinstance(label, str) for label in labels)
-    return all(a < b for a, b in pairwise(labels))
+def _ascend(labels: Sequence[Any]) -> bool:
+    """Whether categories are numbers in the order that scikit-learn takes, none of them NaN."""
+    return not any(isinstance(label, str) or is_gap(label) for label in labels) and all(
+        a < b for a, b in pairwise(labels)
+    )
 
 
 def _refuse(name: str, message: str, fix: str) -> NoReturn:

@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from sklearn.pipeline import Pipeline as PlainPipeline
 from sklearn.pipeline import make_pipeline as plain_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 from sklearn.preprocessing import StandardScaler as PlainStandardScaler
 
 from ppdp import Certificate, Domain, Pipeline, load, make_pipeline
@@ -225,10 +225,20 @@ class TestTables:
         assert_same(plain, pipe, frame)
         assert list(plain.feature_names_in_) == list(frame.columns)
 
-    def test_a_step_that_reads_cells_otherwise_is_named(self):
-        pipe = self.made(categories={"ward": ["b", "a", None], "smokes": [0.0, 1.0]})
-        with pytest.raises(ExportError, match=r"'labels'.*missing values") as caught:
-            pipe.release_.to_sklearn()
+    @pytest.mark.parametrize("drop", [None, "first", "if_binary"])
+    @pytest.mark.parametrize("wards", [["b", "a"], ["b", "a", None], [None, "a"]])
+    def test_missing_text_may_be_a_category(self, wards, drop):
+        pipe = self.made(drop, categories={"ward": wards, "smokes": [1.0, 0.0]})
+        frame = self.FRAME.head(200).assign(ward=self.FRAME["ward"].head(200).astype(object))
+        for at, cell in enumerate([None, np.nan, "unknown", "", 7]):
+            frame.loc[5 * at : 5 * at + 3, "ward"] = cell
+        assert_same(pipe.release_.to_sklearn(), pipe, frame)
+
+    def test_a_step_that_maps_categories_further_is_named(self):
+        columns = plain_pipeline(OneHotEncoder(categories=[["a", "b"]]), PolynomialFeatures(2))
+        pipe = Pipeline.from_sklearn(ColumnTransformer([("ward", columns, ["ward"])]), epsilon=20.0, max_norm=9.0)
+        with pytest.raises(ExportError, match="mapped further") as caught:
+            pipe.fit(self.FRAME).release_.to_sklearn()
         assert caught.value.fix
 
 
