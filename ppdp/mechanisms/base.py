@@ -123,7 +123,7 @@ class Question:
         if not loss.mu and not loss.parts:
             raise _nothing_to_protect()
         if self.given is not None:
-            cost = behind(rest, loss).epsilon(budget[1])
+            cost = compose_behind_gate(rest, loss).epsilon(budget[1])
             if cost > budget[0]:
                 raise ImpossibleBudget(
                     f"what is asked costs epsilon = {cost:.3g} with its test, and no noise is solved for."
@@ -132,7 +132,7 @@ class Question:
 
         def together(noise_scale: float) -> PrivacyLoss:
             loss = self.privacy_map(domain, distance, noise_scale)
-            return behind(rest, loss)
+            return compose_behind_gate(rest, loss)
 
         scale = least_noise(
             lambda scale: _Coarse(together(scale)), *budget, start=start, tolerance=1e-3 if budget[1] else 1e-9
@@ -186,7 +186,7 @@ class _Coarse:
         return self.loss.epsilon(delta, interval=2.0**-10)
 
 
-def behind(rest: PrivacyLoss, loss: PrivacyLoss) -> PrivacyLoss:
+def compose_behind_gate(rest: PrivacyLoss, loss: PrivacyLoss) -> PrivacyLoss:
     """A mechanism's loss behind everything else; a gate in front stays in front of both.
 
     :class:`InvalidParameter` if the mechanism can fail by itself: no gate may then be taken to be in front of
@@ -253,7 +253,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
         return True
 
     @property
-    def picks(self) -> bool:
+    def samples_rows(self) -> bool:
         """Whether it reads some of the rows at a time, wherever they stand."""
         return False
 

@@ -65,7 +65,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
                 question = question.balanced(asked.by_class(altered), asked.error * asked.n)
             if plan.domain.max_weight is not None or question.factors:
                 rows = rows.each(partial(Rows.weighted, by_class=np.array(question.factors)), rows.d)
-            passes = max(question.parameters.get("iterations", 0), question.steps) + m.stage.picks
+            passes = max(question.parameters.get("iterations", 0), question.steps) + m.stage.samples_rows
             with at_step(m.name), kept(rows, passes, last=True) as rows:
                 answers = m.stage.release(rows, question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}

@@ -306,7 +306,7 @@ def test_noise_that_is_too_little_to_compute_with_is_not_increased_in_small_step
             asked.append(self.noise_scale)
             return math.inf if interval is None and self.noise_scale < 3 else 1 / self.noise_scale
 
-    monkeypatch.setattr(base, "behind", lambda rest, own: own)
+    monkeypatch.setattr(base, "compose_behind_gate", lambda rest, loss: loss)
     monkeypatch.setattr(base.Question, "privacy_map", lambda self, domain, distance, noise_scale: Cost(noise_scale))
     question = base.Question("any", {}, 1, 1.0, 1, kind="privacy")
     found = question.calibrated(None, None, 0.0, None, (1.0, 1e-6))

@@ -160,7 +160,7 @@ class LinearModel(SharedDocstring, Supervised):
         return True
 
     @property
-    def picks(self) -> bool:
+    def samples_rows(self) -> bool:
         """Whether gradients are taken of some of the rows."""
         return solver_of(self).samples_rows
 

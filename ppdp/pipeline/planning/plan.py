@@ -14,7 +14,7 @@ from ppdp.core.formula import lookup
 from ppdp.core.tables import html_table, visible
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact, taken_on_trust
-from ppdp.mechanisms.base import Question, behind
+from ppdp.mechanisms.base import Question, compose_behind_gate
 from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate
@@ -202,7 +202,7 @@ class Plan:
         before = loss_before(self.releases, self.gate, self.diagnostics)
         if self.mechanism is None:
             return before
-        return behind(before, self.mechanism.loss)
+        return compose_behind_gate(before, self.mechanism.loss)
 
     def __repr__(self) -> str:
         """The plan for a terminal."""
