@@ -16,7 +16,7 @@ from ppdp.certificate.pages.typography import printable
 from ppdp.core.figures import figure
 
 STRAIGHT = str.maketrans("“”’", "'''")  # quotation marks as they are typed
-FREE_TEXT = "\x1f<script>alert('&amp;\"')</script>"
+FREE_TEXT = "\x1f<script>alert('&amp;\"')</script>{{ 7 * 7 }}{% raw %}"
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])
 

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 import zoo
+from documents import registry_sections
 from jsonschema import Draft202012Validator
 
 from ppdp import Certificate
@@ -88,6 +89,16 @@ def test_the_certificates_figures_are_in_it():
         assert all(words.rstrip(". ") in told for words in (*c["not_covered"], *c["reasons"], *c["warnings"]))
         assert all(f"{step['name']} ({step['class']}, {step['way']})" in told for step in c["steps"])
         assert made["implementation"]["mechanisms"].endswith(f"ppdp {c['versions']['ppdp']}.")
+
+
+@pytest.mark.parametrize("words", ['"}, "x": {"', "\\", "a\nb", "{{ 7 * 7 }}{% raw %}", "{# #}", "\ud800"])
+def test_a_name_is_text(words):
+    content = zoo.document("conditional")
+    content["steps"][0]["name"] = content["mechanism"]["class"] = words
+    sections = registry_sections(content)
+    assert sections.keys() == TEMPLATE.keys() - {"basic", "administrative"}
+    assert f"stage by stage: {words} (" in sections["implementation"]["preprocessing_and_hyperparameter_tuning"]
+    assert f"{words} (learning." in sections["implementation"]["mechanisms"]
 
 
 def test_units_are_counted_only_where_a_row_is_one():

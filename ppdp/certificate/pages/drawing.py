@@ -25,6 +25,8 @@ from ppdp.core.figures import figure, power_of_ten
 WIDTH, HEIGHT = 360.0, 228.0  # of the curve, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 342.0, 26.0, 182.0
 SAMPLES = 60
+ALARMS = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]  # denser where a curve is steep
+SHARES = {f"{25 * i}\u00a0%": i / 4 for i in range(5)}
 TICK = 0.6
 
 Paint = Callable[[str], Mapping[str, str]]
@@ -116,16 +118,14 @@ def epsilon_curve(content: Record) -> Element:
 
 def power_curve(content: Record) -> Element:
     """What a test detects at most, against its false alarms; dashed: blind guessing."""
-    alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]  # denser where the curve is steep
     marks = [(_across(alarm), _up(detection_power(content, alarm))) for alarm in FALSE_ALARMS]
-    shares = {f"{25 * i}\u00a0%": i / 4 for i in range(5)}
     return _figure(
         "What a test detects at most, against its false alarms",
         f"At most {powers_in_words(content)}. Blind guessing detects as often as it raises a false alarm.",
-        ("false alarms", {words: _across(share) for words, share in shares.items()}),
-        ("detections", {words: _up(share) for words, share in shares.items()}),
+        ("false alarms", {words: _across(share) for words, share in SHARES.items()}),
+        ("detections", {words: _up(share) for words, share in SHARES.items()}),
         element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
-        element("path", class_="power", d=_path((_across(a), _up(detection_power(content, a))) for a in alarms)),
+        element("path", class_="power", d=_curve(lambda alarm: detection_power(content, alarm))),
         *(element("circle", class_="mark", cx=_short(x), cy=_short(y), r=3) for x, y in marks),
     )
 
@@ -133,19 +133,17 @@ def power_curve(content: Record) -> Element:
 def tradeoff_curve(content: Record) -> Element:
     """What a test misses at least, against its false alarms; dashed: blind guessing, dotted: the Gaussian parameter."""
     summary = gaussian_summary(content)
-    alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]
-    shares = {f"{25 * i}\u00a0%": i / 4 for i in range(5)}
     told = ", ".join(f"{figure(100 * alarm)}\u00a0%: {rounded_down(missed(content, alarm))}" for alarm in FALSE_ALARMS)
-    gauss = _path((_across(a), _up(gaussian_missed(summary, a))) for a in alarms) if summary.error else None
+    gauss = _curve(lambda alarm: gaussian_missed(summary, alarm)) if summary.error else None
     return _figure(
         "What a test misses at least, against its false alarms",
         f"At these rates of false alarms at least so much is missed: {told}. Blind guessing misses whatever it does not"
         " call an alarm.",
-        ("false alarms", {words: _across(share) for words, share in shares.items()}),
-        ("misses", {words: _up(share) for words, share in shares.items()}),
+        ("false alarms", {words: _across(share) for words, share in SHARES.items()}),
+        ("misses", {words: _up(share) for words, share in SHARES.items()}),
         element("line", class_="blind", x1=LEFT, y1=TOP, x2=RIGHT, y2=BOTTOM),
         element("path", class_="gauss", d=gauss) if gauss else None,
-        element("path", class_="power", d=_path((_across(a), _up(missed(content, a))) for a in alarms)),
+        element("path", class_="power", d=_curve(lambda alarm: missed(content, alarm))),
     )
 
 
@@ -183,6 +181,11 @@ def _figure(
         role="img",
         aria_label=f"{title}. {description}",
     )
+
+
+def _curve(share: Callable[[float], float]) -> str:
+    """A share at every rate of false alarms."""
+    return _path((_across(alarm), _up(share(alarm))) for alarm in ALARMS)
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
