@@ -190,7 +190,7 @@ def moments_dask(path: Path) -> Job:
 def moments_streamed(path: Path) -> Job:
     """Whole numbers of a fixed grid, with the same bits for every partition."""
     from ppdp.core.domain import Domain
-    from ppdp.data.deferred_input import delivered
+    from ppdp.data.deferred_input import resolve_inputs
     from ppdp.data.summary import SecondMoment, Summary, fold
     from ppdp.data.validation import Reader
 
@@ -217,7 +217,7 @@ def moments_streamed(path: Path) -> Job:
     d = columns_of(path)
 
     def action() -> Any:
-        with delivered(str(path), "y", None) as (given, *_):
+        with resolve_inputs(str(path), "y", None) as (given, *_):
             read = Reader(Domain(n_rows=given.source.n, n_features=d, classes=(0, 1)), None, True, "error")
             return fold(Pairs(d), given.stream(read, as_numbers=True))
 

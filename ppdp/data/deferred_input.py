@@ -22,8 +22,8 @@ MOST_CLASSES = 1000  # labels that are told apart where none are declared
 
 
 @contextmanager
-def delivered(X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """What was passed to a fit, what is named apart where it is a column; of an engine :class:`Delivered`."""
+def resolve_inputs(X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """What was passed to a fit, what is named apart where it is a column; of an engine :class:`DeferredTable`."""
     beside = {"y": y, "groups": groups, "sample_weight": sample_weight}
     source = opened_source(X)
     if source is None:
@@ -39,7 +39,7 @@ def delivered(X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Iterato
                 )
         named = _named(beside, source.schema.names)
         names = tuple(name for name in source.schema.names if name not in named.values())
-        given = Delivered(source, names, named.get("y"), named.get("sample_weight"))
+        given = DeferredTable(source, names, named.get("y"), named.get("sample_weight"))
         yield given, given.labels, groups, sample_weight
 
 
@@ -74,7 +74,7 @@ def _named(beside: Mapping[str, Any], names: Sequence[Any]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Delivered:
+class DeferredTable:
     """Rows of a source, of which only the form was looked at."""
 
     source: BlockSource

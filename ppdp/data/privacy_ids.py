@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ppdp.core.adjacency import Adjacency
 from ppdp.data.cells import identifiers
 from ppdp.data.column_types import kind_of, type_of_values
-from ppdp.data.deferred_input import Delivered
+from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import column
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue
 
@@ -34,9 +34,9 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
             fix="adjacency=Adjacency.person(rows=...), or leave groups out.",
         )
     try:
-        ids = X.empty(groups) if isinstance(X, Delivered) else column(groups)
+        ids = X.empty(groups) if isinstance(X, DeferredTable) else column(groups)
         kind, sized = ids.dtype, ids.ndim == 1
-        matched = isinstance(X, Delivered) or len(ids) == np.shape(X)[0]
+        matched = isinstance(X, DeferredTable) or len(ids) == np.shape(X)[0]
     except Exception:  # of a container that does not keep to its own form
         kind, sized, matched = None, False, False
     if not sized:
@@ -57,7 +57,7 @@ def _may_be_ids(dtype: Any) -> bool:
     return whole or kind_of(dtype) in ("text", "unknown") or str(dtype).startswith(as_bytes)
 
 
-def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
+def encode_ids(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
     """A code for whose each row is, in the order of the rows: equal where ids are; None where nobody says.
 
     A row without an id stops the fit ("error"), or has the code of nobody ("repair"): were all such rows one person's,
@@ -67,7 +67,7 @@ def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
         return None
     blocks: Iterable[Any] = (
         [_coded(column(groups))]
-        if not isinstance(X, Delivered)
+        if not isinstance(X, DeferredTable)
         else (X.source.over(lambda _, table: _coded(column(table[groups])), [groups], 1))
     )
     known: dict[Any, int] = {}

@@ -136,7 +136,7 @@ def merged(given: Domain | None, own: Domain | None) -> Domain | None:
     return given.but(**kept)
 
 
-def of_neighbours(declared: Domain | None, adjacency: Adjacency | None) -> Domain | None:
+def with_adjacency(declared: Domain | None, adjacency: Adjacency | None) -> Domain | None:
     """Facts with the adjacency that a pipeline is given.
 
     :class:`InvalidParameter` if the facts name another one.
@@ -151,7 +151,7 @@ def of_neighbours(declared: Domain | None, adjacency: Adjacency | None) -> Domai
     return domain.but(adjacency=adjacency)
 
 
-def check_promised(promised: Domain | None, fitted: Domain) -> None:
+def check_matches_plan(promised: Domain | None, fitted: Domain) -> None:
     """Refuse a fit if what is known on somebody's word only differs from that of the last plan that was given facts."""
     hidden = promised is not None and promised.adjacency.hides_number
     for name in (*_ON_A_WORD, *(["n_rows"] if hidden else [])) if promised is not None else ():

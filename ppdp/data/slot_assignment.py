@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ppdp.core.domain import Domain
-from ppdp.data.engine.disk_cache import scattered
+from ppdp.data.engine.disk_cache import scatter_to_slots
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import DomainMismatch
@@ -20,7 +20,7 @@ from ppdp.privacy.noise.sampler import Noise
 Positions = NDArray[np.intp]
 
 
-def placed(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None = None) -> Rows:
+def assign_slots(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None = None) -> Rows:
     """The rows in secret slots, if their number is private; the other slots are those of deleted rows.
 
     Every injection of rows into slots is equally likely, so a dataset with one row more stands in the same slots but
@@ -53,15 +53,17 @@ def placed(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None =
 
 
 @contextmanager
-def standing(rows: Rows | Stream, domain: Domain, noise: Noise, persons: Positions | None = None) -> Iterator[Any]:
+def slots_assigned(
+    rows: Rows | Stream, domain: Domain, noise: Noise, persons: Positions | None = None
+) -> Iterator[Any]:
     """The same, also of rows that are read in blocks: a private file holds them at their slots, in this context."""
     if isinstance(rows, Rows) or not domain.adjacency.hides_number:
-        yield rows if isinstance(rows, Stream) else placed(rows, domain, noise, persons)
+        yield rows if isinstance(rows, Stream) else assign_slots(rows, domain, noise, persons)
         return
     which, slots = _stays(rows.n, domain, noise, persons)
     places = np.full(rows.n, -1)
     places[which] = slots
-    with scattered(rows, places, domain.n) as stream:
+    with scatter_to_slots(rows, places, domain.n) as stream:
         yield stream
 
 

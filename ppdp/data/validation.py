@@ -24,7 +24,7 @@ from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
 from ppdp.data.altered import Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
-from ppdp.data.deferred_input import Delivered
+from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import cells, column, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
@@ -55,7 +55,7 @@ def table_of(X: Any) -> Any:
     """A user's table, as :func:`ppdp.data.frames.opened` has it; refused if its rows are not there yet."""
     if type(X).__name__ == "LazyFrame":
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
-    if isinstance(X, Delivered):
+    if isinstance(X, DeferredTable):
         return X
     if issparse(X) and X.dtype.kind not in "biufc":
         raise InvalidInput("X is a sparse array of objects.", fix="X.astype(float).")
@@ -74,8 +74,8 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     ``coded`` puts numbers for labels that are public; it is shown the columns without their rows. Where the number of
     rows is private, the form is that of one row.
     """
-    shape = X.shape if isinstance(X, Delivered) else np.shape(X)
-    X = X.form if isinstance(X, Delivered) else X
+    shape = X.shape if isinstance(X, DeferredTable) else np.shape(X)
+    X = X.form if isinstance(X, DeferredTable) else X
     if hasattr(X, "columns"):
         check_names(list(X.columns))
     filler = _filler((min(shape[0], 1), *shape[1:]) if shape else shape, hides_number=hides_number)
@@ -115,7 +115,7 @@ def read_values(X: Any, invalid: str) -> Array:
 
 def check_released(table: Any, names: Collection[str] | None, coded: Callable[[Any], Any]) -> None:
     """Refuse columns of text, by their type, among those whose range is found in the rows; None stands for all."""
-    form = coded((table.form if isinstance(table, Delivered) else table)[:0])
+    form = coded((table.form if isinstance(table, DeferredTable) else table)[:0])
     kinds = dict(form.dtypes.items()) if hasattr(form, "columns") else {"": form.dtype}
     texts = [
         str(name)
@@ -232,7 +232,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
             fix="labels or numbers by a public rule.",
         )
     _publicly(lambda: column_or_1d(filler, warn=True))
-    if not isinstance(X, Delivered) and len(y) != np.shape(X)[0]:
+    if not isinstance(X, DeferredTable) and len(y) != np.shape(X)[0]:
         raise InvalidInput(
             "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X.",
             fix="X and y of the same rows, in the same order.",

@@ -14,7 +14,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.keywords import instead_of
 from ppdp.data.cells import numbers
 from ppdp.data.column_types import kind_of, type_of_values
-from ppdp.data.deferred_input import Delivered
+from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import column
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnknownParameter, UnsupportedOrder
@@ -52,9 +52,9 @@ def check_weights(X: Any, weights: Any, domain: Domain) -> Any:
         return None
     domain.require("max_weight", "sample_weight")
     try:
-        found = X.empty(weights) if isinstance(X, Delivered) else column(weights)
+        found = X.empty(weights) if isinstance(X, DeferredTable) else column(weights)
         kind, sized = found.dtype, found.ndim == 1 and not issparse(found)
-        matched = isinstance(X, Delivered) or len(found) == np.shape(X)[0]
+        matched = isinstance(X, DeferredTable) or len(found) == np.shape(X)[0]
     except Exception:  # of a container that does not keep to its own form
         kind, sized, matched = None, False, False
     if not sized:

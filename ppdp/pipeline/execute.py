@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from ppdp.core.boundary import at_step
 from ppdp.data.altered import altered_counts
-from ppdp.data.engine.disk_cache import kept
+from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -66,7 +66,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             if plan.domain.max_weight is not None or question.factors:
                 rows = rows.each(partial(Rows.weighted, by_class=np.array(question.factors)), rows.d)
             passes = max(question.parameters.get("iterations", 0), question.steps) + m.stage.samples_rows
-            with at_step(m.name), kept(rows, passes, last=True) as rows:
+            with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
                 answers = m.stage.release(rows, question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
         if asked is not None and altered is None:
@@ -125,7 +125,7 @@ class _Fold:
         passes = len(self.plan.releases) + (self.plan.mechanism is not None)
         for step in self.plan.steps[position:]:
             passes += len(step.way.conditions) + (step.way.name == "exact") + step.stage.compares
-        return self.files.enter_context(kept(rows, passes))
+        return self.files.enter_context(cached_on_disk(rows, passes))
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one

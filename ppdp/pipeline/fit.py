@@ -25,11 +25,11 @@ from ppdp.core.domain import Domain
 from ppdp.core.progress import unseen
 from ppdp.data import validation
 from ppdp.data.beside import warn_of_names, warn_of_order
-from ppdp.data.deferred_input import Delivered, delivered
-from ppdp.data.privacy_ids import check_groups, persons_of
-from ppdp.data.public_facts import Fact, check_beside_names, check_promised, complete, of_neighbours
+from ppdp.data.deferred_input import DeferredTable, resolve_inputs
+from ppdp.data.privacy_ids import check_groups, encode_ids
+from ppdp.data.public_facts import Fact, check_beside_names, check_matches_plan, complete, with_adjacency
 from ppdp.data.rows import Rows
-from ppdp.data.slot_assignment import placed, standing
+from ppdp.data.slot_assignment import assign_slots, slots_assigned
 from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest
 from ppdp.exceptions import (
     DiagnosticWarning,
@@ -68,12 +68,12 @@ def checked_steps(pipe: Any) -> Steps:
 def adjacency_of(pipe: Any) -> Adjacency:
     """Which datasets are neighbours, whoever said so."""
     check_kinds(pipe, domain=Domain, adjacency=Adjacency)
-    return (of_neighbours(pipe.domain, pipe.adjacency) or Domain()).adjacency
+    return (with_adjacency(pipe.domain, pipe.adjacency) or Domain()).adjacency
 
 
 def facts_of(pipe: Any, steps: Steps, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
     """The whole domain of a plan, and from where its facts are."""
-    domain = of_neighbours(declared, pipe.adjacency)
+    domain = with_adjacency(declared, pipe.adjacency)
     check_unbounded(domain, steps.stages)
     check_weighing(domain or Domain(), steps.stages, steps.mechanism)
     return complete(domain, steps.stages, steps.last, **seen)
@@ -136,7 +136,7 @@ class Inputs:
         check_groups(table, groups, neighbours)
         weights = check_weights(table, weights, pipe.domain or Domain())
         labels = validation.check_labels(table, y, pipe, hides_number=hidden) if steps.supervised else None
-        if isinstance(table, Delivered) and not steps.supervised:
+        if isinstance(table, DeferredTable) and not steps.supervised:
             table = replace(table, label=None)
         return cls(table, labels, groups, weights, names)
 
@@ -146,7 +146,7 @@ class Inputs:
             check_sparse_plan(plan)
         elif plan.private_range_columns != set():
             validation.check_released(self.table, plan.private_range_columns, steps.coded)
-        if isinstance(self.table, Delivered):
+        if isinstance(self.table, DeferredTable):
             check_streams(plan, self.table.source)
         if plan.unpassable_gates:
             error = NoRoute(
@@ -174,7 +174,7 @@ class Fit:
         inputs = Inputs.of(pipe, steps, X, y, groups, weights)
         with before_rows():
             plan = plan_of(pipe, pipe.domain, steps, shape=inputs.table.shape, names=inputs.names)
-        check_promised(state_of(pipe).promised, plan.domain)
+        check_matches_plan(state_of(pipe).promised, plan.domain)
         inputs.check_against(plan, steps)
         return cls(pipe, steps, inputs, plan)
 
@@ -197,14 +197,16 @@ class Fit:
         with ExitStack() as files:
             with at_step("entrance"), unseen(self.plan.domain.adjacency.hides_number):
                 plan, rows = self.rows()
-                rows = files.enter_context(standing(rows, plan.domain, noise, self.persons()))
+                rows = files.enter_context(slots_assigned(rows, plan.domain, noise, self.persons()))
             return plan, execute(plan, rows, noise)
 
     def rows(self) -> tuple[Plan, Any]:
         """Values within the declared domain, and the plan, with classes if they had to be read from y."""
         table, labels, plan, steps = self.inputs.table, self.inputs.labels, self.plan, self.steps
         if labels is not None and plan.domain.classes is None and not steps.regression:
-            plan = self._plan_for(validation.read_classes(table.classes() if isinstance(table, Delivered) else labels))
+            plan = self._plan_for(
+                validation.read_classes(table.classes() if isinstance(table, DeferredTable) else labels)
+            )
         read = validation.Reader(
             plan.domain,
             steps.learned,
@@ -213,7 +215,7 @@ class Fit:
             steps.regression,
             None if plan.diagnostics is None else plan.diagnostics.marker,
         )
-        if isinstance(table, Delivered):
+        if isinstance(table, DeferredTable):
             return plan, table.stream(read, as_numbers=steps.learned is None)
         return plan, check_some_weight(read(table, labels, self.inputs.weights), self.pipe.invalid)
 
@@ -229,12 +231,12 @@ class Fit:
 
     def persons(self) -> Any:
         """Whose each row is, where persons are protected."""
-        return persons_of(self.inputs.table, self.inputs.groups, self.pipe.invalid)
+        return encode_ids(self.inputs.table, self.inputs.groups, self.pipe.invalid)
 
 
 def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
     """Fit a pipeline to private rows: what it releases and its certificate are set on it, and nothing else."""
-    with delivered(X, y, groups, weights) as given:
+    with resolve_inputs(X, y, groups, weights) as given:
         steps = checked_steps(pipe)
         _check_positions(pipe, steps, given[0], X, y, groups, weights)
         beside = dict(zip(("y", "groups", "sample_weight"), given[1:]))
@@ -261,7 +263,7 @@ def _check_positions(pipe: Any, steps: Steps, table: Any, X: Any, *beside: Any) 
     taken = [name for name in beside if isinstance(name, str)]
     if taken and type(X).__name__ != "LazyFrame":
         names = getattr(X, "column_names", getattr(X, "columns", ()))
-        if isinstance(table, Delivered):
+        if isinstance(table, DeferredTable):
             names = table.source.schema.names
         last = set(list(names)[-len(taken) :]) == set(taken)  # then the others stay in their places
         check_beside_names(adjacency_of(pipe), [] if last else steps.all, repr(taken[0]))
@@ -286,7 +288,7 @@ def prepare_rows(pipe: Any, X: Any, y: Any = None, groups: Any = None, noise: No
     with at_step("entrance"):
         plan, rows = fit.rows()
         if noise is not None:
-            rows = placed(rows, plan.domain, noise, fit.persons())
+            rows = assign_slots(rows, plan.domain, noise, fit.persons())
     return plan, replace(rows, ours=False)
 
 

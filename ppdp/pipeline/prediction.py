@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.core.domain import Domain
 from ppdp.data import validation
 from ppdp.data.beside import plain, warn_of_order, warn_of_others
-from ppdp.data.deferred_input import Delivered
+from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.engine.registry import opened_source
 from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import in_order, opened
@@ -116,7 +116,7 @@ class Predictor:
                 f"no column, or more than one, is called {', '.join(map(repr, absent))}.",
                 fix="a file with the columns of the fit.",
             )
-        validation.check_form(self.estimator, Delivered(source, wanted, None), self.coded, reset=False)
+        validation.check_form(self.estimator, DeferredTable(source, wanted, None), self.coded, reset=False)
         return wanted
 
     def _in_order(self, X: Any) -> Any:

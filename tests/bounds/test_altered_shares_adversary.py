@@ -11,7 +11,7 @@ from ppdp.bounds.altered import CELL, CLIPPED, LABEL
 from ppdp.bounds.laplace import whole_loss
 from ppdp.data.altered import Marker, Property, altered_counts
 from ppdp.data.rows import Rows
-from ppdp.data.slot_assignment import placed
+from ppdp.data.slot_assignment import assign_slots
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import MinMaxScaler
 
@@ -62,7 +62,7 @@ def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
             values[0], others[0] = 1.0, 1.0 + rng.choice([0.0, 0.25], D)
         one, other = (
             altered_counts(
-                placed(
+                assign_slots(
                     rows_of(v, w, counted),
                     facts,
                     Noise(3),

@@ -21,7 +21,7 @@ from refusals import N, classifier, labels, rows
 
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data import cells
-from ppdp.data.privacy_ids import NOBODY, check_groups, persons_of
+from ppdp.data.privacy_ids import NOBODY, check_groups, encode_ids
 from ppdp.data.validation import check_labels, read_labels
 from ppdp.exceptions import InvalidInput
 from ppdp.mechanisms import GaussianMechanism, LinearRegression
@@ -46,7 +46,7 @@ LIKE_TEXT = {
 def test_ids_are_those_of_their_texts(kind):
     ids = LIKE_TEXT[kind]
     texts = [one.decode() if isinstance(one, bytes) else str(one) for one in ids]
-    codes = persons_of(None, [*ids, *texts], "error").tolist()
+    codes = encode_ids(None, [*ids, *texts], "error").tolist()
     assert codes[: len(ids)] == codes[len(ids) :]
     assert NOBODY not in codes
     assert len(set(codes)) == len(set(ids))
@@ -54,19 +54,19 @@ def test_ids_are_those_of_their_texts(kind):
 
 def test_numbers_that_python_does_not_write_are_ids():
     ids = [10**5000, 10**5000 + 1, "1" + "0" * 5000, np.timedelta64(3, "D"), decimal.Decimal("1E+999999999"), "3"]
-    assert persons_of(None, ids, "repair").tolist() == [0, 1, 0, NOBODY, NOBODY, 2]
+    assert encode_ids(None, ids, "repair").tolist() == [0, 1, 0, NOBODY, NOBODY, 2]
 
 
 def test_a_day_is_one_id_in_every_container():
     instants = [DAY, datetime.datetime(2020, 1, 1), pd.Timestamp("2020-01-01"), "2020-01-01"]
     instants += [np.datetime64("2020-01-01"), np.datetime64("2020-01-01", "ns"), np.datetime64("2020-01-01", "h")]
-    assert set(persons_of(None, instants, "error").tolist()) == {0}
+    assert set(encode_ids(None, instants, "error").tolist()) == {0}
 
 
 def test_uuids_of_arrow_are_those_of_their_texts():
     stored = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes for one in UUIDS], pa.binary(16)))
-    expected = persons_of(None, [*map(str, UUIDS)], "error")
-    assert persons_of(None, stored, "error").tolist() == expected.tolist()
+    expected = encode_ids(None, [*map(str, UUIDS)], "error")
+    assert encode_ids(None, stored, "error").tolist() == expected.tolist()
     table = pa.table({"a": np.linspace(-1, 1, 20), "who": stored})
     pipe = make_pipeline(
         MinMaxScaler(ranges=(-1, 1)), GaussianMechanism(), epsilon=9.0, delta=1e-4, adjacency=PERSONS, random_state=0
@@ -257,7 +257,7 @@ def test_long_cells_are_read_in_one_go():
     """With a second way to part its digits the text takes a minute, as bytes do that are replaced one by one."""
     started = time.process_time()
     assert cells.text_of("1" * 40_000 + "x") == ""
-    assert persons_of(None, ["1", 1 << 3_322_000, 10**9_999], "repair").tolist() == [0, NOBODY, 1]
+    assert encode_ids(None, ["1", 1 << 3_322_000, 10**9_999], "repair").tolist() == [0, NOBODY, 1]
     odd = b"\xff" * 30_000_000
-    assert persons_of(None, [odd, odd[1:], odd], "repair").tolist() == [0, 1, 0]
+    assert encode_ids(None, [odd, odd[1:], odd], "repair").tolist() == [0, 1, 0]
     assert time.process_time() - started < 5

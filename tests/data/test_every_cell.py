@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
-from ppdp.data.deferred_input import delivered
+from ppdp.data.deferred_input import resolve_inputs
 from ppdp.data.frames import column, opened
-from ppdp.data.privacy_ids import NOBODY, persons_of
+from ppdp.data.privacy_ids import NOBODY, encode_ids
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression
@@ -184,7 +184,7 @@ def fit_of(reader, column):
 def read(pipe, X, y=None, groups=None):
     """What every row is to a fit, in words: its numbers or the texts that they stand for, its label, whose it is."""
     if groups is not None:
-        codes = persons_of(X, groups, "repair").tolist()
+        codes = encode_ids(X, groups, "repair").tolist()
         return [NOBODY if code == NOBODY else codes.index(code) for code in codes]
     _, rows = Fit.of(copy.copy(pipe), X, y, None, None).rows()
     return list(chain.from_iterable(rows.over(in_words) if isinstance(rows, Stream) else [in_words(rows)]))
@@ -345,7 +345,7 @@ def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, 
         except InvalidInput:  # by the type of its column, whatever stands there
             read_alike.append([])
         else:
-            with delivered(in_engine(table, engine, folder), named.get("y"), named.get("groups")) as given:
+            with resolve_inputs(in_engine(table, engine, folder), named.get("y"), named.get("groups")) as given:
                 read_alike.append(read(pipe, *given[:3]))
     odd, plain = read_alike
     assert odd[:20] == plain[:20]

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ppdp import Adjacency, Domain
 from ppdp.data.rows import Rows
-from ppdp.data.slot_assignment import placed
+from ppdp.data.slot_assignment import assign_slots
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -20,7 +20,7 @@ def kept(ids, most, noise, n_slots=64):
     """Which rows have a slot."""
     X = np.arange(1.0, len(ids) + 1)[:, None]
     facts = Domain(n_rows=n_slots, n_features=1, adjacency=Adjacency.person(most))
-    rows = placed(Rows.of(X, X[:, 0]), facts, noise, np.asarray(ids))
+    rows = assign_slots(Rows.of(X, X[:, 0]), facts, noise, np.asarray(ids))
     assert (rows.weight == (rows.X[:, 0] > 0)).all()
     assert (rows.y == rows.X[:, 0]).all()
     return rows.X[rows.weight > 0, 0].astype(int) - 1
@@ -58,7 +58,7 @@ def law(values, ids, most, n_slots):
     rows, found = Rows.of(np.array(values)[:, None]), Counter()
     for order in itertools.permutations(range(len(ids))):
         for slots in itertools.permutations(range(n_slots)):
-            found[tuple(placed(rows, facts, Given(order, slots), np.array(ids)).X[:, 0].tolist())] += 1
+            found[tuple(assign_slots(rows, facts, Given(order, slots), np.array(ids)).X[:, 0].tolist())] += 1
     return found
 
 

@@ -17,7 +17,7 @@ from ppdp.certificate.pages.interpretation import detection_power
 from ppdp.certificate.replay.verify import verify
 from ppdp.cli.main import main
 from ppdp.data.rows import Rows
-from ppdp.data.slot_assignment import placed
+from ppdp.data.slot_assignment import assign_slots
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, LedgerError, MissingBound, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism
@@ -95,7 +95,7 @@ def test_every_mechanism_takes_any_number_of_rows_and_says_the_same(name):
 def test_released_rows_stand_in_secret_slots_and_an_absent_one_is_noise_alone():
     pipe = pipeline(last=GaussianMechanism("rows"), random_state=0).fit(np.ones((N // 4, 2)))
     released, noise = pipe["last"].rows_, pipe.certificate_["mechanism"]["noise_scale"]
-    slots = placed(Rows.of(np.ones((N // 4, 2))), FACTS, Noise(0))
+    slots = assign_slots(Rows.of(np.ones((N // 4, 2))), FACTS, Noise(0))
     assert released.shape == (N, 2)
     assert not slots.weight[: N // 4].all()
     apart = released - slots.X
@@ -205,19 +205,19 @@ def test_placement_is_uniform_and_draws_the_same_whatever_the_rows_are():
     counts = np.zeros((3, 4))
     noise = Noise(1)
     for _ in range(rounds(4000)):
-        rows = placed(Rows.of(np.array([[1.0], [2.0], [3.0]]), np.ones(3)), FACTS.but(n_rows=4), noise)
+        rows = assign_slots(Rows.of(np.array([[1.0], [2.0], [3.0]]), np.ones(3)), FACTS.but(n_rows=4), noise)
         counts[:, :] += rows.X[:, 0] == np.array([[1.0], [2.0], [3.0]])
         assert (rows.y == rows.weight).all()
     assert np.abs(counts / counts.sum(axis=1, keepdims=True) - 0.25).max() < 0.03
     one, other = Noise(5), Noise(5)
-    placed(Rows.of(np.ones((1, 1))), FACTS, one), placed(Rows.of(np.ones((8, 1))), FACTS, other)
+    assign_slots(Rows.of(np.ones((1, 1))), FACTS, one), assign_slots(Rows.of(np.ones((8, 1))), FACTS, other)
     assert (one.words(3) == other.words(3)).all()
 
 
 def test_with_the_same_placement_one_row_more_changes_one_slot():
     """The coupling of the proof: the first rows of the longer dataset stand where those of the shorter one do."""
     for n in range(1, N):
-        one, other = (placed(Rows.of(TABLE[:k], LABELS[:k]), FACTS, Noise(7)) for k in (n, n + 1))
+        one, other = (assign_slots(Rows.of(TABLE[:k], LABELS[:k]), FACTS, Noise(7)) for k in (n, n + 1))
         apart = (one.X != other.X).any(axis=1) | (one.weight != other.weight)
         assert apart.sum() == 1
         assert other.weight[apart] == 1 - one.weight[apart] == 1
@@ -250,7 +250,7 @@ def outcomes(pipe, X, runs, seed, *, hidden=True):
     noise, found = Noise(seed), []
     behind = Rows(np.vstack([rows.X, np.zeros((N - rows.n, 2))]), None, np.arange(N) < rows.n)
     for _ in range(runs):
-        at = placed(rows, FACTS, noise) if hidden else behind
+        at = assign_slots(rows, FACTS, noise) if hidden else behind
         found.append(np.concatenate([array.ravel() for array in execute(plan, at, noise).released.values()]))
     return np.array(found)
 

@@ -22,7 +22,7 @@ from ppdp.audit import audit
 from ppdp.certificate.pages.interpretation import detection_power
 from ppdp.certificate.replay.verify import verify
 from ppdp.data.rows import Rows
-from ppdp.data.slot_assignment import placed
+from ppdp.data.slot_assignment import assign_slots
 from ppdp.exceptions import (
     DomainMismatch,
     InvalidInput,
@@ -73,7 +73,7 @@ def test_no_person_moves_a_sum_further_than_is_certified_and_some_do_so_far():
             for side, n in ((np.ones((a, 1)), a), (-np.ones((b, 1)), b))
         )
         sums = [
-            placed(
+            assign_slots(
                 Rows.of(np.vstack([others, own])),
                 FACTS,
                 Noise(int(rng.integers(2**31))),
@@ -88,7 +88,7 @@ def test_no_person_moves_a_sum_further_than_is_certified_and_some_do_so_far():
 def outcomes(pipe, X, ids, runs, seed, *, cut=True):
     """What so many runs release; where nothing is cut, as if everybody had one row."""
     plan, noise, persons = pipe.plan(), Noise(seed), ids if cut else np.arange(len(ids))
-    placements = (placed(Rows.of(X), FACTS, noise, persons) for _ in range(runs))
+    placements = (assign_slots(Rows.of(X), FACTS, noise, persons) for _ in range(runs))
     return np.array(
         [np.concatenate([a.ravel() for a in execute(plan, at, noise).released.values()]) for at in placements]
     )

@@ -114,7 +114,7 @@ class _DiskCache(BlockSource):
 
 
 @contextmanager
-def kept(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
+def cached_on_disk(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
     """Rows to be read so many times: a stream that several passes would map again and again is written down once.
 
     ``last`` says that no stage comes any more: then they may be written over those that an earlier one saw.
@@ -132,7 +132,7 @@ def kept(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
 
 
 @contextmanager
-def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
+def scatter_to_slots(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
     """Rows as they came in, each at its slot among n of a private file; where none stands is a deleted row.
 
     A row whose slot is negative is left out.

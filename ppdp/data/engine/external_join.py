@@ -27,7 +27,7 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different words stay diff
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Staying:
+class KeptRows:
     """Which of many rows stay, a bit for each."""
 
     bits: Marks
@@ -37,9 +37,9 @@ class Staying:
         return _own(self.bits, block).astype(np.float64)
 
 
-def staying(
+def keep_mask(
     rows: Stream, keys: Callable[[Rows], Words], stay: Callable[[Rows, Words, bool], Array], bands: int = 1
-) -> Staying:
+) -> KeptRows:
     """Which of the rows with weight stay, after a pass over their words, and one over rows that share a word.
 
     Parameters
@@ -60,7 +60,7 @@ def staying(
     if some:
         parts = _parts(rows, some * (max(rows.d, len(rows.names)) + 3) * 8)
         _compare(left, shared, rows, keys, stay, bands, parts)
-    return Staying(left)
+    return KeptRows(left)
 
 
 def _shared(rows: Stream, keys: Callable[[Rows], Words], bands: int) -> tuple[Marks, Marks, int]:
@@ -110,13 +110,13 @@ def _compare(
         if not marks.any():
             return None
         slots, own = _present(block)
-        staying, tables, counts = np.ones(block.n, dtype=bool), [], []
+        mask, tables, counts = np.ones(block.n, dtype=bool), [], []
         for words in keys(own).T:
             order, starts = _alike(words * SPREAD)
             common = np.repeat(marks[slots[order[starts]]] > 0, np.diff(starts, append=len(order)))
             some = np.sort(order[common])
             weight = stay(own.part(some), words[some], False)
-            staying[slots[some[weight == 0]]] = False
+            mask[slots[some[weight == 0]]] = False
             some = some[weight > 0]
             columns = [own.X[some]] if own.y is None else [own.X[some], own.y[some, None]]
             numbers = 2 * (block.first + slots[some]).astype(np.uint64) + (own.y is not None)
@@ -124,7 +124,7 @@ def _compare(
             part = _part(words[some] * SPREAD, parts)
             tables.append(table[np.argsort(part, kind="stable")])  # here, where several blocks are sorted at once
             counts.append(np.bincount(part, minlength=parts))
-        return (block.first, np.packbits(staying, bitorder="little")), np.concatenate(tables), np.cumsum(counts)
+        return (block.first, np.packbits(mask, bitorder="little")), np.concatenate(tables), np.cumsum(counts)
 
     def compared(table: Words) -> Positions:
         width, labelled = table.shape[1] - 2, bool(table[0, -1] % 2)

@@ -28,7 +28,7 @@ from ppdp.core.progress import progress
 from ppdp.data import validation
 from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.frames import cells
-from ppdp.data.public_facts import check_promised, merged, of_neighbours
+from ppdp.data.public_facts import check_matches_plan, merged, with_adjacency
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.weights import check_weights, weights_of
@@ -164,7 +164,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             these (those of its table apart) is refused.
         """
         candidates = self._candidates()
-        facts = of_neighbours(merged(domain, self.estimator.domain), self.estimator.adjacency) or domain
+        facts = with_adjacency(merged(domain, self.estimator.domain), self.estimator.adjacency) or domain
         plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
         remember(self, promised=facts)
         return plan
@@ -241,7 +241,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         given = weights_of(params, getattr(self.estimator, "steps", ()))
         candidates = self._candidates()
         check_account(self)
-        declared = of_neighbours(self.estimator.domain, self.estimator.adjacency)
+        declared = with_adjacency(self.estimator.domain, self.estimator.adjacency)
         searched(declared)  # first, for where it is refused not even the number of rows is public
         steps = checked_steps(self.estimator)
         table, names = form_of(self, X, steps.coded)
@@ -251,9 +251,9 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         weights = None if weights is None else cells(weights)
         setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)
-        check_promised(state_of(self).promised, declared or Domain())
+        check_matches_plan(state_of(self).promised, declared or Domain())
         facts, _ = facts_of(self.estimator, steps, self.estimator.domain, shape=table.shape, names=names)
-        check_promised(state_of(self.estimator).promised, facts)
+        check_matches_plan(state_of(self.estimator).promised, facts)
         plan = self._planned(candidates, setting)
         if plan.epsilon < self.epsilon:
             warnings.warn(lowered(self.epsilon, self.delta, plan.epsilon), NoiseWarning, stacklevel=outside())

@@ -14,7 +14,7 @@ from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import choice
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.engine.external_join import staying
+from ppdp.data.engine.external_join import keep_mask
 from ppdp.data.frames import arrow_table
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
@@ -101,7 +101,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
             return self._stay(some, statistics, words, whole=whole)
 
         seen = rows.each(lambda block: replace(block, X=compared(block, self.keys), raw=None), rows.d)
-        return {**statistics, "staying": staying(seen, lambda some: self._words(some, statistics), stay, bands)}
+        return {**statistics, "staying": keep_mask(seen, lambda some: self._words(some, statistics), stay, bands)}
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         weight = statistics["staying"].of(rows) if "staying" in statistics else self._weight(rows, statistics)

@@ -10,7 +10,7 @@ from streamed import front, stream_of, table_of
 
 from ppdp import make_pipeline
 from ppdp.data.engine import disk_cache as module
-from ppdp.data.engine.disk_cache import kept
+from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
@@ -44,7 +44,7 @@ def test_blocks_and_single_rows_are_what_they_were(n, labelled):
     rows = rows_of(n, labelled)
     stream, passes = stream_of(rows)
     rng = np.random.default_rng(0)
-    with kept(stream, 2) as held:
+    with cached_on_disk(stream, 2) as held:
         for _ in range(2):
             same(Rows.joined(list(held.over(lambda block: block.part(slice(None))))), rows)
         for size in {0, 1, n // 100, n // 3, n}:  # one by one, and in blocks
@@ -63,7 +63,7 @@ def test_the_last_rows_stand_in_the_place_of_the_first_if_they_fit(d):
         3: lambda block: block,
         5: lambda block: block.with_X(np.hstack([block.X, block.X[:, :2]])),
     }
-    with kept(stream_of(rows)[0], 2) as first, kept(first.each(maps[d], d), 2, last=True) as held:
+    with cached_on_disk(stream_of(rows)[0], 2) as first, cached_on_disk(first.each(maps[d], d), 2, last=True) as held:
         assert (held.source.file == first.source.file) == (d <= 3)
         found = Rows.joined(list(held.over(lambda block: block.part(slice(None)))))
         wanted = maps[d](rows)
@@ -75,9 +75,9 @@ def test_the_last_rows_stand_in_the_place_of_the_first_if_they_fit(d):
 def test_what_one_pass_reads_is_not_kept():
     rows = rows_of(5)
     stream, passes = stream_of(rows)
-    with kept(stream, 1) as held:
+    with cached_on_disk(stream, 1) as held:
         assert held is stream
-    with kept(rows, 9) as held:
+    with cached_on_disk(rows, 9) as held:
         assert held is rows
     assert passes == []
 

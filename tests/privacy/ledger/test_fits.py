@@ -115,7 +115,7 @@ class TestCounting:
     @pytest.mark.parametrize("stops", [ZeroDivisionError, KeyboardInterrupt])
     def test_one_that_stops_for_any_other_reason_counts(self, stops, monkeypatch):
         with monkeypatch.context() as broken:
-            broken.setattr("ppdp.pipeline.fit.standing", raising(stops))
+            broken.setattr("ppdp.pipeline.fit.slots_assigned", raising(stops))
             with pytest.raises((StageFailed, KeyboardInterrupt)):
                 mean().fit(X)
         assert issued(mean().fit(X))["fit"] == 2
