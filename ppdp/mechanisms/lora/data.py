@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import TensorDataset
 
+from ppdp.core.boundary import at_step, discreet
 from ppdp.exceptions import DomainMismatch, InvalidInput
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
 from ppdp.mechanisms.lora.state import has_generator, seeded
@@ -20,10 +22,12 @@ Form = Mapping[str, Tensor]
 """Tensors of no rows, whose shapes and types are public."""
 
 
+@discreet
 def length_of(data: Any, form: Form) -> int:
-    """How many examples there are; only the form of the data is looked at.
+    """How many examples there are; only the form of the data is looked at, of a dataset that of its first example.
 
-    :class:`InvalidInput` if they are neither named tensors of one length nor a dataset.
+    :class:`InvalidInput` if they are neither named tensors of one length nor a dataset, :class:`DomainMismatch` if they
+    have another form than the probe.
     """
     if isinstance(data, Mapping):
         check_form(data, form)
@@ -42,7 +46,11 @@ def length_of(data: Any, form: Form) -> int:
             stage=STAGE,
             fix="draw from the global generators, which are seeded afresh for each example.",
         )
-    return len(data)
+    count = len(data)
+    if count:
+        with at_step(STAGE):
+            _example(data, 0, 0, form)
+    return count
 
 
 def check_form(batch: Any, form: Form) -> None:
@@ -55,7 +63,9 @@ def check_form(batch: Any, form: Form) -> None:
         same = same and len({len(one) for one, _ in tensors}) == 1
     if not same:
         raise DomainMismatch(
-            "the examples have another form than the probe.", stage=STAGE, fix="the same names, shapes and types."
+            "the examples have another form than the probe.",
+            stage=STAGE,
+            fix="the same names, shapes and types, as of texts that are padded to one length.",
         )
 
 
@@ -66,15 +76,22 @@ def taken(data: Any, places: NDArray[np.intp], form: Form, noise: Noise) -> Batc
     the others (Statement 5).
     """
     if isinstance(data, Mapping):
-        return {name: one[torch.from_numpy(places).to(one.device)] for name, one in data.items()}
+        return {name: one.detach()[torch.from_numpy(places).to(one.device)] for name, one in data.items()}
     if not len(places):
         return dict(form)
-    examples = []
-    for place, seed in zip(places, noise.words(len(places))):
-        with seeded(int(seed)):
-            one = data[int(place)]  # perhaps in memory that the next one will fill
-            examples.append({name: torch.as_tensor(one[name]).clone() for name in form})
-    return {name: torch.stack([one[name] for one in examples]) for name in form}
+    examples = [_example(data, int(place), int(seed), form) for place, seed in zip(places, noise.words(len(places)))]
+    return {name: torch.cat([one[name] for one in examples]) for name in form}
+
+
+def _example(data: Any, place: int, seed: int, form: Form) -> Batch:
+    """One example of a dataset, as a batch, without the graph by which its numbers were made."""
+    found: Batch = {}
+    with seeded(seed):
+        one = data[place]  # perhaps in memory that the next one will fill
+        with suppress(Exception):  # a tuple, or no numbers
+            found = {name: torch.as_tensor(one[name]).detach().clone()[None] for name in form}
+    check_form(found, form)
+    return found
 
 
 def parts(batch: Batch, most: int) -> Iterator[Batch]:

@@ -20,6 +20,8 @@ from ppdp.core.rounding import UNIT
 from ppdp.mechanisms.lora.layers import Layer, Tensor
 from ppdp.mechanisms.lora.state import evaluating
 
+TINY = 2.0**-1000
+
 Loss = Callable[[Any, Mapping[str, Tensor]], Tensor]
 """``loss(model, batch)``: the loss of every example, of shape (n,)."""
 
@@ -138,8 +140,10 @@ class FullGradients(Gradients):
         squares, most, error = torch.zeros(self.n, dtype=torch.float64), torch.zeros(self.n, dtype=torch.float64), 0.0
         for layer in self.layers:
             x, g = self._tokens(layer)
-            products = torch.bmm(x, x.mT) * torch.bmm(g, g.mT)
-            squares = squares + products.sum((1, 2)).cpu()
+            xx, gg = torch.bmm(x, x.mT), torch.bmm(g, g.mT)
+            products = xx * gg
+            least = TINY * x.shape[1] ** 2 * (1 + xx.amax((1, 2)) + gg.amax((1, 2)))  # what underflows
+            squares = squares + (products.sum((1, 2)) + least).cpu()
             most = most + products.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1).cpu() ** 2
             error = max(error, 8 * UNIT * (x.shape[1] ** 2 + layer.inputs + layer.outputs + 16))
         return torch.maximum(_roots(squares.clamp_min(0) + error * most, self.n, 1e-12), most.sqrt() / CANCELLED)

@@ -17,7 +17,7 @@ from ppdp.certificate.issuance import issue_alone
 from ppdp.certificate.record import Mechanism
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
-from ppdp.core.checks import check_budget, integer, positive
+from ppdp.core.checks import check_budget, integer, length
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count
 from ppdp.exceptions import ImpossibleBudget, NoiseWarning
@@ -122,7 +122,7 @@ def make_plan(
     )
     check_budget(epsilon, delta, domain.n)
     parameters: dict[str, Any] = {
-        "clip": positive("clip", clip, STAGE),
+        "clip": length("clip", clip, STAGE),
         "batch_size": integer("batch_size", batch_size, STAGE, most=domain.n),
         "steps": integer("steps", steps, STAGE),
         "rank": rank,

@@ -50,7 +50,7 @@ class Probe:
         if n < 2 or any(len(one) != n for one in examples.values()):
             refuse(PROBE, "two rows or more, as many in every tensor.")
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
-        self._examples = {name: one[:MOST] for name, one in examples.items()}
+        self._examples = {name: one[:MOST].detach() for name, one in examples.items()}
         self._n = min(n, MOST)
 
     def check(self, microbatch: int, batch_size: int) -> int:

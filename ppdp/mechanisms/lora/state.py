@@ -27,6 +27,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.hooks import RemovableHandle
 
 from ppdp.mechanisms.lora.layers import Layer, Tensor
 
@@ -180,7 +181,11 @@ class State:
         for name, one, before in self._held.values():
             if not self._same(before, after := _content(one)):
                 pairs = zip(before[1:], after[1:], before)
-                keys = (key for old, new, key in pairs if not self._same([old], [new]) and isinstance(key, str))
+                keys = (
+                    key
+                    for old, new, key in pairs
+                    if not self._same([old], [new]) and isinstance(key, str) and key.isidentifier()
+                )
                 found.add(f"{name}.{key}" if (key := next(keys, "")) else name)
         return sorted(found)
 
@@ -251,7 +256,7 @@ def _own(one: Any) -> bytes:
 
 def _behind(one: Any) -> Iterator[Any]:
     """What an object holds."""
-    if isinstance(one, State):  # of a training that a loss may know
+    if isinstance(one, State) or one is RemovableHandle:  # of a training that a loss may know; counts hooks, ours too
         return
     if isinstance(one, types.ModuleType):
         held = list(vars(one).items())

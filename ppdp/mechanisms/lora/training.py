@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from ppdp.mechanisms.lora.data import Batch, check_form, length_of, taken, versi
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
+from ppdp.mechanisms.lora.optimizer import made_of, mark_used, refuse_used
 from ppdp.mechanisms.lora.plan import make_plan
 from ppdp.mechanisms.lora.probe import Probe
 from ppdp.mechanisms.lora.state import conditions, fingerprint, others
@@ -80,7 +80,7 @@ class PrivateLoRA:
         examples. More are faster, and then **you declare** that the model treats the examples of a batch
         independently: the probe looks at made-up ones only, and the certificate says so first.
     ledger : Ledger, optional
-        Where training is charged before it looks at an example.
+        Where training is charged before it looks at what an example holds.
     dataset : str, optional
         Public name of the private data, for ledger and certificate.
     random_state : int, RandomState instance or None, default=None
@@ -152,7 +152,7 @@ class PrivateLoRA:
         probed = Probe(model, loss, KINDS[method], self._layers, probe)
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
         self._probed, self._conditions = (model, loss, method, self.microbatch), conditions(model)
-        self._form = {name: one[:0] for name, one in probe.items()}
+        self._form = {name: one[:0].detach() for name, one in probe.items()}
         self.plan_ = make_plan(
             self._layers,
             sorted(probe),
@@ -168,21 +168,13 @@ class PrivateLoRA:
             steps=steps,
             clip=clip,
         )
-        public = {name: one[:1] for name, one in probe.items()}
+        public = {name: one[:1].detach() for name, one in probe.items()}
         self._sums = Sums(model, loss, KINDS[method], self._layers, self.plan_, public, self.microbatch, self._noise)
         trained = [layer.trained for layer in self._layers]
         rate = positive("learning_rate", learning_rate, STAGE)
-        made: Any = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer
-        made = made(trained) if callable(made) else made
-        if not isinstance(made, torch.optim.Optimizer):
-            refuse("the optimizer is none of torch.", "optimizer=lambda tensors: torch.optim.Adam(tensors, lr=1e-3).")
-        self._optimizer = made
-        if {id(one) for group in self._optimizer.param_groups for one in group["params"]} != {id(t) for t in trained}:
-            refuse("the optimizer does not have exactly the trained tensors.", "optimizer=lambda tensors: ...")
-        closure = inspect.signature(self._optimizer.step).parameters.get("closure")
-        if closure is not None and closure.default is closure.empty:
-            refuse("the optimizer asks for the loss itself, of which only one noisy gradient leaves.", "SGD or Adam.")
+        self._optimizer = made_of(trained, optimizer, rate)
         self._start = [tensor.detach().clone() for tensor in trained]
+        self._left = fingerprint(trained)  # as the last step left them
         self._rest = fingerprint(others(model, self._layers))
         self._charged: FitCharge | None = None
         self._process = os.getpid()
@@ -232,13 +224,14 @@ class PrivateLoRA:
                 data = {name: data[name] for name in self._form}
             refuse_trained(self._layers, self._adapter)
             self._check_conditions((self._conditions[0], *conditions(self.model)[1:]))  # autocast may begin later
-            trained = fingerprint(layer.trained for layer in self._layers)
-            if (fingerprint(others(self.model, self._layers)), trained) != (self._rest, fingerprint(self._start)):
-                refuse("the model's weights changed since they were looked at.", "PrivateLoRA(...) after such changes.")
+            self._check_rest()
+            self._check_left()
+            refuse_used(self._optimizer)
             self._certificate({}, {})  # no public word may fail after the spend
             self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
             with self._spending():
                 mark_trained(self._layers, self._adapter, True)
+                mark_used(self._optimizer)
                 if count > self.plan_.domain.n:
                     what = "there are more examples than n_rows declares."
                     raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
@@ -279,6 +272,7 @@ class PrivateLoRA:
             if versions(batch) != self._as_drawn:
                 refuse("the batch was changed, which may mix its examples.", "such changes in loss(model, batch).")
             self._check_conditions(conditions(self.model))
+            self._check_left()
             self._drawn = None
             self._done += 1  # before anything of it is seen
             self._update(self._examples)  # as they were drawn, whatever a loop did to them
@@ -295,6 +289,7 @@ class PrivateLoRA:
                 layer.trained.grad = layer.shaped(whole).to(layer.trained.device)
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
+            self._left = fingerprint(layer.trained for layer in self._layers)
 
     def finish(self) -> Certificate:
         """Issue the certificate; a training that is stopped early costs as much as a whole one.
@@ -306,6 +301,9 @@ class PrivateLoRA:
         self._check_own()
         if self._charged is None or not self._done:
             raise InvalidParameter("nothing was trained yet.", stage=STAGE, fix="fit(data), or the loop.")
+        with self._alone():
+            self._check_rest()
+            self._check_left()
         with self._alone(), self._spending():
             self._drawn = None
             start, self._start = self._start, []
@@ -404,6 +402,16 @@ class PrivateLoRA:
             refuse("model, loss, method or microbatch are others than the probe went through.", "a new PrivateLoRA.")
         if found != self._conditions:
             refuse("autocast, TF32, modules or hooks of the model are not as for the probe.", "the same settings.")
+
+    def _check_rest(self) -> None:
+        if fingerprint(others(self.model, self._layers)) != self._rest:
+            refuse("the model's weights changed since they were looked at.", "PrivateLoRA(...) after such changes.")
+
+    def _check_left(self) -> None:
+        """Refuse weights that something else than a step changed: private examples may be in them, without noise."""
+        if fingerprint(layer.trained for layer in self._layers) != self._left:
+            what = "the trained weights changed, and no step did it."
+            refuse(what, "optimizer=..., which step(batch) calls; changes behind finish().")
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         """Refuse copies: each would go on with the steps that were paid for once."""
