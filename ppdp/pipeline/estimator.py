@@ -73,8 +73,8 @@ class PrivateEstimator(Documented, Answering, BaseEstimator, ABC):
         """As scikit-learn writes it, but never without the guarantee."""
         text: str = super().__repr__(N_CHAR_MAX)
         defaults = inspect.signature(type(self)).parameters
-        known = {name: getattr(self, name) for name in ("epsilon", "delta") if name in defaults}
-        silent = [f"{name}={value!r}" for name, value in known.items() if repr(value) == repr(defaults[name].default)]
+        shown = {name: getattr(self, name) for name in ("epsilon", "delta") if name in defaults}
+        silent = [f"{name}={value!r}" for name, value in shown.items() if repr(value) == repr(defaults[name].default)]
         if not silent or not get_config()["print_changed_only"]:
             return text
         return f"{text.removesuffix(')')}, {', '.join(silent)})"
@@ -94,18 +94,18 @@ class PrivateEstimator(Documented, Answering, BaseEstimator, ABC):
 
     def _twin(self, state: Mapping[str, Any]) -> Self:
         """A copy in this process, which is not on its way to another one."""
-        twin = object.__new__(type(self))
-        twin.__dict__ |= state
-        return twin
+        duplicate = object.__new__(type(self))
+        duplicate.__dict__ |= state
+        return duplicate
 
     def __getstate__(self) -> dict[str, Any]:
-        own = replace(self._state, charged=None)
-        state: dict[str, Any] = {**super().__getstate__(), "_state": own}
-        if self.ledger is not None or own.part:
+        remembered = replace(self._state, charged=None)
+        state: dict[str, Any] = {**super().__getstate__(), "_state": remembered}
+        if self.ledger is not None or remembered.part:
             return state
         opened = open_ledger()
         if self.__sklearn_is_fitted__():
-            return state if opened is None else {**state, "_state": replace(own, owed=opened.account)}
+            return state if opened is None else {**state, "_state": replace(remembered, owed=opened.account)}
         if opened is None:
             mark_pickled(self.dataset)
         return {**state, "ledger": opened}  # which refuses to be pickled if it is in memory

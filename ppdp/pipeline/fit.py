@@ -99,11 +99,11 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
         if seen.get("read_classes") is not None:
             return None
         table = {name: getattr(domain, name) for name in ("n_rows", "n_features", "feature_names")}
-        twin = type(pipe)(
+        unfitted = type(pipe)(
             **{**pipe.get_params(deep=False), "steps": [(name, clone(step)) for name, step in pipe.steps]}
         )
         pace = time.monotonic() - begun
-        return Advice(twin, (declared or Domain()).but(**table), route, pace, plan=plan_of, run=fit_simulated)
+        return Advice(unfitted, (declared or Domain()).but(**table), route, pace, plan=plan_of, run=fit_simulated)
 
     try:
         plan = make_plan(solver, steps.stages)
@@ -271,11 +271,11 @@ def _check_positions(pipe: Any, steps: Steps, table: Any, X: Any, *beside: Any) 
 
 def fit_simulated(pipe: Any, X: Any, y: Any, noise: Noise) -> Any:
     """A copy of a pipeline that is fitted to simulated rows: nothing is charged, and no certificate of it leaves."""
-    twin = copy(pipe)
+    fitted = copy(pipe)
     everybody = np.arange(len(X)) if adjacency_of(pipe).cuts else None  # one row each
-    plan, outcome = Fit.of(twin, X, y, everybody, heaviest(pipe.domain, X)).execute(noise)
-    store_release(twin, draft_certificate(twin, plan, seeded=noise.seeded), outcome, {})
-    return twin
+    plan, outcome = Fit.of(fitted, X, y, everybody, heaviest(pipe.domain, X)).execute(noise)
+    store_release(fitted, draft_certificate(fitted, plan, seeded=noise.seeded), outcome, {})
+    return fitted
 
 
 def prepare_rows(pipe: Any, X: Any, y: Any = None, groups: Any = None, noise: Noise | None = None) -> tuple[Plan, Rows]:

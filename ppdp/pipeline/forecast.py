@@ -93,17 +93,17 @@ class Forecast:
     @property
     def title(self) -> str:
         """What it is, in one line."""
-        told = "" if self.without_noise is None else f". {READ}"
-        return f"FORECAST on simulated rows: {self.measure}, {self.domain}{told}"
+        advice = "" if self.without_noise is None else f". {READ}"
+        return f"FORECAST on simulated rows: {self.measure}, {self.domain}{advice}"
 
     @property
     def _lines(self) -> list[tuple[str, ...]]:
-        found = []
+        lines = []
         for epsilon, refused in self.refused:
             results = [result for at, result in self.points if at == epsilon]
-            told = map(figure, (fmean(results), min(results), max(results))) if results else ("", "", "")
-            found.append((figure(epsilon), *told, str(refused)))
-        return found if self.without_noise is None else [*found, ("no noise", figure(self.without_noise), "", "", "")]
+            summary = map(figure, (fmean(results), min(results), max(results))) if results else ("", "", "")
+            lines.append((figure(epsilon), *summary, str(refused)))
+        return lines if self.without_noise is None else [*lines, ("no noise", figure(self.without_noise), "", "", "")]
 
     def __repr__(self) -> str:
         return "\n  ".join([self.title, *aligned([_HEAD, *self._lines])])
@@ -131,29 +131,29 @@ def forecast(
     plans = {epsilon: _planned(pipe, epsilon) for epsilon in epsilons}
     if not plans:
         raise InvalidParameter("epsilons holds none.", fix="epsilons=(0.3, 1, 3).")
-    known = [plan for plan in plans.values() if plan is not None]
-    if not known:
+    planned = [plan for plan in plans.values() if plan is not None]
+    if not planned:
         raise NoRoute("no epsilon of the forecast has a route.", fix="larger ones, or what pipe.plan(domain) advises.")
-    predicts = _predicts(known[-1])
-    draw = partial(_simulated, pipe, known[-1]) if simulate is None else partial(_checked, simulate)
-    points, refused, source = [], [], _source(known[-1], seed)
+    predicts = _predicts(planned[-1])
+    draw = partial(_simulated, pipe, planned[-1]) if simulate is None else partial(_checked, simulate)
+    points, refused, source = [], [], _source(planned[-1], seed)
     jobs = [(epsilon, repeat) for epsilon in epsilons for repeat in range(repeats)]
-    exact = _result(pipe, epsilons[-1], known[-1], run, draw, seed, _Silent(source(0)), predicts)
+    exact = _result(pipe, epsilons[-1], planned[-1], run, draw, seed, _Silent(source(0)), predicts)
     if exact is None:
         raise NoRoute("simulated rows do not pass the gate.", fix="gate=None assumes the conditions, for a forecast.")
     reference, score = exact
     for epsilon, repeat in progress(jobs, "fits of simulated rows"):
         plan = plans[epsilon]
         noise = Noise(source(repeat))
-        found = None if plan is None else _result(pipe, epsilon, plan, run, draw, seed, noise, predicts)
-        if found is None:
+        run_result = None if plan is None else _result(pipe, epsilon, plan, run, draw, seed, noise, predicts)
+        if run_result is None:
             refused.append(epsilon)
         else:
-            own = found[1] if predicts else _error(found[0], reference, known[-1])
-            points.append((epsilon, own))
+            result = run_result[1] if predicts else _error(run_result[0], reference, planned[-1])
+            points.append((epsilon, result))
     measure = "score of the model" if predicts else "error (share of the largest value)"
     counts = tuple((epsilon, refused.count(epsilon)) for epsilon in epsilons)
-    return Forecast(measure, known[-1].domain.describe(), tuple(points), score if predicts else None, counts)
+    return Forecast(measure, planned[-1].domain.describe(), tuple(points), score if predicts else None, counts)
 
 
 def _source(plan: Plan, seed: int) -> Callable[[int], Any]:
@@ -211,9 +211,9 @@ def _result(
     """Answers and score of one run; None if its gate does not pass."""
     n = plan.domain.n
     X, y = draw(np.random.default_rng(seed), n + (min(n, SCORED) if predicts else 0))
-    twin = copy(pipe).set_params(epsilon=epsilon)
+    candidate = copy(pipe).set_params(epsilon=epsilon)
     try:
-        fitted = run(twin, X[:n], None if y is None else y[:n], noise)
+        fitted = run(candidate, X[:n], None if y is None else y[:n], noise)
     except PrivacyRefusal:
         return None
     if predicts:
@@ -287,16 +287,16 @@ def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 
             partial(_shrunk, share, copy(pipe).set_params(steps=[("entrance", entrance)]), plan)
             for share in (1.0, NARROW)
         ]
-        found = []
+        scores = []
         for draw, seed in product(draws, range(repeats)):
             noise = Noise(np.random.default_rng(seed))
             ran = _result(pipe, pipe.epsilon, plan, run, draw, 0, noise, True)
             if ran is None or time.monotonic() > end:
                 return None
-            found.append(ran[1])
+            scores.append(ran[1])
     except PpdpError:
         return None
-    return np.array(found).reshape(len(draws), repeats)
+    return np.array(scores).reshape(len(draws), repeats)
 
 
 def _shrunk(share: float, pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
@@ -327,9 +327,9 @@ def _target(table: Any, plan: Plan, rng: np.random.Generator) -> Any:
     Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-12)
     weight = np.random.default_rng(0).standard_normal(Z.shape[1])
     signal = Z @ (weight / np.linalg.norm(weight))
-    own = ndtr(_CORRELATION * signal + math.sqrt(1 - _CORRELATION**2) * rng.standard_normal(len(Z)))
+    quantiles = ndtr(_CORRELATION * signal + math.sqrt(1 - _CORRELATION**2) * rng.standard_normal(len(Z)))
     if plan.domain.y_range is not None:
         low, high = plan.domain.y_range
-        return low + (high - low) * own
+        return low + (high - low) * quantiles
     classes = np.asarray(plan.domain.classes or (0, 1))
-    return classes[np.minimum((own * len(classes)).astype(np.intp), len(classes) - 1)]
+    return classes[np.minimum((quantiles * len(classes)).astype(np.intp), len(classes) - 1)]

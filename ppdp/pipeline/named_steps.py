@@ -44,13 +44,13 @@ class NamedSteps(FromSklearn, BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, replace steps by name, and set parameters of steps as ``name__parameter``."""
-        own = super().get_params(deep=False)
+        parameters = super().get_params(deep=False)
         nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
             name, _, rest = key.partition("__")
             if rest:
                 nested.setdefault(name, {})[rest] = value
-            elif key in own:
+            elif key in parameters:
                 setattr(self, key, value)
             else:
                 self.steps = [(n, value if n == key else step) for n, step in self._named()]
@@ -94,16 +94,16 @@ class NamedSteps(FromSklearn, BaseEstimator):
         if not twins:
             return part
         start = [name for name, _ in whole].index(twins[0][0])
-        known: dict[str, Any] = {"row_norm_": None, "entry_bound_": None}  # further back, where columns have no names
+        attributes: dict[str, Any] = {"row_norm_": None, "entry_bound_": None}  # further back, columns have no names
         if start == 0:
             kept = ("n_features_in_", "feature_names_in_", "row_norm_", "entry_bound_")
-            known |= {name: getattr(self, name) for name in kept if hasattr(self, name)}
+            attributes |= {name: getattr(self, name) for name in kept if hasattr(self, name)}
         elif hasattr(twins[0][1], "n_features_in_"):
-            known["n_features_in_"] = twins[0][1].n_features_in_
+            attributes["n_features_in_"] = twins[0][1].n_features_in_
         if hasattr(twins[-1][1], "classes_"):
-            known["classes_"] = twins[-1][1].classes_
-        known["gaps_"] = any_fills_gaps(whole[start:]) or (start == 0 and self._fills_gaps)
-        vars(part).update(known, twins_=twins)
+            attributes["classes_"] = twins[-1][1].classes_
+        attributes["gaps_"] = any_fills_gaps(whole[start:]) or (start == 0 and self._fills_gaps)
+        vars(part).update(attributes, twins_=twins)
         return part
 
     @property

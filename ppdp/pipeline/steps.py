@@ -113,10 +113,10 @@ def check_steps(steps: Any, cls: type) -> Steps:
         raise InvalidParameter("names of steps must be strings of printable characters.", fix=_PAIRS)
     if any("__" in name or "." in name for name in names):
         raise InvalidParameter("names of steps must be strings without '__' and '.'.", fix=_PAIRS)
-    own = _parameters_of(cls)
-    if own & set(names):
+    parameters = _parameters_of(cls)
+    if parameters & set(names):
         raise InvalidParameter(
-            f"names of steps must not be those of parameters: {sorted(own & set(names))}.", fix="other names."
+            f"names of steps must not be those of parameters: {sorted(parameters & set(names))}.", fix="other names."
         )
     if len(set(names)) != len(names):
         raise InvalidParameter(
@@ -178,10 +178,12 @@ def _guarding(stages: list[tuple[str, Any]], name: str, mechanism: Mechanism) ->
     guard = guard_of(mechanism)
     if guard is None or (stages and repr(stages[-1][1]) == repr(guard)):
         return []
-    own = f"{name}-floor"
-    if own in dict(stages):
-        raise InvalidParameter(f"the name {own!r} is that of a step which the mechanism brings itself.", stage=name)
-    return [(own, guard)]
+    stage_name = f"{name}-floor"
+    if stage_name in dict(stages):
+        raise InvalidParameter(
+            f"the name {stage_name!r} is that of a step which the mechanism brings itself.", stage=name
+        )
+    return [(stage_name, guard)]
 
 
 def _described(step: Any) -> str:

@@ -126,15 +126,15 @@ class Advice:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        found = []
+        helpful = []
         self._begin()
         for words, steps in self._variants():
             if not self._time_is_left:
                 break
             plan = self._planned(steps=steps)
             if plan is not None and not plan.has_warnings and (change := self._tried(words, steps, plan)) is not None:
-                found.append(change)
-        return tuple(sorted(found, key=lambda change: -change.gain))
+                helpful.append(change)
+        return tuple(sorted(helpful, key=lambda change: -change.gain))
 
     def _tried(self, words: str, steps: list[tuple[str, Any]], plan: Plan) -> Change | None:
         """The change, if it helps on simulated rows; where nothing can be scored, if only it gives a route."""
@@ -166,8 +166,8 @@ class Advice:
         for i, (name, step) in enumerate(steps):
             if not hasattr(step, "instead"):
                 continue
-            for words, other in step.instead():
-                yield f"{words} for {name!r}", [*steps[:i], (name, other), *steps[i + 1 :]]
+            for words, replacement in step.instead():
+                yield f"{words} for {name!r}", [*steps[:i], (name, replacement), *steps[i + 1 :]]
             if len(steps) > 1:
                 yield f"no {name!r}", [*steps[:i], *steps[i + 1 :]]
 
@@ -210,9 +210,9 @@ class Advice:
     def __str__(self) -> str:
         if self.pace > self.seconds:
             return f"One plan takes {self.pace:.0f} s here: .advice.within(seconds=...) looks for what would help."
-        own, helpful = float(self.pipe.epsilon), "; ".join(map(str, self.changes[:SHOWN]))
+        epsilon, helpful = float(self.pipe.epsilon), "; ".join(map(str, self.changes[:SHOWN]))
         gives = "it helps to take" if self.route else "there is a route with"
-        return f"{self._larger()}{f' At epsilon = {own:g} {gives} {helpful}.' if helpful else ''}".strip()
+        return f"{self._larger()}{f' At epsilon = {epsilon:g} {gives} {helpful}.' if helpful else ''}".strip()
 
     def _larger(self) -> str:
         """What a larger epsilon gives, or more rows; nothing is said of an epsilon beyond the usual ones."""
@@ -225,10 +225,10 @@ class Advice:
         first = "" if least is None else f"The smallest epsilon with a route is {least:g}{self._noise_at(least)}"
         if clear is None:
             return f"{first}; {more} would do." if rows else f"{first}."
-        told = f"epsilon = {clear:g}{self._noise_at(clear)}{f', or {more},' if rows else ''} on"
+        clear_from = f"epsilon = {clear:g}{self._noise_at(clear)}{f', or {more},' if rows else ''} on"
         if least is None:
-            return f"From {told} there is no such warning."
-        return f"{first}." if least == clear and not rows else f"{first}; from {told} it is a good one."
+            return f"From {clear_from} there is no such warning."
+        return f"{first}." if least == clear and not rows else f"{first}; from {clear_from} it is a good one."
 
     def _noise_at(self, epsilon: float) -> str:
         return _noise(self._plans[("epsilon", epsilon)])
@@ -245,15 +245,15 @@ def _usual(epsilon: float) -> list[float]:
     if not 0 < epsilon < MOST:
         return []
     powers = range(math.floor(math.log10(epsilon)) - 1, 1)
-    found = [float(f"{step}e{power}") for power in powers for step in _STEPS]
-    return [*(one for one in found if epsilon < one < MOST), MOST]
+    usual = [float(f"{step}e{power}") for power in powers for step in _STEPS]
+    return [*(one for one in usual if epsilon < one < MOST), MOST]
 
 
 def _more(n: int) -> list[float]:
     """Numbers of rows that people write, above this one and up to a thousand times as many."""
     powers = range(len(str(n)) - 2, len(str(n)) + 3)
-    found = [round(float(f"{step}e{power}")) for power in powers for step in _STEPS]
-    return [rows for rows in found if n < rows <= 1000 * n]
+    usual = [round(float(f"{step}e{power}")) for power in powers for step in _STEPS]
+    return [rows for rows in usual if n < rows <= 1000 * n]
 
 
 def _noise(plan: Plan | None) -> str:

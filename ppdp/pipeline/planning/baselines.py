@@ -72,12 +72,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that are JSON: None for what cannot be proved."""
-        found = asdict(self)
-        found["practices"] = [
+        content = asdict(self)
+        content["practices"] = [
             {key: None if value == math.inf else value for key, value in practice.items()}
-            for practice in found["practices"]
+            for practice in content["practices"]
         ]
-        return found
+        return content
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Bars of noise with what each claim is worth; see :func:`ppdp.plot.comparison`."""
@@ -184,16 +184,18 @@ def naive_baseline(plan: Plan, stages: Stages, mechanism: Any) -> NaiveBaseline:
 def _naive(plan: Plan, stages: Stages, mechanism: Any) -> Baseline:
     claim = naive_baseline(plan, stages, mechanism)
     holds = claim.certified <= claim.claimed * (1 + 1e-9)
-    told = "the stages leave neighbouring datasets as close as they were" if holds else "pre-processing is not counted"
+    reason = (
+        "the stages leave neighbouring datasets as close as they were" if holds else "pre-processing is not counted"
+    )
     if not holds and claim.certified < claim.by_group_privacy < math.inf:
-        told += f"; by group privacy ε = {figure(claim.by_group_privacy, upward=True)}"
+        reason += f"; by group privacy ε = {figure(claim.by_group_privacy, upward=True)}"
     if not holds and claim.by_group_privacy == math.inf:
-        told += ", and nothing is proved of this mechanism where so many rows change"
+        reason += ", and nothing is proved of this mechanism where so many rows change"
     assumed = exact_route(stages, plan.domain).conditions
     if assumed and claim.certified < min(claim.by_group_privacy, math.inf):
-        told += f"; provable only where {len(assumed)} untested condition(s) hold"
+        reason += f"; provable only where {len(assumed)} untested condition(s) hold"
     status = "holds" if holds else "does not hold"
-    return Baseline("naive claim", claim.claimed, claim.certified, claim.noise_scale, status, told)
+    return Baseline("naive claim", claim.claimed, claim.certified, claim.noise_scale, status, reason)
 
 
 def _group(plan: Plan, stages: Stages, mechanism: Any) -> Baseline:
@@ -213,18 +215,18 @@ def _route(way: str, none: str, plan: Plan, stages: Stages) -> Baseline:
     most = RouteSearch(plan.domain, plan.distance).mostly(way, stages)
     if all(step.way.name != way for step in most.steps):
         return _impossible(name, plan, none)
-    found = next(route for route in plan.alternatives if route.route == most.label)
-    if found.noise_scale is None:
-        return _impossible(name, plan, found.reason)
-    return _held(name, plan, found.noise_scale, found.route)
+    alternative = next(route for route in plan.alternatives if route.route == most.label)
+    if alternative.noise_scale is None:
+        return _impossible(name, plan, alternative.reason)
+    return _held(name, plan, alternative.noise_scale, alternative.route)
 
 
 def _ours(plan: Plan) -> Baseline:
     assert plan.mechanism is not None
-    told = next((route.route for route in plan.alternatives if route.status == "chosen"), "")
+    reason = next((route.route for route in plan.alternatives if route.status == "chosen"), "")
     if plan.conditions_untested:
-        told += f"; assumes {len(plan.conditions)} condition(s)"
-    return _held("ours", plan, plan.mechanism.noise_scale, told, "chosen")
+        reason += f"; assumes {len(plan.conditions)} condition(s)"
+    return _held("ours", plan, plan.mechanism.noise_scale, reason, "chosen")
 
 
 def _held(name: str, plan: Plan, noise: float, told: str, status: str = "holds") -> Baseline:

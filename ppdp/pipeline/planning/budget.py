@@ -85,8 +85,8 @@ def _split(
 def _above(release: PlannedRelease, step: PlannedStep, failure: float) -> PlannedRelease:
     """The release with its threshold, if it has one: one in a plan, as only a first step asks for it."""
     formula = lookup(STATISTICS[release.statistic].formula, "release")
-    found = formula.threshold(step.domain, step.distance, release.noise_scale, failure, release.parameters)
-    return release if found is None else replace(release, failure=failure, threshold=found)
+    threshold = formula.threshold(step.domain, step.distance, release.noise_scale, failure, release.parameters)
+    return release if threshold is None else replace(release, failure=failure, threshold=threshold)
 
 
 def gate_share(budget: Mapping[str, float] | None) -> float:

@@ -64,16 +64,16 @@ class Entrance:
         names = names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
         classes = [Property(CLASS, name) for name in names] if self.balances else []
         columns = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
-        found = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
-        found += [Property(TARGET)] if self.labels == TARGET else []
+        counted = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
+        counted += [Property(TARGET)] if self.labels == TARGET else []
         if self.labels == TARGET and domain.y_range is not None and beside_zero(*domain.y_range):
-            found.append(Property(TINY_TARGET))
-        found += [Property(WEIGHT), Property(TINY_WEIGHT)] if domain.max_weight is not None else []
-        found += classes
-        found += [Property(KEPT)] if domain.adjacency.cuts else []
-        found += [Property(CELL, name) for name in columns] if self.repairs else []
-        found += [Property(CLIPPED, name) for name in columns] if domain.entry_bound is not None else []
-        return [*found, *([Property(SHORTENED)] if domain.row_norm is not None else [])]
+            counted.append(Property(TINY_TARGET))
+        counted += [Property(WEIGHT), Property(TINY_WEIGHT)] if domain.max_weight is not None else []
+        counted += classes
+        counted += [Property(KEPT)] if domain.adjacency.cuts else []
+        counted += [Property(CELL, name) for name in columns] if self.repairs else []
+        counted += [Property(CLIPPED, name) for name in columns] if domain.entry_bound is not None else []
+        return [*counted, *([Property(SHORTENED)] if domain.row_norm is not None else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ class Counted:
         most = min(MOST_COLUMNS, affordable) if len(set(altered)) == len(altered) else 0
         counted = next((one for one in choices if len(one) <= most), fewest)
         nobody = [Rows.of(np.empty((0, s.domain.d))) for s, _ in stages]
-        known = tuple(
+        maps = tuple(
             (s.stage, s.stage.prepare(none, s.way, s.domain), s.domain) for none, (s, _) in zip(nobody, stages)
         )
         gaps = domain.missing_rows > 0
-        marker = Marker(tuple(properties), counted, domain.entry_bound, domain.row_norm, gaps, known)
+        marker = Marker(tuple(properties), counted, domain.entry_bound, domain.row_norm, gaps, maps)
         formula, distance, asked = lookup(formula_id, "release"), domain.neighbours, {"counts": len(counted)}
         return cls(
             marker,
@@ -137,13 +137,13 @@ def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[
     for step in route.steps:
         if step.way.name != "public" or step.way.distance.moved > domain.neighbours.moved:
             break
-        own = step.stage.alters(step.domain)
-        if not own and not hasattr(step.stage, "map_rows"):
+        altered = step.stage.alters(step.domain)
+        if not altered and not hasattr(step.stage, "map_rows"):
             break
-        stages.append((step, own))
+        stages.append((step, altered))
     while stages and not stages[-1][1]:
         stages.pop()
-    return stages, [*properties, *(one for _, own in stages for one in own)]
+    return stages, [*properties, *(one for _, altered in stages for one in altered)]
 
 
 def alters(route: Route, entrance: Entrance, domain: Domain) -> bool:

@@ -91,9 +91,9 @@ class Frontier:
             domain = step.domain
             size = float(statistic.size(domain, release.parameters))
             if self.shares:
-                found = [least_share(release, domain, step.distance, mu, self.shares) for mu in self.mus]
-                vague = (float(chosen and error > LARGEST_ERROR) for _, _, error in found)
-                price = *(share for share, _, _ in found), size, *vague
+                priced = [least_share(release, domain, step.distance, mu, self.shares) for mu in self.mus]
+                vague = (float(chosen and error > LARGEST_ERROR) for _, _, error in priced)
+                price = *(share for share, _, _ in priced), size, *vague
             else:
                 price = 1.0, 1.0, size, statistic.error(release.sensitivity, domain, release.parameters) * chosen, size
             self._known[id(release)] = release, price
@@ -115,6 +115,6 @@ def _undominated(group: Sequence[tuple[Any, ...]]) -> list[int]:
     """Positions of the routes that no other one of the group dominates."""
     kept: list[tuple[Any, ...]] = []
     for weight, rank, at in sorted(group):
-        if not any(other[1] <= rank and all(map(le, other[0], weight)) for other in kept):
+        if not any(rival[1] <= rank and all(map(le, rival[0], weight)) for rival in kept):
             kept.append((weight, rank, at))
     return [at for _, _, at in kept]

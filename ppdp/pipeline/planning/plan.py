@@ -160,13 +160,13 @@ class Plan:
     @property
     def private_range_columns(self) -> set[str] | None:
         """Columns whose range is found in the rows, by name; None if these may be all, since they have no names."""
-        found: set[str] = set()
+        columns: set[str] = set()
         for step in self.steps:
             if step.way.ask is not None and step.way.ask.statistic == "ranges":
                 if step.domain.feature_names is None:
                     return None
-                found |= {step.domain.feature_names[i] for i in step.way.parameters["columns"]}
-        return found
+                columns |= {step.domain.feature_names[i] for i in step.way.parameters["columns"]}
+        return columns
 
     @property
     def noise_exceeds_signal(self) -> bool:
@@ -258,18 +258,18 @@ class Plan:
 
     def _trusted(self) -> list[str]:
         """Ranges and constants that nobody can check, a line each."""
-        told = [fact for fact in self.facts if fact.step]
-        lines = [visible(" ".join(f"{f.name}: {f.value} ({f.origin})".split())) for f in told[:MOST]]
-        return [*lines, *([f"and {len(told) - MOST} more that are declared"] if len(told) > MOST else [])]
+        declared = [fact for fact in self.facts if fact.step]
+        lines = [visible(" ".join(f"{f.name}: {f.value} ({f.origin})".split())) for f in declared[:MOST]]
+        return [*lines, *([f"and {len(declared) - MOST} more that are declared"] if len(declared) > MOST else [])]
 
     def _noise(self) -> list[str]:
         """Everything that gets noise, a line each."""
         lines = []
         for release in self.releases:
             served = ", ".join(self.steps[i].name for i in release.serves)
-            told = f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
+            line = f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
             needed = "" if release.threshold is None else f", one needs {release.threshold:.0f} rows and their noise"
-            lines.append(f"{told}{needed}")
+            lines.append(f"{line}{needed}")
         if self.diagnostics is not None:
             lines.append(self.diagnostics.describe())
         elif self.silent:

@@ -154,21 +154,21 @@ class RouteSearch:
         """The routes through the stages; of those through the first ones only what ``kept`` returns is continued."""
         refused: list[UnsupportedOrder] = []
         dropped = False
-        found = [self.start]
+        kept_routes = [self.start]
         for name, stage in stages:
             further: list[Route] = []
-            for route in found:
+            for route in kept_routes:
                 try:
                     ways = self.ways(route, name, stage)
                 except UnsupportedOrder as error:
                     refused.append(error)
                     continue
                 further += [self.extended(route, name, stage, way) for way in ways]
-            found = kept(further)
-            dropped |= len(found) < len(further)
-        if refused and not found and not dropped:
+            kept_routes = kept(further)
+            dropped |= len(kept_routes) < len(further)
+        if refused and not kept_routes and not dropped:
             raise refused[0]
-        return found
+        return kept_routes
 
     def replayed(self, route: Route, stages: Sequence[tuple[str, Any]], names: Sequence[str]) -> Route:
         """The route, continued by these ways of these stages; refused if a stage cannot go this way here."""
@@ -209,7 +209,7 @@ class RouteSearch:
             if depth == len(stages):
                 return route
             others = seen.setdefault((depth, route.domain), [])
-            if any(all(map(le, other, here)) for other in others):  # passed over no more, and no further apart
+            if any(all(map(le, earlier, here)) for earlier in others):  # passed over no more, and no further apart
                 continue
             others.append(here)
             try:
@@ -217,10 +217,10 @@ class RouteSearch:
             except UnsupportedOrder as error:
                 refused.append(error)
                 continue
-            could = any(found.name == way for found in ways)
-            for found in ways:
-                further = self.extended(route, *stages[depth], found)
-                heappush(waiting, (passed + (could and found.name != way), -depth - 1, next(order), further))
+            could = any(candidate.name == way for candidate in ways)
+            for candidate in ways:
+                further = self.extended(route, *stages[depth], candidate)
+                heappush(waiting, (passed + (could and candidate.name != way), -depth - 1, next(order), further))
         raise refused[0]
 
 

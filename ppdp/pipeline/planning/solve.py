@@ -58,8 +58,8 @@ def make_plan(solver: PlanSolver, stages: Sequence[tuple[str, Any]]) -> Plan:
         plans = _eligible(tried, mechanism is not None)
     table = (*(_line(t, chosen, offered=t in plans) for t in tried), *others)
     plan = chosen.solved_plan
-    told = f"with {solver.domain.n:,} rows at epsilon = {plan.epsilon:g} what is released is {chosen.reason}."
-    warnings = (*plan.warnings, *([told] if chosen.reason else []))
+    warning = f"with {solver.domain.n:,} rows at epsilon = {plan.epsilon:g} what is released is {chosen.reason}."
+    warnings = (*plan.warnings, *([warning] if chosen.reason else []))
     return replace(plan, alternatives=table, warnings=warnings, vague=bool(chosen.reason)).with_declared()
 
 
@@ -78,7 +78,7 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
     routes: dict[str, set[str]] = {}
     for reason, label in found:
         routes.setdefault(reason, set()).add(label)
-    told = sorted(
+    reasons = sorted(
         f"{next(iter(labels)) if len(labels) == 1 else f'{len(labels)} routes'}: {reason.rstrip('.')}"
         for reason, labels in routes.items()
     )
@@ -94,8 +94,8 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
             fix="delta=1e-6, or LaplaceMechanism or SignMechanism behind stages that are public.",
             parameter="delta",
         )
-    more = f"; and {len(told) - LISTED} more" if len(told) > LISTED else ""
-    error.details = f"Reasons: {'; '.join(told[:LISTED])}{more}."
+    more = f"; and {len(reasons) - LISTED} more" if len(reasons) > LISTED else ""
+    error.details = f"Reasons: {'; '.join(reasons[:LISTED])}{more}."
     return error
 
 
@@ -221,9 +221,9 @@ class PlanSolver:
             return self.with_gate(route, self.gate)
         plan, shares = self.with_gate(route, "gaussian")
         for kind in gate_kinds_to_compare(plan.mechanism.loss) if plan.mechanism is not None else ():
-            other, others = self.with_gate(route, kind)
-            if _noise(other) < _noise(plan):
-                plan, shares = other, others
+            rival, others = self.with_gate(route, kind)
+            if _noise(rival) < _noise(plan):
+                plan, shares = rival, others
         return plan, shares
 
     def with_gate(self, route: Route, kind: str | None) -> tuple[Plan, BudgetShares]:
@@ -234,16 +234,16 @@ class PlanSolver:
         """
         if self.entrance is None or not self._alters(route):
             return self._with_gate(route, kind, None)
-        found: list[tuple[Plan, BudgetShares]] = []
+        solved: list[tuple[Plan, BudgetShares]] = []
         for counted in self._counted(route, self.entrance):
-            last = found[0][0].mechanism if found else None
+            last = solved[0][0].mechanism if solved else None
             if last is not None and not pure(last.loss):
                 break
             with suppress(ImpossibleBudget):
-                found.append(self._with_gate(route, kind, counted))
-        if found:
-            most = (1 + NEARLY) * min(_noise(plan) for plan, _ in found)
-            return next(one for one in found if _noise(one[0]) <= most)
+                solved.append(self._with_gate(route, kind, counted))
+        if solved:
+            most = (1 + NEARLY) * min(_noise(plan) for plan, _ in solved)
+            return next(one for one in solved if _noise(one[0]) <= most)
         if self.entrance.balances:
             raise ImpossibleBudget("the budget leaves nothing for the numbers of rows of each class.")
         plan, split_ = self._with_gate(route, kind, None)
@@ -370,21 +370,23 @@ def _too_noisy(route: Route, imprecise: Sequence[tuple[PlannedRelease, float]]) 
 def _warnings(
     gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int, epsilon: float
 ) -> tuple[str, ...]:
-    found = []
+    warnings = []
     hopeless = [step.name for step in route.steps if gate is not None and out_of_reach(step, gate)]
     if hopeless:
-        found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
+        warnings.append(
+            f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin."
+        )
     elif gate is not None and gate.needed_margin() > n / 2:
-        found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
+        warnings.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None and mechanism.misleads:
         light = mechanism.lightest < 1
-        found.append(
+        warnings.append(
             f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"
             f" {mechanism.share_of_noise / mechanism.lightest:.2g} times the largest answer that"
             f" {'the class of the least weight' if light else repr(mechanism.name)} can give"
             f"{', by the ratio of class_weight' if light else ''}."
         )
-    found += [
+    warnings += [
         f"{step.name!r} works on a matrix of {step.domain.d:,} x {step.domain.d:,} numbers"
         f" ({8 * step.domain.d**2 / 2**30:.1g} GiB), which takes minutes: RandomProjection in front of it, or fewer"
         " columns or categories, needs no such matrix."
@@ -393,14 +395,14 @@ def _warnings(
         and step.way.name != "public"
         and (step.domain.d > WIDE or n * step.domain.d**2 > PRODUCTS)
     ]
-    return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
+    return (*warnings, *(mechanism.question.warnings if mechanism is not None else ()))
 
 
 def _undeclared(facts: Sequence[Fact]) -> list[str]:
     """What makes a certificate conditional only because nobody has said it."""
-    told = "classes are not declared, so labels are read from y, and the certificate will be CONDITIONAL on that:"
+    warning = "classes are not declared, so labels are read from y, and the certificate will be CONDITIONAL on that:"
     return (
-        [f"{told} pass classes=(...) to the last step."]
+        [f"{warning} pass classes=(...) to the last step."]
         if any(f.name == "classes" and not f.public for f in facts)
         else []
     )

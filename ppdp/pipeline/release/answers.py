@@ -45,30 +45,30 @@ def label_answers(release: Release, table: Array, noise: float, columns: Columns
 
     Standard errors are those of the noise; of a quotient to first order.
     """
-    told = []
-    for position, own in zip(release.parameters["columns"], table):
+    answers = []
+    for position, counts in zip(release.parameters["columns"], table):
         name = columns.names[position]
-        words = _words(columns.kinds[position], len(own) - 1)
+        words = _words(columns.kinds[position], len(counts) - 1)
         used = [code for code, word in enumerate(words) if word]
-        own = own[[*used, -1]]
+        counts = counts[[*used, -1]]
         named = Columns.raw([f"{name} = {word}" for word in (*(words[code] for code in used), ELSE)])
-        rows, parts = own.sum(axis=1), own.shape[1]
-        told.append(Answers.of("rows of the category", named, rows, noise * math.sqrt(parts)))
+        rows, parts = counts.sum(axis=1), counts.shape[1]
+        answers.append(Answers.of("rows of the category", named, rows, noise * math.sqrt(parts)))
         with np.errstate(all="ignore"):
-            shares = own / np.where(rows > CLEAR * noise * math.sqrt(parts), rows, np.nan)[:, None]
+            shares = counts / np.where(rows > CLEAR * noise * math.sqrt(parts), rows, np.nan)[:, None]
             errors = noise * np.sqrt(1 - 2 * shares + parts * shares**2) / rows[:, None]
             certain = np.where(rows > CERTAIN * noise * math.sqrt(parts), 1.0, np.nan)
         note = "before smoothing; none where hardly more than noise"
         if domain.classes is None:
             low, high = domain.require("y_range")
             width = np.full(len(rows), high - low)
-            own = Answers.linear("mean target", named, shares[:, 1], errors[:, 1], width, low, note)
-            told.append(replace(own, ends=partial(gaussian_ends, own.value, own.error * certain)))
+            mean = Answers.linear("mean target", named, shares[:, 1], errors[:, 1], width, low, note)
+            answers.append(replace(mean, ends=partial(gaussian_ends, mean.value, mean.error * certain)))
             continue
         for i, label in list(enumerate(domain.classes))[1 if parts == 2 else 0 :]:
-            own = Answers.of(f"share of class {label}", named, shares[:, i], errors[:, i], note)
-            told.append(replace(own, ends=partial(gaussian_ends, own.value, own.error * certain)))
-    return told
+            share = Answers.of(f"share of class {label}", named, shares[:, i], errors[:, i], note)
+            answers.append(replace(share, ends=partial(gaussian_ends, share.value, share.error * certain)))
+    return answers
 
 
 MOST = 24  # lines in a notebook
@@ -95,12 +95,12 @@ def answers_of(
     if record.mechanism is not None:
         domain, columns = points[-1]
         name, twin = twins[-1]
-        told = twin.answers(columns, domain, question_of(record.mechanism))
-        yield from ((name, one) for one in told)
-        if not told:
+        answers = twin.answers(columns, domain, question_of(record.mechanism))
+        yield from ((name, one) for one in answers)
+        if not answers:
             noise = record.mechanism.noise_scale if record.mechanism.mu is not None else math.nan
-            own = (array for array in arrays if array.startswith(f"{name}."))
-            yield from ((name, _bare(array, arrays[array], noise)) for array in own)
+            names = (array for array in arrays if array.startswith(f"{name}."))
+            yield from ((name, _bare(array, arrays[array], noise)) for array in names)
 
 
 def columns_at_the_end(record: Record, twins: Sequence[tuple[str, Any]]) -> Columns:
@@ -153,14 +153,14 @@ def intervals_of(answers: Sequence[tuple[str, Answers]], alpha: float, *, raw: b
 
 def _dates(answers: Sequence[tuple[str, Answers]]) -> dict[str, list[str]]:
     """Raw values that are dates, and ends of cells that are, as text."""
-    found: dict[str, list[str]] = {"date": [], "date_low": [], "date_high": []}
+    dates: dict[str, list[str]] = {"date": [], "date_low": [], "date_high": []}
     for _, one in answers:
         none = np.full(len(one.columns), np.nan)
         ends = (one.raw, none, none) if one.cells is None else (none, one.cells[2], one.cells[3])
-        for name, values in zip(found, ends):
-            told = zip(one.dates or (None,) * len(values), values)
-            found[name] += ["" if kind is None or not math.isfinite(end) else kind.text(end) for kind, end in told]
-    return {name: words for name, words in found.items() if any(words)}
+        for name, values in zip(dates, ends):
+            texts = zip(one.dates or (None,) * len(values), values)
+            dates[name] += ["" if kind is None or not math.isfinite(end) else kind.text(end) for kind, end in texts]
+    return {name: words for name, words in dates.items() if any(words)}
 
 
 def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
@@ -232,34 +232,36 @@ def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
 
 def _bare(name: str, array: Array, noise: float) -> Answers:
     """Numbers of which nothing more is known."""
-    told = Columns.lost([""] * array.size, NO_UNITS)
-    return Answers.of(name.partition(".")[2], told, array.ravel(), noise)
+    columns = Columns.lost([""] * array.size, NO_UNITS)
+    return Answers.of(name.partition(".")[2], columns, array.ravel(), noise)
 
 
 def statistics_of(release: Release, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
     """What a stage was fitted from, in the units of its columns."""
-    sigma, found = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
+    sigma, statistic = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "label-means":
-        return label_answers(release, found[0], sigma, columns, domain)
+        return label_answers(release, statistic[0], sigma, columns, domain)
     if release.statistic == "quantile-choices":
         note = f"its rank misses by some {2 * sigma:.3g} rows"
-        own = columns if release.parameters.get("columns") is None else columns.at(release.parameters["columns"])
-        quantiles = zip(release.parameters["quantiles"], found)
-        return [Answers.of(f"quantile {q:g}", own, row, math.nan, note) for q, row in quantiles]
+        chosen = columns if release.parameters.get("columns") is None else columns.at(release.parameters["columns"])
+        quantiles = zip(release.parameters["quantiles"], statistic)
+        return [Answers.of(f"quantile {q:g}", chosen, row, math.nan, note) for q, row in quantiles]
     if release.statistic == "ranges":
-        own = columns.at(release.parameters["columns"])
+        chosen = columns.at(release.parameters["columns"])
         ends = ("low end of the range", "high end of the range")
-        return [Answers.of(word, own, end, math.nan, "from noisy histograms") for word, end in zip(ends, found.T)]
+        return [
+            Answers.of(word, chosen, end, math.nan, "from noisy histograms") for word, end in zip(ends, statistic.T)
+        ]
     if release.statistic == "categories":
         weights = released_weights(answer, release.parameters["max_categories"])
-        labels = ([f"{columns.names[i]} = {text}" for text in texts] for i, texts in found.items())
-        told = (
+        labels = ([f"{columns.names[i]} = {text}" for text in texts] for i, texts in statistic.items())
+        answers = (
             Answers.of("rows of the category", Columns.raw(names), weight, sigma, "one of those that noise left large")
             for names, weight in zip(labels, weights)
         )
-        return [replace(one, ends=partial(no_ends, one.value)) for one in told]
+        return [replace(one, ends=partial(no_ends, one.value)) for one in answers]
     if release.statistic in _QUANTILES:
-        rows = found.mean[None] if isinstance(found, Moments) else found
+        rows = statistic.mean[None] if isinstance(statistic, Moments) else statistic
         served = release.parameters.get("columns")
         where = list(range(domain.d)) if served is None else list(served)
         least = release.parameters.get("min_observed")
@@ -268,10 +270,10 @@ def statistics_of(release: Release, answer: Array, columns: Columns, domain: Dom
             rows = rows[:, where]
         words = zip(_QUANTILES[release.statistic], rows)
         return [Answers.of(word, columns.at(where), row, sigma, note) for word, row in words]
-    served = np.flatnonzero(~np.isnan(found.mean)).tolist() if isinstance(found, Moments) else []
+    served = np.flatnonzero(~np.isnan(statistic.mean)).tolist() if isinstance(statistic, Moments) else []
     if not served:
         return [_bare(f".{release.statistic}", answer, sigma)]
-    columns, mean, squares = columns.at(served), found.mean[served], found.squares[served]
+    columns, mean, squares = columns.at(served), statistic.mean[served], statistic.squares[served]
     unsure = _squares_error(release, domain)
     if domain.min_present < domain.n:
         columns = Columns.lost(columns.names, "over all places, absent rows as zeros")

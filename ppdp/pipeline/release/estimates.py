@@ -82,47 +82,47 @@ class Lengths:
 
     def inner_product(self) -> Estimate:
         """Unbiased."""
-        own = np.maximum(self.rows, 0.0)
-        spread = own * self.queries + self.products**2
-        spread += self.spread.excess * self.queries * np.minimum(own, self.spread.peak)
+        norms = np.maximum(self.rows, 0.0)
+        spread = norms * self.queries + self.products**2
+        spread += self.spread.excess * self.queries * np.minimum(norms, self.spread.peak)
         return Estimate(self.products, np.sqrt(self.noise.variance * self.queries + self.spread.share * spread))
 
     def squared_distance(self) -> Estimate:
         """Unbiased, so it may be negative."""
-        found = self.rows + self.queries - 2 * self.products
-        own = np.maximum(found, math.sqrt(self.size * self.noise.of_squares))  # less would be told from noise alone
-        spread = 2 * own**2 + self.spread.excess * own * np.minimum(own, 4 * self.spread.peak)
-        noise = 4 * self.noise.variance * own + self.size * self.noise.of_squares
-        return Estimate(found, np.sqrt(noise + self.spread.share * spread))
+        value = self.rows + self.queries - 2 * self.products
+        norms = np.maximum(value, math.sqrt(self.size * self.noise.of_squares))  # less would be told from noise alone
+        spread = 2 * norms**2 + self.spread.excess * norms * np.minimum(norms, 4 * self.spread.peak)
+        noise = 4 * self.noise.variance * norms + self.size * self.noise.of_squares
+        return Estimate(value, np.sqrt(noise + self.spread.share * spread))
 
     def cosine(self) -> Estimate:
         """Within [-1, 1]; 0 with an infinite error where noise leaves nothing of a length."""
-        own = np.maximum(self.rows, 0.0)
+        norms = np.maximum(self.rows, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.clip(np.nan_to_num(self.products / np.sqrt(own * self.queries), nan=0.0), -1.0, 1.0)
-            noise = found**2 * self.size * self.noise.of_squares / (4 * own**2)
+            value = np.clip(np.nan_to_num(self.products / np.sqrt(norms * self.queries), nan=0.0), -1.0, 1.0)
+            noise = value**2 * self.size * self.noise.of_squares / (4 * norms**2)
             # Near ±1 an estimate may be further in than the cosine is: by the error that noise of lengths leaves there.
-            apart = np.minimum(np.maximum(1 - np.abs(found), np.sqrt(noise)), 1.0)
-            square = np.minimum(np.maximum(1 - found**2, 2 * np.sqrt(noise)), 1.0)
-            tails = 2 * apart * np.minimum(apart, self.spread.peak * (1 / own + 1 / self.queries))
+            apart = np.minimum(np.maximum(1 - np.abs(value), np.sqrt(noise)), 1.0)
+            square = np.minimum(np.maximum(1 - value**2, 2 * np.sqrt(noise)), 1.0)
+            tails = 2 * apart * np.minimum(apart, self.spread.peak * (1 / norms + 1 / self.queries))
             spread = square**2 + self.spread.excess * tails
-            noise += square * self.noise.variance / own
-        known = (own > 0) & (self.queries > 0)
+            noise += square * self.noise.variance / norms
+        known = (norms > 0) & (self.queries > 0)
         error = np.sqrt(np.where(known, noise + self.spread.share * spread, math.inf))
-        return Estimate(np.where(known, found, 0.0), error)
+        return Estimate(np.where(known, value, 0.0), error)
 
 
 def root(squares: Estimate) -> Estimate:
     """Of estimates of squares: 1.96 errors are how far two errors of the square lead, at 0 as elsewhere."""
-    found, reach = np.maximum(squares.value, 0.0), 2 * squares.standard_error
-    middle, low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (found, found - reach, found + reach))
+    value, reach = np.maximum(squares.value, 0.0), 2 * squares.standard_error
+    middle, low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (value, value - reach, value + reach))
     return Estimate(middle, np.maximum(middle - low, high - middle) / 1.96)
 
 
 def arc(cosine: Estimate) -> Estimate:
     """Angles of estimated cosines; an error of a cosine of more than 2 is none."""
-    found, error = np.arccos(cosine.value), np.minimum(cosine.standard_error, 2.0)
-    return Estimate(found, error / np.maximum(np.maximum(np.sin(found), np.sqrt(error / 2)), 1e-150))
+    value, error = np.arccos(cosine.value), np.minimum(cosine.standard_error, 2.0)
+    return Estimate(value, error / np.maximum(np.maximum(np.sin(value), np.sqrt(error / 2)), 1e-150))
 
 
 def cosine_of(angle: Estimate) -> Estimate:
@@ -130,8 +130,8 @@ def cosine_of(angle: Estimate) -> Estimate:
 
     1.96 errors reach as far as 1.96 errors of the angle do where the sine is 0, and where it is large.
     """
-    found, error = np.clip(angle.value, 0.0, math.pi), angle.standard_error
-    return Estimate(np.cos(found), np.minimum(np.hypot(np.sin(found) * error, error**2), 2.0))
+    value, error = np.clip(angle.value, 0.0, math.pi), angle.standard_error
+    return Estimate(np.cos(value), np.minimum(np.hypot(np.sin(value) * error, error**2), 2.0))
 
 
 def _share_error(distances: NDArray[Any], size: int, least: float, most: float) -> Array:
@@ -150,8 +150,8 @@ def agreement_angle(distances: NDArray[Any], size: int, flip: float) -> Estimate
     """
     kept = 1 - 2 * flip
     agreement = 1 - 2 * np.asarray(distances, dtype=np.float64) / size
-    found = math.pi / 2 * (1 - agreement / kept)
-    return Estimate(found, math.pi * _share_error(distances, size, flip, 1 - flip) / kept)
+    value = math.pi / 2 * (1 - agreement / kept)
+    return Estimate(value, math.pi * _share_error(distances, size, flip, 1 - flip) / kept)
 
 
 def flipped_angle(distances: NDArray[Any], size: int, flips: Callable[[Array], Array], scale: float) -> Estimate:
@@ -170,9 +170,9 @@ def flipped_angle(distances: NDArray[Any], size: int, flips: Callable[[Array], A
         return np.interp(agreement, expected[::-1], angles[::-1])
 
     agreement = np.clip(1 - 2 * np.asarray(distances, dtype=np.float64) / size, expected[-1], expected[0])
-    found = angle(agreement)
+    value = angle(agreement)
     off = 2 * _share_error(distances, size, (1 - expected[0]) / 2, (1 - expected[-1]) / 2)
-    return Estimate(found, np.maximum(angle(agreement - off) - found, found - angle(agreement + off)))
+    return Estimate(value, np.maximum(angle(agreement - off) - value, value - angle(agreement + off)))
 
 
 _NOISES = {"query.rows": (1.0, 2.0), "laplace.rows": (2.0, 5.0)}

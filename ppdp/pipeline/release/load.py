@@ -146,15 +146,15 @@ def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certif
             "this is another export than the one that is expected.", fix="sha256= of what export returned."
         )
     others = {name: data for name, data in members.items() if name != MANIFEST}
-    found: Any = None
+    about: Any = None
     with contextlib.suppress(ValueError, RecursionError):
-        found = strict_json(members[MANIFEST])
-    if not isinstance(found, dict) or found.get("form") != FORM:
+        about = strict_json(members[MANIFEST])
+    if not isinstance(about, dict) or about.get("form") != FORM:
         raise ExportError("the manifest is malformed.", fix="use the ppdp version that wrote it.")
-    if found.get("sha256") != {name: hashed(data) for name, data in others.items()}:
+    if about.get("sha256") != {name: hashed(data) for name, data in others.items()}:
         raise ExportError("a file is not the one that was written.", fix=WHOLE)
     certificate = verified(members[CERTIFICATE])
-    if found != manifest(others, certificate):
+    if about != manifest(others, certificate):
         raise ExportError("the manifest is that of another certificate.")
     return certificate
 
@@ -193,13 +193,13 @@ def _compare_example(pipe: ReleasedPipeline, data: bytes | None) -> None:
     shape = [EXAMPLE_ROWS, pipe.n_features_in_]
     here = None
     try:
-        found = unpack_arrays(data, {"rows": shape, "gaps": shape, "mapped": None})
-        here = outcome(stages, found["rows"], found["gaps"])
+        example = unpack_arrays(data, {"rows": shape, "gaps": shape, "mapped": None})
+        here = outcome(stages, example["rows"], example["gaps"])
     except PpdpError:
         raise
     except Exception:  # a function that was handed in may fail as it likes
         pass
-    if here is None or not _agree(here, found["mapped"]):
+    if here is None or not _agree(here, example["mapped"]):
         raise ExportError(
             "made-up rows come out otherwise than where this was exported.",
             fix="hand in the same functions; use the versions of NumPy and ppdp that the certificate names.",

@@ -36,10 +36,10 @@ def pack(signs: NDArray[np.bool_]) -> Bytes:
 
 def distances(queries: Bytes, rows: Bytes) -> Counts:
     """How many bits differ, shape (n_queries, n_rows)."""
-    found = np.empty((len(queries), len(rows)), dtype=np.uint32)
+    counts = np.empty((len(queries), len(rows)), dtype=np.uint32)
     for start, first, block in _distances(queries, rows):
-        found[start : start + block.shape[0], first : first + block.shape[1]] = block
-    return found
+        counts[start : start + block.shape[0], first : first + block.shape[1]] = block
+    return counts
 
 
 def _distances(queries: Bytes, rows: Bytes) -> Iterator[tuple[int, int, Counts]]:
@@ -66,8 +66,8 @@ def _words(packed: Bytes) -> NDArray[np.uint64]:
 
 def ones_by_table(words: NDArray[np.uint64]) -> Bytes:
     """How many bits of every word are 1."""
-    found: Bytes = _ONES[np.ascontiguousarray(words).view(np.uint8)].reshape(*words.shape, 8).sum(-1, dtype=np.uint8)
-    return found
+    counts: Bytes = _ONES[np.ascontiguousarray(words).view(np.uint8)].reshape(*words.shape, 8).sum(-1, dtype=np.uint8)
+    return counts
 
 
 ones = getattr(np, "bitwise_count", ones_by_table)  # since NumPy 2
@@ -149,8 +149,8 @@ class _Best:
                 limits = np.minimum(limits, np.iinfo(block.dtype).max).astype(block.dtype)
             below = block < limits
             for i in np.flatnonzero(below.any(axis=1)).tolist():
-                (found,) = np.nonzero(below[i])
-                self._keep(start + i, block[i, found].astype(self.slack.dtype), first + found)
+                (places,) = np.nonzero(below[i])
+                self._keep(start + i, block[i, places].astype(self.slack.dtype), first + places)
 
     def _keep(self, i: int, costs: NDArray[Any], places: Places) -> None:
         """Equal costs stay in the order of the rows, and later rows are kept only if they are better."""

@@ -205,7 +205,7 @@ class WithParquet:
 def verified(text: str | bytes) -> Certificate:
     """A certificate whose derivation holds; anything else is refused."""
     certificate = Certificate.from_json(text)
-    found = certificate.verify()
-    if not found:
-        raise CertificateError(f"the certificate does not verify: {' '.join(found.problems)}")
+    verification = certificate.verify()
+    if not verification:
+        raise CertificateError(f"the certificate does not verify: {' '.join(verification.problems)}")
     return certificate

@@ -157,8 +157,8 @@ def _block(
     import pyarrow as pa
 
     values = released(opened(table.select(list(names))))
-    found = np.asarray(values if then is None else then(values))
-    new = [pa.array(column) for column in found.reshape(len(found), -1).T]
+    result = np.asarray(values if then is None else then(values))
+    new = [pa.array(column) for column in result.reshape(len(result), -1).T]
     return pa.table([*(table[name] for name in keep), *new], [*keep, *columns]).replace_schema_metadata(note)
 
 

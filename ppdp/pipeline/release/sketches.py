@@ -138,8 +138,8 @@ class SketchTable(WithParquet):
         squared : bool, default=False
             Whether to give their squares, which are without bias and may be negative.
         """
-        found = self._lengths(queries, rows).squared_distance()
-        return found if squared else root(found)
+        estimate = self._lengths(queries, rows).squared_distance()
+        return estimate if squared else root(estimate)
 
     def cosine(self, queries: ArrayLike, *, rows: ArrayLike | None = None, norm: float | None = None) -> Estimate:
         """Cosines of the angles between queries and rows; takes, gives and raises what :meth:`angle` does."""
@@ -181,8 +181,8 @@ class SketchTable(WithParquet):
         if form.flips is None:
             return arc(self._lengths(queries, rows).cosine())
         if form.flips.flips == ANGLE:
-            found = neighbours.distances(self._bits(queries), self._chosen(rows))
-            return agreement_angle(found, form.size, float(form.flips.flip_probability(1.0)))
+            differing = neighbours.distances(self._bits(queries), self._chosen(rows))
+            return agreement_angle(differing, form.size, float(form.flips.flip_probability(1.0)))
         if form.matrix is None:
             raise InvalidParameter(
                 "signs tell angles only of rows that were projected at random.",
@@ -190,16 +190,16 @@ class SketchTable(WithParquet):
             )
         used = form.matrix.norms.largest > 0  # a component of no column is a fair coin
         size, mask = int(used.sum()), neighbours.pack(used[None])
-        found = neighbours.distances(self._bits(queries) & mask, self._chosen(rows) & mask)
+        differing = neighbours.distances(self._bits(queries) & mask, self._chosen(rows) & mask)
         if form.flips.flips == "randomized-response":
-            return agreement_angle(found, size, float(form.flips.flip_probability(1.0)))
+            return agreement_angle(differing, size, float(form.flips.flip_probability(1.0)))
         if norm is None:
             raise MissingBound(
                 "these flips depend on values, so that angles follow only for rows of a known norm.",
                 fix="norm=..., their norm in front of the projection; or SignMechanism('randomized-response').",
             )
         scale = positive("norm", norm) / np.sqrt(form.size)
-        return flipped_angle(found, size, form.flips.flip_probability, scale)
+        return flipped_angle(differing, size, form.flips.flip_probability, scale)
 
     def kneighbors(self, queries: ArrayLike, n_neighbors: int = 10) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The nearest rows of every query: signs by Hamming distance, numbers by inner product.
@@ -267,10 +267,10 @@ class SketchTable(WithParquet):
     def read(cls, file: Certified) -> SketchTable:
         """The table of a file whose certificate holds; raises what :meth:`from_parquet` does."""
         form, shapes = SketchForm.of(file.record), file.record.released.names
-        found = file.read(form.schema, form.rows, 9 * form.size, "SketchTable.to_parquet")
+        table = file.read(form.schema, form.rows, 9 * form.size, "SketchTable.to_parquet")
         with malformed("the table is malformed."):
             others = unpacked(file.others, {name: list(shape) for name, shape in shapes.items() if name != form.name})
-            arrays = {form.name: form.numbers(found.column(0)).reshape(shapes[form.name]), **others}
+            arrays = {form.name: form.numbers(table.column(0)).reshape(shapes[form.name]), **others}
             same = content_hash(arrays) == file.record.released.sha256
         if not same:
             raise ExportError("the sketches are not those that the certificate was issued for.")
@@ -310,18 +310,18 @@ class SketchTable(WithParquet):
         """Finite numbers of the right shape."""
         size = self._form.size
         try:
-            found = np.ascontiguousarray(queries, dtype=np.float64)
+            sketches = np.ascontiguousarray(queries, dtype=np.float64)
         except (TypeError, ValueError):
-            found = np.empty(0)
-        if found.ndim != 2 or found.shape[1] != size or len(found) == 0:
+            sketches = np.empty(0)
+        if sketches.ndim != 2 or sketches.shape[1] != size or len(sketches) == 0:
             raise DomainMismatch(
                 f"queries must be sketches of {size} numbers, one in each row.",
                 stage="SketchTable",
                 fix="pipe.project(...) makes them of new rows.",
             )
-        if not np.isfinite(found).all():
+        if not np.isfinite(sketches).all():
             raise InvalidValue("queries hold NaN or infinity.", stage="SketchTable")
-        return found
+        return sketches
 
     def _bits(self, queries: ArrayLike) -> Bytes:
         return neighbours.pack(self._sketches(queries) >= 0)

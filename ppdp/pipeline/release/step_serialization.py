@@ -82,11 +82,11 @@ def restore(
     ``functions`` holds what is only named in it, by ``"step"`` or ``"step__parameter"``; ``stages`` are classes that
     are not ppdp's.
     """
-    own = {kind.__name__: kind for kind in stages}
+    classes = {kind.__name__: kind for kind in stages}
     try:
         document = strict_json(text)
         columns = document["columns"]
-        steps = [(str(step["name"]), _step(step, functions, own)) for step in document["steps"]]
+        steps = [(str(step["name"]), _step(step, functions, classes)) for step in document["steps"]]
         return steps, None if columns is None else tuple(map(str, columns))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         if isinstance(error, ExportError):

@@ -192,8 +192,8 @@ class Released(WithParquet, Mapping[str, Array]):
         ExportError
             As from :meth:`to_sklearn`, or if MLflow is not installed. Nothing is logged then.
         """
-        own = {key: options.pop(key) for key in ("functions", "stages") if key in options}
-        plain = self.to_sklearn(conditional=conditional, **own)
+        conversion = {key: options.pop(key) for key in ("functions", "stages") if key in options}
+        plain = self.to_sklearn(conditional=conditional, **conversion)
         try:
             import mlflow
             import mlflow.sklearn
@@ -202,9 +202,9 @@ class Released(WithParquet, Mapping[str, Array]):
         mlflow.log_text(self.certificate.to_json(), f"{name}-certificate.json")
         mlflow.log_text(self.certificate.to_html(), f"{name}-certificate.html")
         mlflow.set_tags({"ppdp.certificate": self.certificate.digest, "ppdp.status": self.certificate.status})
-        known = signature(mlflow.sklearn.log_model).parameters
-        options["name" if "name" in known else "artifact_path"] = name
-        if "skops_trusted_types" in known and "serialization_format" not in options:
+        accepted = signature(mlflow.sklearn.log_model).parameters
+        options["name" if "name" in accepted else "artifact_path"] = name
+        if "skops_trusted_types" in accepted and "serialization_format" not in options:
             options.setdefault("skops_trusted_types", _all_types(plain))
         return mlflow.sklearn.log_model(plain, **options)
 
@@ -249,15 +249,15 @@ def _cells(record: Record, lines: int) -> dict[str, list[Any]]:
     if record.mechanism is None or not record.mechanism.formula.endswith(".histogram"):
         return {}
     grid, names = record.mechanism.parameters, _features(record)
-    found: dict[str, list[Any]] = {"column": [], "low": [], "high": []}
+    cells: dict[str, list[Any]] = {"column": [], "low": [], "high": []}
     start = 0
     for column, size in zip(grid["columns"], grid["sizes"]):
         edges = grid["edges"][start : start + size]
         start += size
-        found["column"] += [names[column]] * (size - 1)
-        found["low"] += edges[:-1]
-        found["high"] += edges[1:]
-    return found if len(found["low"]) == lines else {}
+        cells["column"] += [names[column]] * (size - 1)
+        cells["low"] += edges[:-1]
+        cells["high"] += edges[1:]
+    return cells if len(cells["low"]) == lines else {}
 
 
 def _features(record: Record) -> list[str]:
@@ -270,8 +270,10 @@ def _wide(record: Record) -> tuple[str, list[str]] | None:
     """Name of the array of released rows, and of its columns; None if no rows were released."""
     if record.mechanism is None or not getattr(FORMULAS[record.mechanism.formula], "rows", False):
         return None
-    own = record.mechanism.parameters.get("n_signs")
-    return f"{record.mechanism.name}.answer", _features(record) if own is None else [f"sign{i}" for i in range(own)]
+    n_signs = record.mechanism.parameters.get("n_signs")
+    return f"{record.mechanism.name}.answer", _features(record) if n_signs is None else [
+        f"sign{i}" for i in range(n_signs)
+    ]
 
 
 def _rows(certificate: Certificate, arrays: dict[str, Array], name: str, features: list[str]) -> Any:
@@ -322,14 +324,14 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
         whole = math.prod(shapes[wide[0]]) // len(wide[1])
     longest = max(map(len, [*shapes, *_features(record)]))
     line = _BYTES_OF_A_LINE + longest if wide is None else 8 * len(wide[1])
-    found = file.read(_schema(record, whole), whole, line, "pipe.release_.to_parquet")
+    table = file.read(_schema(record, whole), whole, line, "pipe.release_.to_parquet")
     with malformed("the table is malformed."):
         if wide is None:
-            arrays = _arrays(np.asarray(found["value"], dtype=np.float64), shapes)
+            arrays = _arrays(np.asarray(table["value"], dtype=np.float64), shapes)
         else:
-            arrays = _arrays_of_rows(found, file.others, shapes, wide[0])
+            arrays = _arrays_of_rows(table, file.others, shapes, wide[0])
         expected = _tabulated(file.certificate, arrays)
-        same = content_hash(arrays) == record.released.sha256 and _same(found, expected)
+        same = content_hash(arrays) == record.released.sha256 and _same(table, expected)
     if not same:
         raise ExportError("the numbers are not those that the certificate was issued for.")
     return expected, file.certificate
@@ -370,18 +372,18 @@ def _same_words(found: Any, expected: Any) -> bool:
 
 def _arrays(values: Array, shapes: Shapes) -> dict[str, Array]:
     """Arrays by name from their numbers in a row."""
-    found, start = {}, 0
+    arrays, start = {}, 0
     for name in sorted(shapes):
         end = start + math.prod(shapes[name])
-        found[name] = values[start:end].reshape(shapes[name])
+        arrays[name] = values[start:end].reshape(shapes[name])
         start = end
-    return found
+    return arrays
 
 
 def _arrays_of_rows(table: Any, others: bytes | None, shapes: Shapes, name: str) -> dict[str, Array]:
     """Released rows, and what else was released from the metadata."""
     rows = np.column_stack([np.asarray(column, dtype=np.float64) for column in table.columns])
-    rest = {other: list(shape) for other, shape in shapes.items() if other != name}
+    rest = {array: list(shape) for array, shape in shapes.items() if array != name}
     return {name: rows.reshape(shapes[name]), **unpacked(others, rest)}
 
 
@@ -389,5 +391,5 @@ def _all_types(plain: Any) -> list[str]:
     """Types that skops would not read unasked: all can be trusted of a pipeline that was built here."""
     from skops.io import dumps, get_untrusted_types
 
-    found: list[str] = get_untrusted_types(data=dumps(plain))
-    return found
+    types: list[str] = get_untrusted_types(data=dumps(plain))
+    return types

@@ -33,13 +33,13 @@ _OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "doma
 
 def searched(declared: Domain | None) -> Adjacency:
     """Which tables are neighbours; refused where a search has no bounds."""
-    found = (declared or Domain()).adjacency
-    if not found.replaces:
+    adjacency = (declared or Domain()).adjacency
+    if not adjacency.replaces:
         raise InvalidParameter(
-            f"a search splits rows, and its scores are bounded for replaced rows only, not for {found.unit}.",
+            f"a search splits rows, and its scores are bounded for replaced rows only, not for {adjacency.unit}.",
             fix="search with Adjacency.replace().",
         )
-    return found
+    return adjacency
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Setting:
     names: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        known = None if self.declared is None else self.declared.n_rows
-        if known not in (None, self.n_rows):
+        n_rows = None if self.declared is None else self.declared.n_rows
+        if n_rows not in (None, self.n_rows):
             raise DomainMismatch(
-                f"the domain declares n_rows = {known}, X has {self.n_rows}.", fix="declare what the data have."
+                f"the domain declares n_rows = {n_rows}, X has {self.n_rows}.", fix="declare what the data have."
             )
 
     @property
@@ -87,14 +87,14 @@ class Candidate:
     def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
         """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta, diagnostics=self._told(n, setting))
-        found = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
-        if found.domain.adjacency != setting.adjacency:
+        plan = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        if plan.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
-        if not is_regressor(pipeline) and found.domain.classes is None:
+        if not is_regressor(pipeline) and plan.domain.classes is None:
             raise MissingBound(
                 "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
             )
-        return found
+        return plan
 
     def fit(
         self,
@@ -125,15 +125,15 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     from sklearn.model_selection import ParameterGrid
 
     kind = _kind(pipeline)
-    own = clone(pipeline).set_params(ledger=Ledger())
-    remember(own, promised=None, owed=None)  # what is promised and owed is the search's
+    template = clone(pipeline).set_params(ledger=Ledger())
+    remember(template, promised=None, owed=None)  # what is promised and owed is the search's
     try:
         grid = list(ParameterGrid(param_grid))
         taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
         if taken:
             what = f"{taken} cannot be searched for: a choice must cost what was planned."
             raise InvalidParameter(what, fix="leave it out of param_grid; a search has one epsilon and delta.")
-        found = [Candidate(params, clone(own).set_params(**params)) for params in grid]
+        candidates = [Candidate(params, clone(template).set_params(**params)) for params in grid]
     except UnknownParameter as error:
         raise UnknownParameter(f"param_grid does not fit this pipeline: {error.message}", fix=error.fix) from None
     except PpdpError:
@@ -141,14 +141,14 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     except (TypeError, ValueError, AttributeError) as error:
         what = f"param_grid does not fit this pipeline: {said_by(error)}"
         raise InvalidParameter(what, fix="{'step__parameter': [value, value]}, a list of values for each.") from error
-    if len(found) < 2:
+    if len(candidates) < 2:
         raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
-    if any(_kind(candidate.pipeline) != kind for candidate in found):
+    if any(_kind(candidate.pipeline) != kind for candidate in candidates):
         raise InvalidParameter(
             "classifiers and regressors have no scores in common.",
             fix="a search for each, with a pipeline of its kind.",
         )
-    return found
+    return candidates
 
 
 def _kind(pipeline: Pipeline) -> bool:
@@ -167,8 +167,8 @@ def row_scores(
     ``domain`` has the public classes or the range of y; ``scoring`` takes one answer and one prediction.
     """
     if scoring is not None:
-        own = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
-        return np.clip(np.nan_to_num(own, nan=0.0), 0.0, 1.0)
+        scores = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
+        return np.clip(np.nan_to_num(scores, nan=0.0), 0.0, 1.0)
     if not regression:
         classes = domain.require("classes")
         return (encode_labels(y, classes) == encode_labels(predicted, classes)).astype(np.float64)

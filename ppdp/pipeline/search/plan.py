@@ -271,8 +271,8 @@ class SearchSummary:
         again = SearchPlan(**numbers, fits=fits, refits=refits, selection=selection)
         recorded = PrivacyLoss(data["total"]["mu"], data["total"]["failure"])
         same = all(
-            math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
-            for one, other in [(recorded.mu, again.loss.mu), (recorded.failure, again.loss.failure)]
+            math.isclose(one, composed, rel_tol=1e-9, abs_tol=1e-300)
+            for one, composed in [(recorded.mu, again.loss.mu), (recorded.failure, again.loss.failure)]
         )
         return same and again.kept and (self.status == "UNCONDITIONAL") == (not self.reasons)
 

@@ -260,12 +260,12 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
             check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)
-        with charged.settling(), already_charged(), at_step("search"), warnings.catch_warnings(record=True) as told:
+        with charged.settling(), already_charged(), at_step("search"), warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             model = self._run(candidates, plan, setting, table, (cells(labels), weights), noise)
         if model is not None:
             self._certify(model, charged)
-        for words, kind in dict.fromkeys((str(one.message), one.category) for one in told):
+        for words, kind in dict.fromkeys((str(one.message), one.category) for one in raised):
             if kind in WARNINGS:  # now, since one that is an error must not end what is paid for
                 warnings.warn(words, kind, stacklevel=outside())
         warn_of_order(X, self.estimator.invalid, {"y": y, "sample_weight": given})
@@ -334,7 +334,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
         invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
         status, reasons = certificate_status(
-            sorted({why for known in facts for why in known.reasons}), seeded=noise.seeded
+            sorted({why for fit_plan in facts for why in fit_plan.reasons}), seeded=noise.seeded
         )
         self.summary_ = SearchSummary(
             plan=plan,
@@ -363,13 +363,15 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         some = labels[train], None if weights is None else weights[train]
         facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in zip(candidates, plan.fits)]
         sums = np.full(len(candidates), np.nan)
-        for i, (candidate, spend, known) in enumerate(zip(progress(candidates, "candidates"), plan.fits, facts)):
+        for i, (candidate, spend, fit_plan) in enumerate(zip(progress(candidates, "candidates"), plan.fits, facts)):
             try:
                 pipeline = candidate.fit(spend, setting, _rows(table, train), some, seeds[i])
             except PrivacyRefusal:
                 continue
             predicted = pipeline.predict(_rows(table, held_out))
-            scored = row_scores(known.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self))
+            scored = row_scores(
+                fit_plan.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self)
+            )
             sums[i] = column_sums(Rows.of(scored[:, None]), 1.0)[0]
         return facts, sums
 
@@ -396,18 +398,18 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, BaseEstimator):
-            own = self.estimator.__sklearn_tags__()
-            same_kind(tags, own)
-            tags.input_tags.allow_nan = own.input_tags.allow_nan
+            inner = self.estimator.__sklearn_tags__()
+            same_kind(tags, inner)
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.target_tags.required = True
         return tags
 
 
 def _certified(model: Pipeline, certificate: Certificate) -> Pipeline:
     """A fitted pipeline with another certificate."""
-    twin = copy.copy(model)
-    twin.certificate_, twin.release_ = certificate, replace(model.release_, certificate=certificate)
-    return twin
+    copied = copy.copy(model)
+    copied.certificate_, copied.release_ = certificate, replace(model.release_, certificate=certificate)
+    return copied
 
 
 def _rows(table: Any, positions: NDArray[np.intp]) -> Any:

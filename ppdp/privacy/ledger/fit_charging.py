@@ -149,11 +149,11 @@ class DatasetHistory:
     @property
     def every(self) -> dict[tuple[str, Adjacency], ComposedFits]:
         """Fits that have ended, and those that have not."""
-        found = dict(self.tallies)
+        tallies = dict(self.tallies)
         for account, cost in self.pending.values():
             key = account, cost.adjacency
-            found[key] = found.get(key, ComposedFits()) + ComposedFits.of(cost)
-        return found
+            tallies[key] = tallies.get(key, ComposedFits()) + ComposedFits.of(cost)
+        return tallies
 
     @property
     def fits(self) -> int:
@@ -169,7 +169,9 @@ class DatasetHistory:
 
     def together(self, adjacency: Adjacency) -> tuple[float, float]:
         """(epsilon, delta) of all of them for these neighbours."""
-        scaled = (tally.for_people_with(adjacency.steps_of(own)) for (_, own), tally in self.every.items())
+        scaled = (
+            fits.for_people_with(adjacency.steps_of(planned_for)) for (_, planned_for), fits in self.every.items()
+        )
         return sum(scaled, ComposedFits()).together
 
 
@@ -217,14 +219,14 @@ class FitCharge:
     def other_fits(self) -> dict[str, Any]:
         """What this process knows by now of other fits on these data, as far as the ledger has not paid for them."""
         with _LOCK:
-            known = _HISTORIES.get(self.dataset, DatasetHistory())
-            elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in known.every)
-            together = known.together(self.adjacency) if elsewhere and known.fits > 1 else None
+            history = _HISTORIES.get(self.dataset, DatasetHistory())
+            elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in history.every)
+            together = history.together(self.adjacency) if elsewhere and history.fits > 1 else None
         worker = self.ledger is None and (bool(_FORKED) or multiprocessing.parent_process() is not None)
         return {
             "fit": self.fit if elsewhere else None,
             "together": None if together is None else dict(zip(("epsilon", "delta"), together)),
-            "travels": max(known.travels, int(worker)),
+            "travels": max(history.travels, int(worker)),
         }
 
     def issued(self, delta: float) -> dict[str, Any]:
@@ -248,17 +250,17 @@ def pop_ledger(ledger: Account) -> None:
     """End what :func:`push_ledger` began, in this thread if it can be."""
     with _LOCK:
         opened = [place for place, (one, _) in enumerate(_OPEN_LEDGERS) if one is ledger]
-        own = [place for place in opened if _OPEN_LEDGERS[place][1] == threading.get_ident()]
-        del _OPEN_LEDGERS[(own or opened)[-1]]
+        in_thread = [place for place in opened if _OPEN_LEDGERS[place][1] == threading.get_ident()]
+        del _OPEN_LEDGERS[(in_thread or opened)[-1]]
 
 
 def open_ledger() -> Account | None:
     """The ledger whose with-block is open: the innermost of this thread, or else that of the others."""
     with _LOCK:
         innermost = {thread: ledger for ledger, thread in _OPEN_LEDGERS}
-    own = innermost.get(threading.get_ident())
-    if own is not None or not innermost:
-        return own
+    in_thread = innermost.get(threading.get_ident())
+    if in_thread is not None or not innermost:
+        return in_thread
     if len({ledger.in_block for ledger in innermost.values()}) > 1:
         raise LedgerError(
             "other threads have opened several blocks of the ledger, and nothing tells to which this fit belongs.",
@@ -311,18 +313,18 @@ def charge(own: Account | None, cost: FitCost, *, dataset: str | None, label: st
             label=label,
         )
     with _LOCK:
-        ticket, known = next(_TICKETS), _history(name)
+        ticket, history = next(_TICKETS), _history(name)
     try:
         with _LOCK:
             if ledger is None or not _PAID.get():
-                known.pending[ticket] = "" if ledger is None else ledger.account, cost
-            place = known.fits
-        found = FitCharge(ledger, entry, name, cost.adjacency, place, _search_around(sys._getframe()), now, ticket)
+                history.pending[ticket] = "" if ledger is None else ledger.account, cost
+            place = history.fits
+        charged = FitCharge(ledger, entry, name, cost.adjacency, place, _search_around(sys._getframe()), now, ticket)
         if not _PAID.get():
-            _warn(found, known)
-        return found
+            _warn(charged, history)
+        return charged
     except BaseException:  # of warnings that are errors, or an interrupt: nothing was looked at
-        known.end(ticket, counts=False)
+        history.end(ticket, counts=False)
         if ledger is not None:
             ledger.settle(entry, "failed")
         raise
@@ -335,8 +337,8 @@ def mark_pickled(dataset: str | None) -> None:
 
 
 def _history(name: str) -> DatasetHistory:
-    found = _HISTORIES[name] = _HISTORIES.get(name) or DatasetHistory()
-    return found
+    history = _HISTORIES[name] = _HISTORIES.get(name) or DatasetHistory()
+    return history
 
 
 def _warn(charge: FitCharge, known: DatasetHistory) -> None:
@@ -361,12 +363,12 @@ def _warn(charge: FitCharge, known: DatasetHistory) -> None:
 
 def _search_around(frame: FrameType | None) -> str | None:
     """Name of the outermost estimator or function of a library of searches that called."""
-    found = None
+    outermost = None
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
         if module.partition(".")[0] in _SEARCH_LIBRARIES and not module.startswith(_NOT_SEARCHING):
             code = frame.f_code
             owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
-            found = code.co_name if owner is None else type(owner).__name__
+            outermost = code.co_name if owner is None else type(owner).__name__
         frame = frame.f_back
-    return found
+    return outermost
