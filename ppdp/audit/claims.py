@@ -19,9 +19,9 @@ from ppdp.audit.external_transforms import (
     answered,
     as_declared,
     label_values,
+    no_output,
     placed,
     present,
-    quiet,
 )
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance, Moves, Sensitivity
@@ -227,7 +227,7 @@ class Claim:
         answers = self._answers(*pair)
         if isinstance(answers, Exception):
             return None
-        with quiet():
+        with no_output():
             found, slack = self._found(pair, answers)
             bounds = {name: self._bound(name, pair) for name in self.bounds}
         uses = {name: (found[name], bound) for name, bound in bounds.items() if bound is not None}
@@ -260,14 +260,14 @@ class Claim:
 
     def _about(self, pair: Pair) -> bool:
         """Whether anything is claimed of a pair."""
-        with quiet():
+        with no_output():
             return self.world.allows(pair) and (self.holds is None or all(self.holds(present(rows)) for rows in pair))
 
     def _answers(self, *datasets: Rows) -> list[Answer] | Exception:
         """What the transform makes of the rows that are present, or raises: rows that it refuses show nothing."""
         labels = (None if rows.y is None else as_declared(rows.y[rows.weight > 0], self.domain) for rows in datasets)
         try:
-            with quiet():
+            with no_output():
                 return [answered(self.transform, present(rows), y) for rows, y in zip(datasets, labels)]
         except Exception as error:
             return error

@@ -26,7 +26,7 @@ EXACT = 2**53  # float64 holds all integers below it
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def no_output() -> Iterator[None]:
     """Without the warnings of somebody else's code about made-up rows."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -26,16 +26,14 @@ from ppdp.testing.neighbours import Pair
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOTHING = (
-    "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."
-)
+NOTHING = "An audit can refute a guarantee but not prove it: the proof is the certificate's derivation."
 PUSHED = "Datasets were found that are pushed further apart than is claimed, which proves the claim false."
 LONGER = "A row was found that is longer, or an entry that is larger, than is claimed, which proves the claim false."
 TOLD = "The two datasets were told apart better than is certified, at the confidence given."
 REPORT = "The certificate must not be used. Please report it with the JSON form, which holds the seed and the datasets."
 HEAD = "what", "lower bound", "upper bound", "reached"
 PRIVATE = "PRIVATE: this was read off private rows, is covered by no certificate and must not leave with one."
-UNSHOWN = "That nothing was found proves nothing: it is an attack, and only the branch was seen that these rows took."
+UNSHOWN = "An audit can refute a guarantee but not prove it, and only the branch was seen that these rows took."
 FALSE = "Something depends on the rows more than is claimed: the claim is false, and no certificate of it may be used."
 REFUSED = "The gate refused these rows; what stands behind it was looked at as if it had not."
 UNSEEN = "The conditions held on no pair, so nothing is claimed, and nothing was shown, of what stands behind them."
@@ -52,7 +50,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Report(ABC):
-    """What an attack on what is certified found: a word and what it means, for a terminal and on a page."""
+    """What an attack on what is certified found: a word and what it means, for a terminal and as JSON."""
 
     epsilon: float
     delta: float

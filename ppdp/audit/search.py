@@ -24,7 +24,7 @@ from ppdp.core.progress import progress
 from ppdp.core.tables import visible
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, PpdpError
-from ppdp.testing.neighbours import Pair, climbed
+from ppdp.testing.neighbours import Pair, hill_climb
 
 DRAWN = 0.1  # share of the evaluations
 CLIMB = 120  # evaluations of one climb
@@ -107,7 +107,7 @@ class Search:
         if fresh:
             drawn = [self.target.world.drawn(rng) for _ in range(fresh)]
             most, pair = max(((self._ratio(name, one), one) for one in drawn), key=itemgetter(0))
-        most, pair = climbed(self.target.world.varied, pair, most, lambda one: self._ratio(name, one), rng, CLIMB)
+        most, pair = hill_climb(self.target.world.varied, pair, most, lambda one: self._ratio(name, one), rng, CLIMB)
         if 0 < most < math.inf:
             self._moved(name, pair, rng)
 

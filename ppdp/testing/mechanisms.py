@@ -27,7 +27,7 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.answers import Exact, RecordingNoise, exact_answers, held, kept_in, law_of, misasked
 from ppdp.testing.confidence import Certified, at_least, at_most
-from ppdp.testing.neighbours import EXCESS, Pair, World, highest, inhabited
+from ppdp.testing.neighbours import EXCESS, Pair, World, best_of, inhabited
 from ppdp.testing.stages import check_copies, check_parameters, demand, retold
 from ppdp.transformers.way import Condition
 
@@ -160,7 +160,7 @@ class _Trial:
     def worst(self, rng: np.random.Generator, pairs: int, climbs: int) -> tuple[float, Pair]:
         """The largest share of the claim on drawn pairs, and on the way up from the best of them."""
         self._check_asked(self.world.drawn(rng))
-        return highest(self.world, self._use, rng, pairs, climbs)
+        return best_of(self.world, self._use, rng, pairs, climbs)
 
     def _use(self, pair: Pair) -> float:
         if any(condition.margin(rows) <= 0 for condition in self.conditions for rows in pair):

@@ -276,7 +276,7 @@ def inhabited(domain: Domain, distance: Distance) -> Domain:
     return domain.but(min_present=domain.n) if distance.toggled == distance.reweighted == 0 else domain
 
 
-def climbed(
+def hill_climb(
     varied: Callable[[P, Random, float], P], pair: P, most: float, ratio: Callable[[P], float], rng: Random, steps: int
 ) -> tuple[float, P]:
     """Vary a pair so many times and keep what does not lower its ratio, which is known; NaN is no gain."""
@@ -292,12 +292,12 @@ def climbed(
     return most, pair
 
 
-def highest(world: World, ratio: Callable[[Pair], float], rng: Random, pairs: int, climbs: int) -> tuple[float, Pair]:
+def best_of(world: World, ratio: Callable[[Pair], float], rng: Random, pairs: int, climbs: int) -> tuple[float, Pair]:
     """The largest ratio among so many drawn pairs, and on the way up from the best of them."""
     drawn = [world.drawn(rng) for _ in range(pairs)]
     ratios = [ratio(pair) for pair in drawn]
     best = int(np.argmax(ratios))
-    return climbed(world.varied, drawn[best], ratios[best], ratio, rng, climbs)
+    return hill_climb(world.varied, drawn[best], ratios[best], ratio, rng, climbs)
 
 
 def _filled(X: Array) -> Array:

@@ -34,8 +34,8 @@ from ppdp.testing.neighbours import (
     MARGIN_EXCESS,
     Pair,
     World,
+    best_of,
     compared,
-    highest,
     inhabited,
     outgrown,
 )
@@ -109,7 +109,7 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
         for way in ways if world.distance.moves is None else [way for way in ways if way.record.entrywise]:
             _check_formula(stage, way, world)
             checked += 1
-            largest = max(largest, highest(world, partial(_use, stage, way, world), rng, pairs, climbs)[0])
+            largest = max(largest, best_of(world, partial(_use, stage, way, world), rng, pairs, climbs)[0])
     demand(checked > 0, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
     return largest
 

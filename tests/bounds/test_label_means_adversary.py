@@ -14,7 +14,7 @@ from ppdp.bounds import lookup
 from ppdp.data.histograms import weights_by_label
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.testing.neighbours import World, highest, inhabited
+from ppdp.testing.neighbours import World, best_of, inhabited
 
 N, CELLS = 14, 4
 LABELS = {
@@ -46,7 +46,7 @@ def test_no_pair_exceeds_the_sensitivity(distance, labels):
     world = World(inhabited(facts, distance), distance, gaps=4, labels=drawn)
     rng = np.random.default_rng(0)
     for columns in ([1], [0, 1, 2]):
-        most, _ = highest(world, partial(used, facts, distance, columns), rng, rounds(20), rounds(60))
+        most, _ = best_of(world, partial(used, facts, distance, columns), rng, rounds(20), rounds(60))
         # Small moves rarely cross the edge of a cell; the pair below does.
         assert (0.0 if distance.moved else 0.4) < found(most) <= ROUNDING
 

@@ -24,7 +24,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.testing.neighbours import climbed
+from ppdp.testing.neighbours import hill_climb
 
 __all__ = ["DISTANCES", "World", "attack", "domains", "named"]
 
@@ -290,6 +290,6 @@ def attack(
     pairs = [world.legal(pair) for pair in first] + [world.draw(rng) for _ in range(rounds(draws))]
     values = np.nan_to_num([ratio(pair) for pair in pairs], nan=-math.inf, neginf=-math.inf)
     order = np.argsort(-values, kind="stable")[: rounds(1, 2)]
-    reached = [climbed(world.varied, pairs[i], float(values[i]), ratio, rng, rounds(steps)) for i in order]
+    reached = [hill_climb(world.varied, pairs[i], float(values[i]), ratio, rng, rounds(steps)) for i in order]
     ratio, pair = max(reached, key=lambda one: one[0])
     return found(ratio), pair
