@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, both, triangle
 from ppdp.core.progress import progress
@@ -319,8 +319,7 @@ def _choose_clip(shares: Array, grid: Array, price: float, noise: float) -> floa
     Shares of norms in the bins are noisy; beyond the fullest they are taken to fall, and small ones to be 0.
     """
     shares, fullest = shares.copy(), int(np.argmax(shares))
-    tail = shares[fullest:]
-    shares[fullest:] = IsotonicRegression(increasing=False).fit_transform(np.arange(len(tail)), tail)
+    shares[fullest:] = isotonic_regression(shares[fullest:], increasing=False)
     shares = np.where(shares > COUNTED * noise, shares, 0.0)
     costs = [price * clip + float((shares * np.maximum(grid - clip, 0.0)).sum()) for clip in grid]
     return float(grid[int(np.argmin(costs))])
