@@ -21,10 +21,10 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidInput, MissingBudget
-from ppdp.transformers.stage import Stage, Statistics, hold
+from ppdp.transformers.stage import Stage as Stage
+from ppdp.transformers.stage import Statistics as Statistics
+from ppdp.transformers.stage import hold as hold
 from ppdp.transformers.way import Way
-
-__all__ = ["RowWiseTransformer", "Stage", "Statistics", "Transformer", "chosen", "hold"]
 
 
 class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):

@@ -130,6 +130,19 @@ def test_what_was_deleted_decides_nothing(drawn, name):
     assert seen[0] == seen[1]
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_the_sum_is_divided_by_the_public_number_of_rows(name):
+    """Half the weight: half the gradient."""
+    X, y = data()
+    rows = Rows.of(X, y.astype(float))
+    half = Rows(rows.X, rows.y, np.full(N, 0.5))
+    gradients = []
+    for some in (rows, half):
+        gradient = ClippedGradient.of(some, MODELS[name]._residuals, 1.0, True)
+        gradients.append(gradient(np.full((3 if name == "softmax" else 1, 4), 0.1)))
+    np.testing.assert_allclose(gradients[1], gradients[0] / 2)
+
+
 def test_the_last_member_of_a_class_decides_no_shape(drawn):
     """With and without any row of a declared class."""
     X, y = data()

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
@@ -59,6 +58,8 @@ def select(columns: Sequence[int], d: int, names: Sequence[str] | None = None) -
     row: Any = np.zeros((1, d))
     taken: Any = list(columns)
     if names is not None:
+        import pandas as pd
+
         row, taken = pd.DataFrame(row, columns=list(names)), [names[column] for column in columns]
     return ColumnTransformer([("columns", "passthrough", taken)]).fit(row)
 

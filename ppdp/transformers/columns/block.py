@@ -128,9 +128,11 @@ class LocatedBlock:
 
     @property
     def end(self) -> ColumnFacts:
+        """What is known behind the last map."""
         return self.facts[-1]
 
     def apply(self, X: Array) -> Array:
+        """What becomes of its columns of a whole table."""
         values = _clipped(X[:, self.positions], self.facts[0])
         for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
             values = _clipped(step.apply(values, given), out)
