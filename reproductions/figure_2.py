@@ -30,7 +30,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,12 +221,12 @@ def rewarding(pair: Pair, slots: list[int], reach: float = 0.05) -> RowMap:
     """A function h that grows where these slots go: the distance to the nearest of some points behind them."""
     before, after = pair.left.X[slots], pair.right.X[slots]
     way = (after - before) / np.linalg.norm(after - before, axis=1, keepdims=True)
-    behind = before - reach * way
+    return RowMap(partial(nearest, points=before - reach * way, reach=reach), out_ranges=HALF, lipschitz=1.0)
 
-    def h(X: Array) -> Array:
-        return np.asarray(np.linalg.norm(X[:, None] - behind, axis=2).min(axis=1, keepdims=True) - reach)
 
-    return RowMap(h, out_ranges=HALF, lipschitz=1.0)
+def nearest(X: Array, points: Array, reach: float) -> Array:
+    """Distance to the nearest of some points, less a constant."""
+    return np.asarray(np.linalg.norm(X[:, None] - points, axis=2).min(axis=1, keepdims=True) - reach)
 
 
 def covariance(sizes: list[int], gaps: tuple[float, ...] = (0.15, 0.07)) -> Iterator[Point]:

@@ -177,6 +177,7 @@ class LocatedBlock:
         return next(narrowed, self.facts[0].ranges)
 
     def units(self, columns: Columns) -> Columns:
+        """Raw units of the columns that come out."""
         found = columns.at(self.positions).clipped(*self.facts[0].ranges.T)
         for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
             found = step.units(found, given, out)
