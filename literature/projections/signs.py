@@ -32,7 +32,7 @@ def small_record(k: int) -> tuple[np.ndarray, np.ndarray]:
 def certified(family: str, k: int, p: int, adjacency: Adjacency, eta: float) -> float:
     """What ppdp certifies of one record in [-1, 1]^p, projected, and its smoothly flipped signs."""
     domain = Domain(n_rows=1, n_features=p, row_norm=math.sqrt(p), entry_bound=1.0, max_missing=0)
-    behind, distance = RandomProjection(k, family=family).stability_map(domain, adjacency.between(p))
+    behind, distance = RandomProjection(k, family=family).stability_map(domain, adjacency.entrance_distance(p))
     unit = widest_change(behind, distance)
     return float(lookup("signs.smooth", "privacy")(behind, distance, noise_scale=1 / eta, unit=unit).epsilon(0.0))
 

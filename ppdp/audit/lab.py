@@ -149,7 +149,7 @@ def audit(
         seed=seed,
         not_run=None if output else skipped,
         seconds=time.monotonic() - started,
-        neighbours="" if plan.domain.adjacency.replaces else plan.domain.adjacency.words,
+        neighbours="" if plan.domain.adjacency.bounded else plan.domain.adjacency.words,
     )
 
 

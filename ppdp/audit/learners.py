@@ -58,7 +58,7 @@ def learner_of_plan(plan: Plan) -> Learner:
     last, domain = plan.mechanism, plan.domain
     if last is None or not hasattr(last.stage, "predict"):
         raise InvalidParameter("the pipeline ends in no model.", fix="a last step that predicts, or audit().")
-    if not domain.adjacency.record_level:
+    if not domain.adjacency.row_level:
         problem = "a change of a row is certified, and membership is that a row is there at all."
         raise InvalidParameter(problem, fix="Adjacency.replace().")
     if plan.gate is None and any(step.way.conditions for step in plan.steps):

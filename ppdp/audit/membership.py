@@ -178,7 +178,7 @@ def attack_membership(
         n_rows=pair[0].n,
         seed=seed,
         seconds=time.monotonic() - started,
-        neighbours="" if learner.adjacency.replaces else learner.adjacency.words,
+        neighbours="" if learner.adjacency.bounded else learner.adjacency.words,
         certified=target.certified,
         data=data,
         models=1 if once else 2 * SLICE_MODELS * slices,
@@ -241,7 +241,7 @@ class _Drawn(NamedTuple):
 
 def _refuse_others(adjacency: Adjacency) -> None:
     """Refuse neighbours that do not differ by replaced rows."""
-    if not adjacency.replaces:
+    if not adjacency.bounded:
         problem = f"canaries take the place of rows, and here {adjacency.words}."
         raise InvalidParameter(problem, fix="Adjacency.replace(), or one canary among rows that are made up.")
 

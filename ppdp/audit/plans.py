@@ -75,7 +75,7 @@ def _drawn(domain: Domain, distance: Distance, gaps: int, steps: Sequence[Planne
     classes, target = plan.domain.classes, plan.domain.y_range
     labels = tuple(map(float, range(len(classes)))) if classes else (-1.0, 0.0, 1.0) if target else (0.0, 1.0)
     world = World(domain, distance, gaps, scales, _unit(steps[0].stage) if steps else 1.0, labels)
-    return world if plan.domain.adjacency.record_level else _aimed(world, steps)
+    return world if plan.domain.adjacency.row_level else _aimed(world, steps)
 
 
 def _unit(stage: Any) -> float:

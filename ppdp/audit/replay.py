@@ -139,7 +139,7 @@ class _Replay:
             for run in runs[1:]:
                 self._against_plan(run)
             # Two changes of one row, and two rows that were added in one place, are too far apart.
-            for pair in combinations(runs, 2) if adjacency.replaces else ((base, run) for run in runs[1:]):
+            for pair in combinations(runs, 2) if adjacency.bounded else ((base, run) for run in runs[1:]):
                 self._compare(*pair, slots)
             if time.monotonic() - self.started > self.seconds:
                 break
@@ -158,7 +158,7 @@ class _Replay:
             refused=refused,
             seed=self.seed,
             seconds=time.monotonic() - self.started,
-            neighbours="" if adjacency.replaces else adjacency.words,
+            neighbours="" if adjacency.bounded else adjacency.words,
         )
 
     def _kept(self) -> tuple[tuple[str, Any], ...]:
@@ -200,15 +200,15 @@ class _Replay:
 
     def _others(self, slots: tuple[int, ...], rng: np.random.Generator) -> Iterator[Rows]:
         """The dataset with other rows in these slots: none, or opposite ones, others' rows, near ones, gaps."""
-        if not self.plan.domain.adjacency.record_level:
+        if not self.plan.domain.adjacency.row_level:
             yield from self._changed(slots[0], rng)
             return
         X, d, k = self.rows.X, self.rows.X.shape[1], len(slots)
-        if self.plan.domain.adjacency.hides_number and self.rows.weight[slots[0]]:
+        if self.plan.domain.adjacency.unbounded and self.rows.weight[slots[0]]:
             weight = self.rows.weight.copy()
             weight[list(slots)] = 0.0
             yield replace(self.rows, weight=weight).settled()
-            if not self.plan.domain.adjacency.cuts:
+            if not self.plan.domain.adjacency.bounds_contributions:
                 return
         known = np.nan_to_num(X[self.rows.weight > 0] if self.rows.weight.any() else X)
         usual = float(row_norms(known).max(initial=0.0)) or 1.0
@@ -396,6 +396,6 @@ class _Replay:
         if not slots:
             self._differs(step.name, "rows in a second run", held(out[0]) != held(out[1]))
             return
-        free = slots if self.plan.domain.adjacency.record_level else ()
+        free = slots if self.plan.domain.adjacency.row_level else ()
         for name, (value, claimed) in attained(out, free, self.plan.distance, step.way.distance).items():
             self._note(step.name, name, share(value, claimed))

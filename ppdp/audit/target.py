@@ -359,7 +359,7 @@ def _check_pair(plan: Any, left: Any, right: Any) -> None:
     if (left.y is None) != (right.y is None):
         raise InvalidParameter("only one of the two datasets has labels.", fix="Rows.of(X, y) for both.")
     unit, adjacency = float(np.nanmax(np.abs([left.X, right.X]), initial=1.0)), plan.domain.adjacency
-    near = adjacency.replaces or World(plan.domain, plan.domain.neighbours, unit=unit).allows((left, right))
+    near = adjacency.bounded or World(plan.domain, plan.domain.neighbours, unit=unit).allows((left, right))
     if not near:
         raise InvalidParameter(f"the two datasets are no neighbours: {adjacency.words}.", fix="another adjacency.")
     apart, most = differing((left, right)), adjacency.rows

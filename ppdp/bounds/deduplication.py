@@ -30,7 +30,7 @@ def nobody_absent(domain: Domain, distance: Distance) -> bool:
 
 def raw_rows_decide(domain: Domain, distance: Distance) -> bool:
     """Whether a decision may be taken on the rows as they came in, of which then only replaced ones differ."""
-    return nobody_absent(domain, distance) and domain.adjacency.replaces
+    return nobody_absent(domain, distance) and domain.adjacency.bounded
 
 
 def later(distance: Distance, decision: Distance) -> Distance:
@@ -379,5 +379,5 @@ def crowding_margin(domain: Domain, distance: Distance) -> float:
 @_crowding("clusters.raw-crowding")
 def raw_crowding_margin(domain: Domain, distance: Distance) -> float:
     """The same of raw rows, which differ as neighbours do."""
-    sane(domain.adjacency.replaces)
+    sane(domain.adjacency.bounded)
     return crowding_margin(domain, domain.adjacency.distance)

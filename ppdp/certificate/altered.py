@@ -79,7 +79,7 @@ def altered_in_words(c: Record) -> str | None:
     found = c.diagnostics
     if found is None:
         return _WITHHELD.get(c.withheld or "")
-    of = "the cap n_rows" if c.neighbours.hides_number else "all rows"
+    of = "the cap n_rows" if c.neighbours.unbounded else "all rows"
     ranked = sorted(found.shares, key=lambda share: -share.share)
     told = [f"{_named(share)} {_percent(share.share)}" for share in ranked[:MOST]]
     more = f", and {len(ranked) - MOST} smaller shares" if len(ranked) > MOST else ""

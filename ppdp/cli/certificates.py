@@ -77,7 +77,7 @@ def verify(options: Namespace) -> int:
             lines += [f"issued {escaped(told)}"] if told is not None else []
             lines += [f"{name}: {escaped(words)} ({UNPROVED})" for name, words in issuer_statements(certificate.record)]
             neighbours = certificate.record.neighbours
-            what = "" if neighbours.record_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
+            what = "" if neighbours.row_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
             pair = f"({certificate.epsilon:g}, {certificate.delta:g})"
             lines.append(f"{certificate.status} {pair} {what}{certificate.digest}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
@@ -93,7 +93,7 @@ def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
         found += [f"--require unconditional: {escaped(words)}" for words in uncharged_fits(record)]
     if "alone" in asked:
         found += [f"--require alone: {escaped(words)}" for words in composition_notes(record)]
-    if "record-level" in asked and not record.neighbours.record_level:
+    if "record-level" in asked and not record.neighbours.row_level:
         found.append(f"--require record-level: it protects {escaped(record.neighbours.unit)}.")
     known = spent_at_least(record)
     if options.max_epsilon is not None and not known <= options.max_epsilon:
@@ -150,7 +150,7 @@ def record(options: Namespace) -> int:
     certificate = held(options)
     if certificate.status == "CONDITIONAL" and not options.conditional:
         what = f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}."
-        raise CertificateError(what, fix="--conditional, if whoever reads the record shall rely on that.")
+        raise CertificateError(what, fix="--conditional, if readers of the record shall rely on that.")
     try:
         made = certificate.to_registry_record(**about, conditional=options.conditional)
     except ExportError as error:

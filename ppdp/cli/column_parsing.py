@@ -47,7 +47,7 @@ class Layout:
     def of(cls, source: Source, file: PipelineFile) -> Layout:
         """Match a pipeline file and a data file, by the public form of both."""
         rules = file.rules
-        if source.n_rows == 0 and not file.hides_number:
+        if source.n_rows == 0 and not file.unbounded:
             refuse("has no rows.", place=str(source.path), fix="a file with a header and rows.")
         for key, name in rules.beside.items():
             source.require(name, place_of(file.path, ["data", key]))

@@ -153,7 +153,7 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
         refuse(
             f"the certificate would be CONDITIONAL ({'; '.join(reasons)}).",
             place=place,
-            fix=f"{fix} if whoever receives it shall rely on that.",
+            fix=f"{fix} if the recipient shall rely on that.",
         )
 
 

@@ -87,7 +87,7 @@ def balance(account: Ledger, dataset: str | None, delta: float | None = None) ->
     limit, at = account.budget or (None, _DELTA if delta is None else delta)
     spent = account.epsilon(at, name)
     remaining = None if limit is None else max(0.0, limit - spent)
-    less = (entry.adjacency.unit for entry in account.entries(name) if not entry.adjacency.record_level)
+    less = (entry.adjacency.unit for entry in account.entries(name) if not entry.adjacency.row_level)
     return Balance(name, at, spent if math.isfinite(spent) else None, limit, remaining, next(less, None))
 
 

@@ -54,7 +54,7 @@ class PipelineFile:
     steps: tuple[tuple[str, Any], ...]
 
     @property
-    def hides_number(self) -> bool:
+    def unbounded(self) -> bool:
         """Whether the number of rows is private."""
         return not {"add_remove", "person"}.isdisjoint(self.content.get("domain", {}).get("adjacency", {}))
 
@@ -172,7 +172,7 @@ def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:
         refuse(
             f"blanks are left: {'; '.join(left)}.",
             place=str(path),
-            fix="write what the column means, as the line says, never what the data hold; where nobody knows it,"
+            fix="write what the column means, as the line says, never what the data hold; where it is unknown,"
             ' "private" for numbers and text, or "drop".',
         )
 
@@ -278,7 +278,7 @@ def _check_steps(file: PipelineFile) -> None:
 
 def _check_domain(file: PipelineFile, domain: Mapping[str, Any]) -> None:
     """Refuse public facts that do not go with the columns of ids and weights."""
-    if file.hides_number and "n_rows" not in domain:
+    if file.unbounded and "n_rows" not in domain:
         refuse(
             "the number of rows is private, and no cap on it is declared.",
             place=place_of(file.path, ["domain", "n_rows"]),

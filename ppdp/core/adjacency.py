@@ -42,13 +42,13 @@ class Adjacency(ABC):
     ----------
     rows : int
         Most rows in which two neighbouring datasets differ, all of one person; behind the cut to so many, for persons.
-    record_level : bool
+    row_level : bool
         Whether it protects everything about a row, and that it is there.
-    replaces : bool
+    bounded : bool
         Whether rows that came in differ only where one was replaced: none was changed a little, none is missing.
-    hides_number : bool
+    unbounded : bool
         Whether the number of rows is private, and what is declared a cap on it.
-    cuts : bool
+    bounds_contributions : bool
         Whether a fit is told whose each row is, and keeps at most ``rows`` of everybody's.
     unit, words : str
         What is protected, and what neighbouring datasets are.
@@ -69,10 +69,10 @@ class Adjacency(ABC):
 
     __slots__ = ()
     keys: ClassVar[tuple[str, ...]]  # of the JSON form
-    record_level: ClassVar[bool] = True
-    replaces: ClassVar[bool] = False
-    hides_number: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
+    row_level: ClassVar[bool] = True
+    bounded: ClassVar[bool] = False
+    unbounded: ClassVar[bool] = False
+    bounds_contributions: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -166,10 +166,10 @@ class Adjacency(ABC):
     @property
     def distance(self) -> Distance:
         """How far apart neighbouring datasets are before any stage, whatever columns they have."""
-        return self.between(None)
+        return self.entrance_distance(None)
 
     @abstractmethod
-    def between(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
+    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
         """How far apart neighbouring datasets of these columns are before any stage.
 
         Raises
@@ -189,20 +189,20 @@ class Adjacency(ABC):
         return self
 
     @property
-    def single(self) -> bool:
+    def one_row(self) -> bool:
         """Whether neighbours differ in one row only, which stands in one of several disjoint parts of the rows."""
-        return self.rows == 1 and not self.cuts
+        return self.rows == 1 and not self.bounds_contributions
 
-    def steps_of(self, other: Adjacency) -> float:
+    def group_factor(self, other: Adjacency) -> float:
         """How many steps between neighbours of the other kind make one of this kind; infinite where no number does."""
-        if (self != other and not other.record_level) or (self.hides_number and other.replaces):
+        if (self != other and not other.row_level) or (self.unbounded and other.bounded):
             return math.inf  # where rows are replaced their number is public
-        if other.cuts:  # each of several new rows may be of a person who has others
-            return self.rows + 1 if self.replaces else 1
-        if self.cuts:
+        if other.bounds_contributions:  # each of several new rows may be of a person who has others
+            return self.rows + 1 if self.bounded else 1
+        if self.bounds_contributions:
             return math.inf  # for any number of rows
         once = -(-self.rows // other.rows)
-        return once if self.hides_number == other.hides_number else 2 * once  # rows are removed, then others added
+        return once if self.unbounded == other.unbounded else 2 * once  # rows are removed, then others added
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -250,9 +250,9 @@ class Replace(_OfRows):
 
     __slots__ = ()
     keys = ("replace",)
-    replaces = True
+    bounded = True
 
-    def between(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
+    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
         return Distance(replaced=self.rows)
 
     @property
@@ -273,9 +273,9 @@ class AddRemove(_OfRows):
 
     __slots__ = ()
     keys = ("add_remove",)
-    hides_number = True
+    unbounded = True
 
-    def between(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
+    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
         return Distance(toggled=self.rows)
 
     @property
@@ -296,9 +296,9 @@ class Person(_OfRows):
 
     __slots__ = ()
     keys = ("person",)
-    hides_number = cuts = True
+    unbounded = bounds_contributions = True
 
-    def between(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
+    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
         return Distance(replaced=self.rows)
 
     @property
@@ -321,7 +321,7 @@ class Change(Adjacency):
     """Metric privacy: the values of one row are changed by at most a limit, in raw units."""
 
     keys = ("coordinate", "l1", "l2", "count")
-    record_level = False
+    row_level = False
     kind: str
     limit: Limit
     count: int = 1
@@ -330,7 +330,7 @@ class Change(Adjacency):
     def rows(self) -> int:
         return 1
 
-    def between(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
+    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
         columns = math.inf if n_features is None else n_features
         if isinstance(self.limit, tuple):
             return _by_column(self.limit, self.count, n_features, names)

@@ -107,7 +107,7 @@ class Domain:
             self._settle(name, length)
         if self.max_missing is not None:
             number("Domain.max_missing", self.max_missing, least=0)
-        if integer("Domain.min_present", self.min_present, least=0) and self.adjacency.hides_number:
+        if integer("Domain.min_present", self.min_present, least=0) and self.adjacency.unbounded:
             raise InvalidParameter(
                 "Domain.min_present tells of the number of rows, which is private.",
                 fix="leave min_present out.",
@@ -130,7 +130,7 @@ class Domain:
     @property
     def neighbours(self) -> Distance:
         """How far apart neighbouring datasets are at the entrance, behind its clip to a declared ``row_norm``."""
-        distance = self.adjacency.between(self.n_features, self.feature_names)
+        distance = self.adjacency.entrance_distance(self.n_features, self.feature_names)
         if self.row_norm is None or not distance.moved:
             return distance
         return distance.stretched(1.0, 2 * self.row_norm).jittered(apply_error(self.d, self.row_norm))
@@ -198,7 +198,7 @@ class Domain:
 
     def describe(self) -> str:
         """One line for tables."""
-        most = "at most " if self.adjacency.hides_number else ""
+        most = "at most " if self.adjacency.unbounded else ""
         parts = [f"{most}{self.n_rows} rows x {self.n_features} columns"]
         if self.row_norm is not None:
             parts.append(f"row norm <= {self.row_norm:.4g}")
@@ -219,7 +219,7 @@ class Domain:
             for name, value in found.items()
             if value is not None and (value != getattr(empty, name) or name == "rows_per_unit")
         }
-        return plain if self.adjacency.replaces else {**plain, "adjacency": self.adjacency.to_dict()}
+        return plain if self.adjacency.bounded else {**plain, "adjacency": self.adjacency.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Domain:

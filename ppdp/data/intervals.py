@@ -18,7 +18,7 @@ Law = Literal["gaussian", "laplace", "whole"]  # the last is Laplace noise in wh
 
 def rows_are_a_sample(domain: Domain) -> bool:
     """Whether rows count alike and are those of so many persons, so that one may think of them as drawn one by one."""
-    return domain.adjacency.single and domain.max_weight is None
+    return domain.adjacency.one_row and domain.max_weight is None
 
 
 def half_width(law: Law, error: ArrayLike, alpha: float) -> Array:

@@ -25,10 +25,10 @@ _ROUTED = (
 def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
     """One id per row of ``X`` where persons are protected, and none elsewhere; only the form is looked at."""
     if groups is None:
-        if adjacency.cuts:
-            raise InvalidParameter("persons are protected, and nobody says whose each row is.", fix=_ROUTED)
+        if adjacency.bounds_contributions:
+            raise InvalidParameter("Adjacency.person needs groups=, one id for each row.", fix=_ROUTED)
         return
-    if not adjacency.cuts:
+    if not adjacency.bounds_contributions:
         raise InvalidParameter(
             f"groups say whose each row is, and what is protected is {adjacency.unit}.",
             fix="adjacency=Adjacency.person(rows=...), or leave groups out.",
@@ -78,7 +78,7 @@ def encode_ids(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
     found = np.concatenate(codes)
     if invalid == "error" and (found == NOBODY).any():
         raise InvalidValue(
-            "a row has no id (a whole number, text, a UUID, an address or a date), so nobody knows whose it is.",
+            "a row has no id (a whole number, text, a UUID, an address or a date), so its person is unknown.",
             fix="an id for every row, or invalid='repair' leaves it out.",
             parameter="groups",
         )

@@ -63,13 +63,13 @@ def complete(
             domain = domain.but(**{name: actual})
         facts.append(Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin))
 
-    if domain.adjacency.hides_number and domain.n_rows is None:
+    if domain.adjacency.unbounded and domain.n_rows is None:
         raise MissingBound(
             "the number of rows is private, so a cap on it must be declared.",
             fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X).",
             parameter="n_rows",
         )
-    settle("n_rows", shape[0] if shape and not domain.adjacency.hides_number else None, "shape of X")
+    settle("n_rows", shape[0] if shape and not domain.adjacency.unbounded else None, "shape of X")
     if shape is None and domain.n_features is None and domain.feature_names is not None:
         settle("n_features", len(domain.feature_names), "the declared names of columns")
     else:
@@ -81,7 +81,7 @@ def complete(
     if domain.adjacency.by_position:
         named = domain.adjacency.named(domain.feature_names)
         domain = domain.but(adjacency=named, unit_declared=domain.unit_declared)
-    if domain.adjacency.replaces:
+    if domain.adjacency.bounded:
         origin = "declared" if domain.unit_declared else "default"
         facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), origin))
     else:
@@ -119,7 +119,7 @@ def complete(
         raise DomainMismatch(
             "Domain.min_present is larger than the number of rows.", fix="leave it out.", parameter="min_present"
         )
-    if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.hides_number:
+    if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.unbounded:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
 
@@ -153,7 +153,7 @@ def with_adjacency(declared: Domain | None, adjacency: Adjacency | None) -> Doma
 
 def check_matches_plan(promised: Domain | None, fitted: Domain) -> None:
     """Refuse a fit if what is known on somebody's word only differs from that of the last plan that was given facts."""
-    hidden = promised is not None and promised.adjacency.hides_number
+    hidden = promised is not None and promised.adjacency.unbounded
     for name in (*_ON_A_WORD, *(["n_rows"] if hidden else [])) if promised is not None else ():
         planned, found = getattr(promised, name), getattr(fitted, name)
         if name == "adjacency" and promised is not None:

@@ -30,7 +30,7 @@ def assign_slots(rows: Rows, domain: Domain, noise: Noise, persons: Positions | 
     ``persons`` says whose each row is, by codes; of everybody only so many rows have a slot as the adjacency keeps, and
     none of a negative code.
     """
-    if not domain.adjacency.hides_number:
+    if not domain.adjacency.unbounded:
         return rows
     which, slots = _stays(rows.n, domain, noise, persons)
 
@@ -57,7 +57,7 @@ def slots_assigned(
     rows: Rows | Stream, domain: Domain, noise: Noise, persons: Positions | None = None
 ) -> Iterator[Any]:
     """The same, also of rows that are read in blocks: a private file holds them at their slots, in this context."""
-    if isinstance(rows, Rows) or not domain.adjacency.hides_number:
+    if isinstance(rows, Rows) or not domain.adjacency.unbounded:
         yield rows if isinstance(rows, Stream) else assign_slots(rows, domain, noise, persons)
         return
     which, slots = _stays(rows.n, domain, noise, persons)

@@ -68,7 +68,7 @@ def table_of(X: Any) -> Any:
     raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix="pass an array, a frame or a path.")
 
 
-def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool, hides_number: bool = False) -> None:
+def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool, unbounded: bool = False) -> None:
     """Shape, names and types of columns; no cell is looked at. Remembers columns if ``reset``, in a fit.
 
     ``coded`` puts numbers for labels that are public; it is shown the columns without their rows. Where the number of
@@ -78,7 +78,7 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     X = X.form if isinstance(X, DeferredTable) else X
     if hasattr(X, "columns"):
         check_names(list(X.columns))
-    filler = _filler((min(shape[0], 1), *shape[1:]) if shape else shape, hides_number=hides_number)
+    filler = _filler((min(shape[0], 1), *shape[1:]) if shape else shape, unbounded=unbounded)
     _publicly(lambda: check_array(filler, dtype=np.float64, estimator=estimator))
     schema = coded(X[:0])
     _publicly(lambda: validate_data(estimator, X, skip_check_array=True, reset=reset))
@@ -203,12 +203,12 @@ def _is_time(kind: Any) -> bool:
     return name.startswith(("date", "time", "duration", "period", "month")) or name[1:3] == "m8"
 
 
-def _filler(shape: tuple[int, ...], *, hides_number: bool) -> Array:
+def _filler(shape: tuple[int, ...], *, unbounded: bool) -> Array:
     """What stands for data of which only the form may be looked at; one row where the number of rows is private."""
-    return np.broadcast_to(0.0, (1, *shape[1:]) if hides_number and shape else shape)
+    return np.broadcast_to(0.0, (1, *shape[1:]) if unbounded and shape else shape)
 
 
-def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) -> Any:
+def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> Any:
     """One label or target per row of ``X``: the column, of which only the form was looked at."""
     if y is None:
         raise InvalidInput(
@@ -219,7 +219,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
         raise InvalidInput("y is a name, where labels are asked for.", fix=f"a column: y=table[{y!r}].")
     try:
         y = column(y)
-        kind, filler = y.dtype, _filler(y.shape, hides_number=hides_number)
+        kind, filler = y.dtype, _filler(y.shape, unbounded=unbounded)
     except Exception:  # of a container that does not keep to its own form
         kind, filler = None, np.empty(0)
     if kind is None or kind.kind == "V" or issparse(y):

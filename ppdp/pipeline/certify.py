@@ -112,7 +112,7 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
     status, reasons = certificate_status(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
         raise InvalidParameter(
-            "what it draws must be nobody's to know beforehand, and random_state makes it known.",
+            "its random matrix must be secret, and random_state makes it known.",
             stage=plan.mechanism.name,
             fix="leave random_state out.",
         )

@@ -131,11 +131,11 @@ class Inputs:
     def of(cls, pipe: Any, steps: Steps, X: Any, y: Any, groups: Any, weights: Any) -> Inputs:
         """The inputs, whose form is one that the steps take; the pipeline remembers the columns."""
         neighbours = adjacency_of(pipe)
-        hidden = neighbours.hides_number
-        table, names = form_of(pipe, X, steps.coded, hides_number=hidden)
+        hidden = neighbours.unbounded
+        table, names = form_of(pipe, X, steps.coded, unbounded=hidden)
         check_groups(table, groups, neighbours)
         weights = check_weights(table, weights, pipe.domain or Domain())
-        labels = validation.check_labels(table, y, pipe, hides_number=hidden) if steps.supervised else None
+        labels = validation.check_labels(table, y, pipe, unbounded=hidden) if steps.supervised else None
         if isinstance(table, DeferredTable) and not steps.supervised:
             table = replace(table, label=None)
         return cls(table, labels, groups, weights, names)
@@ -195,7 +195,7 @@ class Fit:
     def execute(self, noise: Noise) -> tuple[Plan, Outcome]:
         """Run the plan, with classes if they have to be read from y."""
         with ExitStack() as files:
-            with at_step("entrance"), unseen(self.plan.domain.adjacency.hides_number):
+            with at_step("entrance"), unseen(self.plan.domain.adjacency.unbounded):
                 plan, rows = self.rows()
                 rows = files.enter_context(slots_assigned(rows, plan.domain, noise, self.persons()))
             return plan, execute(plan, rows, noise)
@@ -272,7 +272,7 @@ def _check_positions(pipe: Any, steps: Steps, table: Any, X: Any, *beside: Any) 
 def fit_simulated(pipe: Any, X: Any, y: Any, noise: Noise) -> Any:
     """A copy of a pipeline that is fitted to simulated rows: nothing is charged, and no certificate of it leaves."""
     fitted = copy(pipe)
-    everybody = np.arange(len(X)) if adjacency_of(pipe).cuts else None  # one row each
+    everybody = np.arange(len(X)) if adjacency_of(pipe).bounds_contributions else None  # one row each
     plan, outcome = Fit.of(fitted, X, y, everybody, heaviest(pipe.domain, X)).execute(noise)
     store_release(fitted, draft_certificate(fitted, plan, seeded=noise.seeded), outcome, {})
     return fitted

@@ -78,17 +78,16 @@ def check_streams(plan: Plan, source: BlockSource) -> None:
             fix="another step, or rows in memory where they fit: pyarrow.dataset.dataset(...).to_table(), in a shell"
             " one file and --engine memory.",
         )
-    if plan.domain.adjacency.hides_number and not source.local:
+    if plan.domain.adjacency.unbounded and not source.local:
         raise UnsupportedOrder(
             "their number is private: they get secret slots on the disk of this process, and they stay elsewhere.",
             stage="entrance",
             fix="files in Parquet, and no other engine.",
         )
     for release in plan.releases:
-        if plan.domain.adjacency.hides_number and STATISTICS[release.statistic].listed:
+        if plan.domain.adjacency.unbounded and STATISTICS[release.statistic].listed:
             raise UnsupportedOrder(
-                "their number is private: they get secret slots on disk, where categories that nobody declared are not"
-                " written.",
+                "their number is private: they get secret slots on disk, where undeclared categories are not written.",
                 stage=plan.steps[release.at].name,
                 fix="declared categories, or rows in memory.",
             )

@@ -122,8 +122,8 @@ def _worlds(mechanism: Any, domain: Domain | None) -> Iterator[World]:
     answers = own if mechanism.needs_y else {}
     for facts in [Domain(n_features=width, **answers) for width in WIDTHS] if domain is None else [domain]:
         known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0, max_missing=0)
-        changed = CHANGE if known.adjacency.record_level else known.adjacency
-        for distance in (*DISTANCES, changed.between(known.d, known.feature_names)):
+        changed = CHANGE if known.adjacency.row_level else known.adjacency
+        for distance in (*DISTANCES, changed.entrance_distance(known.d, known.feature_names)):
             yield World(inhabited(known, distance), distance, labels=labels)
 
 

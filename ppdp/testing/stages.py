@@ -125,8 +125,8 @@ def _worlds(domain: Domain | None) -> Iterator[World]:
         known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0)
         if known.classes is None and known.y_range is None:
             known = known.but(classes=(0, 1))  # those of the labels that are drawn
-        changes = CHANGES if facts.adjacency.record_level else (facts.adjacency,)
-        told = [change.between(facts.d, facts.feature_names) for change in changes]
+        changes = CHANGES if facts.adjacency.row_level else (facts.adjacency,)
+        told = [change.entrance_distance(facts.d, facts.feature_names) for change in changes]
         for gaps, distance in product((0, 4), (*DISTANCES, *told)):
             yield World(inhabited(known.but(max_missing=gaps), distance), distance, gaps)
 

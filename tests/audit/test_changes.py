@@ -253,7 +253,7 @@ class TestClaims:
 @pytest.mark.repeated("norm")
 def test_pairs_are_neighbours_and_reach_the_corners(change, norm):
     domain, rng = FACTS.but(row_norm=norm, min_present=N), np.random.default_rng(0)
-    distance = CHANGES[change].between(D)
+    distance = CHANGES[change].entrance_distance(D)
     scaled = distance if norm is None else Distance(moved=1, radius=0.2 * 2**0.5).moving(Moves(0.2, 0.4, 2))
     world = World(domain, scaled)
     pairs = [world.drawn(rng) for _ in range(150)]

@@ -105,7 +105,7 @@ LASTS = pytest.mark.parametrize("last", [GaussianMechanism(), LaplaceMechanism()
 
 
 def with_shares(last, adjacency=None):
-    domain = Domain(n_rows=N + 20) if adjacency is not None and adjacency.hides_number else None
+    domain = Domain(n_rows=N + 20) if adjacency is not None and adjacency.unbounded else None
     steps = MinMaxScaler(ranges=(-0.5, 0.5)), last
     return planned(*steps, adjacency=adjacency, domain=domain, invalid="repair", epsilon=4.0)
 
@@ -114,7 +114,9 @@ def with_shares(last, adjacency=None):
 @pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.person(2)], ids=repr)
 def test_numbers_of_altered_rows_reach_their_bound(last, adjacency, stars):
     stars(2)
-    report = audit(with_shares(last, adjacency), data=(X, None, np.arange(N) // 3) if adjacency.cuts else X)
+    report = audit(
+        with_shares(last, adjacency), data=(X, None, np.arange(N) // 3) if adjacency.bounds_contributions else X
+    )
     assert not report.violated, report
     (found,) = (one for one in report.findings if one.name == "numbers of altered rows")
     assert found.ratio == pytest.approx(1.0, rel=1e-6)

@@ -45,14 +45,14 @@ def rows_of(values, wrong, counted):
 def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
     facts = Domain(n_rows=N, n_features=D, adjacency=adjacency)
     bound, bound_l1 = (formula(facts, facts.neighbours, counts=len(counted)) for formula in (FORMULA, PURE))
-    hidden, many = adjacency.hides_number, adjacency.rows
+    hidden, many = adjacency.unbounded, adjacency.rows
     held = N - many if hidden else N
     rng, most = np.random.default_rng(0), 0.0
     for _ in range(200):
         values = rng.choice([0.0, 0.5, 3.0, np.nan, np.inf], (held, D), p=[0.5, 0.2, 0.1, 0.1, 0.1])
         wrong = rng.random(held) < 0.2
         others, other_wrong = values.copy(), wrong.copy()
-        if adjacency.record_level and not hidden:
+        if adjacency.row_level and not hidden:
             values[:many], wrong[:many] = 0.0, False
             others[:many], other_wrong[:many] = rng.choice([3.0, np.inf], (many, D)), True
         elif hidden:
@@ -66,7 +66,9 @@ def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
                     rows_of(v, w, counted),
                     facts,
                     Noise(3),
-                    np.concatenate([np.arange(held), np.full(len(v) - held, held)]) if adjacency.cuts else None,
+                    np.concatenate([np.arange(held), np.full(len(v) - held, held)])
+                    if adjacency.bounds_contributions
+                    else None,
                 ),
                 len(counted),
             )
@@ -75,7 +77,7 @@ def test_no_neighbour_exceeds_the_bound_and_one_reaches_it(adjacency, counted):
         most = max(most, float(np.linalg.norm(one - other)) / bound)
         assert np.abs(one - other).sum() <= bound_l1
     # A value is either repaired or clipped, so no row has every property by column.
-    assert (0.3 if not adjacency.record_level else 0.7) < most <= 1 + 1e-12
+    assert (0.3 if not adjacency.row_level else 0.7) < most <= 1 + 1e-12
 
 
 def test_the_bound_is_attained_by_a_row_of_all_properties():

@@ -130,7 +130,7 @@ def test_sums_behind_ranges_of_different_widths_cost_what_one_row_can_change(cha
 def test_a_sum_behind_many_columns_costs_one_of_them():
     """784 pixels of which one changes: the L1 shift is that of the pixel, not 28 of them."""
     pixels = Domain(n_rows=100, n_features=784, row_norm=28.0, entry_bound=1.0)
-    distance = Adjacency.change(coordinate=1.0).between(784)
+    distance = Adjacency.change(coordinate=1.0).entrance_distance(784)
     assert lookup("laplace.sum", "privacy")(pixels, distance, noise_scale=1.0).epsilon(0.0) == pytest.approx(
         1, rel=1e-3
     )

@@ -294,12 +294,12 @@ def test_a_pipeline_meets_a_crowded_matrix_on_the_grid_of_its_bounds():
     """So one changed column costs as many signs as it touches, and transforms give what was released."""
     stage, change = RandomProjection(64, "sparse", s=3.0), Adjacency.change(coordinate=0.5)
     box = Domain(n_rows=5, n_features=9, row_norm=3.0, entry_bound=1.0, max_missing=0)
-    _, far = stage.stability_map(box, change.between(9))
+    _, far = stage.stability_map(box, change.entrance_distance(9))
     A = draw("sparse", 64, 9, 0, 3.0).toarray()
     assert far.moves.columns == np.count_nonzero(A, axis=0).max() < 40
     X = np.random.default_rng(0).uniform(-1, 1, (5, 9))
     assert RandomProjection(64, "sparse", s=3.0).fit(X).entry_ == 0.0
-    (way,) = stage.ways(box, change.between(9))
+    (way,) = stage.ways(box, change.entrance_distance(9))
     statistics = stage.prepare(Rows.of(X), way, box)
     assert statistics["entry"] == 1.0
     images = stage.map_rows(csr_array(X), statistics)

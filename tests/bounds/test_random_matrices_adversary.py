@@ -155,7 +155,11 @@ def test_so_many_rows_must_change_before_the_floor_fails():
 
 def test_every_adjacency_is_priced():
     """A row that comes or goes costs less than one that is replaced; one that moves a little less still."""
-    distances = [Adjacency.replace().distance, Adjacency.add_remove().distance, Adjacency.change(l2=0.05).between(D)]
+    distances = [
+        Adjacency.replace().distance,
+        Adjacency.add_remove().distance,
+        Adjacency.change(l2=0.05).entrance_distance(D),
+    ]
     costs = [sketch_loss(N, D, 1.0, d, noise_scale=4.0, rank=40).epsilon(1e-6) for d in distances]
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] > 0

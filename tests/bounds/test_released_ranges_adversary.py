@@ -65,7 +65,7 @@ def test_no_choice_is_charged_for_more_than_one_row_can_do(adjacency, q):
     left = Rows.of(values)
     first = np.arange(N) == 0
     replaced = Rows.of(np.where(first[:, None], -values, values))
-    right = replace(left, weight=1.0 - first) if adjacency.hides_number else replaced
+    right = replace(left, weight=1.0 - first) if adjacency.unbounded else replaced
     domain = Domain(n_rows=N, n_features=1, row_norm=1.0, entry_bound=1.0)
     one, other = (STATISTICS["quantile-choices"].measure(rows, domain, {"quantiles": [q]}) for rows in (left, right))
     granted = lookup("release.quantile-choices", "release")(domain, adjacency.distance, quantiles=[q])

@@ -123,7 +123,7 @@ def test_behind_drawn_matrices(flips, family, adjacency):
     for seed in range(rounds(2)):
         drawn = {"family": family, "n_components": k, "seed": seed}
         A = Matrix(n_features=p, **drawn).entries
-        domain, distance = lookup("projection.drawn", "stability")(box, change.between(p), **drawn)
+        domain, distance = lookup("projection.drawn", "stability")(box, change.entrance_distance(p), **drawn)
         mechanism, loss = certified(flips, domain, distance, 0.7)
         null = np.linalg.svd(A.toarray() if hasattr(A, "toarray") else A)[2][-1]
         for _ in range(12):

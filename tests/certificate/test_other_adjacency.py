@@ -46,7 +46,7 @@ def pipeline(last, adjacency, **parameters):
 
 def certificate(last, adjacency, **parameters):
     pipe = pipeline(last, adjacency, **parameters)
-    return pipe.fit(X, Y, groups=IDS if adjacency.cuts else None).certificate_
+    return pipe.fit(X, Y, groups=IDS if adjacency.bounds_contributions else None).certificate_
 
 
 def test_choices_cost_their_own_rounding():

@@ -259,7 +259,7 @@ class TestSign:
         for more in ([], ["--conditional"]):
             assert "SEEDED" in refused(["sign", "c.json", "--key", "key.pem", *more], capsys, status=1)
         assert not (tmp_path / "c.json.sig").exists()
-        with pytest.raises(CertificateError, match="protects nobody"):
+        with pytest.raises(CertificateError, match="protects no one"):
             certificate("seeded").sign(key, conditional=True)
 
     def test_a_condition_is_vouched_for_only_if_asked(self, key, tmp_path, capsys):

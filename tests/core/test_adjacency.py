@@ -23,7 +23,7 @@ def test_a_domain_says_which_datasets_are_neighbours():
     assert Domain().adjacency == Adjacency.replace() == Adjacency.replace(rows=1)
     assert Domain(rows_per_unit=3).adjacency == Adjacency.replace(3) != Adjacency.replace(2)
     assert Adjacency.replace(3).distance == Distance(replaced=3, mass=6, one_sided=3)
-    assert [Adjacency.replace(k).single for k in (1, 2)] == [True, False]
+    assert [Adjacency.replace(k).one_row for k in (1, 2)] == [True, False]
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, "2"])
@@ -33,15 +33,15 @@ def test_rows_are_counted(rows):
 
 
 def test_a_change_of_more_rows_is_several_steps():
-    assert [Adjacency.replace(k).steps_of(Adjacency.replace(2)) for k in (1, 2, 3, 5)] == [1, 1, 2, 3]
+    assert [Adjacency.replace(k).group_factor(Adjacency.replace(2)) for k in (1, 2, 3, 5)] == [1, 1, 2, 3]
 
 
 def test_a_change_protects_how_far_values_are_off_and_says_so():
     change = Adjacency.change(coordinate=2.0, count=3)
     assert change.unit == "how far the values of any one row are off, by at most 2 in up to 3 columns"
     assert "not protected" in change.words
-    assert not change.record_level
-    assert Adjacency.replace().record_level
+    assert not change.row_level
+    assert Adjacency.replace().row_level
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_column_that_does_not_exist_is_refused():
 
 def test_who_protects_rows_protects_their_values_and_nobody_the_other_way_round():
     change = Adjacency.change(l2=1.0)
-    assert change.steps_of(Adjacency.replace()) == change.steps_of(change) == 1
-    assert Adjacency.replace().steps_of(change) == Adjacency.change(l2=2.0).steps_of(change) == math.inf
+    assert change.group_factor(Adjacency.replace()) == change.group_factor(change) == 1
+    assert Adjacency.replace().group_factor(change) == Adjacency.change(l2=2.0).group_factor(change) == math.inf
 
 
 def test_domain_and_rows_per_unit_may_not_disagree():
@@ -191,9 +191,9 @@ def test_nobody_else_counts_rows_per_person(module):
 def test_added_rows_are_toggled_and_their_number_is_private():
     added = Adjacency.add_remove(3)
     assert added.distance == Distance(toggled=3, mass=3, one_sided=3)
-    assert added.record_level
-    assert added.hides_number
-    assert not added.replaces
+    assert added.row_level
+    assert added.unbounded
+    assert not added.bounded
     assert added.words.startswith("add or remove up to 3 rows, all of one person; the number of rows is private")
     facts = Domain(n_rows=9, n_features=2, adjacency=added)
     assert facts.to_dict()["adjacency"] == added.to_dict() == {"add_remove": 3}
@@ -206,19 +206,19 @@ def test_added_rows_are_toggled_and_their_number_is_private():
 
 def test_a_replaced_row_is_removed_and_added_but_no_number_of_replaced_rows_adds_one():
     added = Adjacency.add_remove
-    assert [added(k).steps_of(added(2)) for k in (1, 2, 3)] == [1, 1, 2]
-    assert [Adjacency.replace(k).steps_of(added(2)) for k in (1, 3)] == [2, 4]
-    assert Adjacency.change(l2=1.0).steps_of(added()) == 2
-    assert added().steps_of(Adjacency.replace()) == added().steps_of(Adjacency.change(l2=1.0)) == math.inf
+    assert [added(k).group_factor(added(2)) for k in (1, 2, 3)] == [1, 1, 2]
+    assert [Adjacency.replace(k).group_factor(added(2)) for k in (1, 3)] == [2, 4]
+    assert Adjacency.change(l2=1.0).group_factor(added()) == 2
+    assert added().group_factor(Adjacency.replace()) == added().group_factor(Adjacency.change(l2=1.0)) == math.inf
 
 
 def test_persons_are_replaced_rows_behind_a_cut_and_any_number_of_rows_in_front_of_it():
     person = Adjacency.person
     assert person(3).distance == Adjacency.replace(3).distance
-    assert person(3).record_level
-    assert person(3).hides_number
-    assert not person(3).replaces
-    assert not person(1).single  # their rows may stand in several parts
+    assert person(3).row_level
+    assert person(3).unbounded
+    assert not person(3).bounded
+    assert not person(1).one_row  # their rows may stand in several parts
     facts = Domain(n_rows=9, n_features=2, adjacency=person(3))
     assert facts.to_dict()["adjacency"] == person(3).to_dict() == {"person": 3}
     assert Domain.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
@@ -230,8 +230,8 @@ def test_persons_are_replaced_rows_behind_a_cut_and_any_number_of_rows_in_front_
 
 def test_one_step_of_persons_covers_any_rows_of_one_and_no_number_of_other_steps_covers_it():
     person, added = Adjacency.person(2), Adjacency.add_remove
-    assert [added(j).steps_of(person) for j in (1, 7)] == [1, 1]
-    assert [Adjacency.replace(j).steps_of(person) for j in (1, 3)] == [2, 4]
-    assert Adjacency.change(l2=1.0).steps_of(person) == Adjacency.person(5).steps_of(person) == 1
+    assert [added(j).group_factor(person) for j in (1, 7)] == [1, 1]
+    assert [Adjacency.replace(j).group_factor(person) for j in (1, 3)] == [2, 4]
+    assert Adjacency.change(l2=1.0).group_factor(person) == Adjacency.person(5).group_factor(person) == 1
     for other in (added(), Adjacency.replace(), Adjacency.change(l2=1.0)):
-        assert person.steps_of(other) == math.inf
+        assert person.group_factor(other) == math.inf

@@ -335,7 +335,7 @@ NAMES = (*ZOO, *ISSUED_BEFORE)
 
 def fitted(pipe: Pipeline, X: pd.DataFrame, y: np.ndarray) -> Pipeline:
     """The pipeline on these rows, of which four are one person's where persons are protected."""
-    return pipe.fit(X, y, groups=np.arange(len(X)) // 4 if pipe.neighbours.cuts else None)
+    return pipe.fit(X, y, groups=np.arange(len(X)) // 4 if pipe.neighbours.bounds_contributions else None)
 
 
 def passed(steps: list[Any], parameters: dict[str, Any]) -> tuple[Pipeline, pd.DataFrame]:

@@ -152,10 +152,10 @@ class TestCost:
         assert price(Distance(moved=30, radius=0.1, total=0.1)) == pytest.approx(120 * 0.5, rel=1e-8)
         assert price(Distance(moved=100, radius=0.1)) == pytest.approx(200 * 0.5, rel=1e-8)
         change = Adjacency.change(coordinate=0.3, count=2)
-        assert price(change.between(4)) == pytest.approx(2 * 0.5, rel=1e-8)
-        assert price(Adjacency.change(l1=0.3).between(4)) == pytest.approx(4 * 0.5, rel=1e-8)
+        assert price(change.entrance_distance(4)) == pytest.approx(2 * 0.5, rel=1e-8)
+        assert price(Adjacency.change(l1=0.3).entrance_distance(4)) == pytest.approx(4 * 0.5, rel=1e-8)
         if flips != "randomized-response":
-            assert price(change.between(4), unit=0.15001) == pytest.approx(2 * 2 * 0.5, rel=1e-8)
+            assert price(change.entrance_distance(4), unit=0.15001) == pytest.approx(2 * 2 * 0.5, rel=1e-8)
             assert price(ONE, unit=0.501) == pytest.approx(4 * 4 * 0.5, rel=1e-8)
             assert price(ONE, unit=0.5) == pytest.approx(4 * 5 * 0.5, rel=1e-8)  # rounding may cross one more
 
@@ -164,7 +164,7 @@ class TestCost:
         assert loss.epsilon(0.0) == pytest.approx(4 * math.log(2**20 - 1), rel=1e-8)
 
     def test_laplace_is_that_of_rows_and_falls_with_the_distance(self):
-        for distance in (ONE, Distance(moved=50, radius=1e-3), Adjacency.change(coordinate=0.1).between(4)):
+        for distance in (ONE, Distance(moved=50, radius=1e-3), Adjacency.change(coordinate=0.1).entrance_distance(4)):
             own = SignMechanism("laplace", 0.4).privacy_map(BOX, distance).epsilon(0.0)
             rows = LaplaceMechanism("rows", 0.4).privacy_map(BOX, distance).epsilon(0.0)
             assert own <= rows * (1 + 1e-6)
@@ -173,11 +173,15 @@ class TestCost:
         assert SignMechanism("laplace", 0.4).privacy_map(BOX, ONE).epsilon(0.0) == pytest.approx(opposite, rel=1e-6)
 
     def test_gaussian_signs_need_a_delta(self):
-        for distance in (ONE, Adjacency.change(l2=0.1).between(4)):
+        for distance in (ONE, Adjacency.change(l2=0.1).entrance_distance(4)):
             assert SignMechanism("gaussian", 1.0).privacy_map(BOX, distance).epsilon(0.0) == math.inf
 
     def test_a_unit_chosen_for_a_distance_is_just_above_its_changes(self):
-        for distance, most in ((ONE, 2.0), (Distance(toggled=1), 1.0), (Adjacency.change(l1=0.1).between(4), 0.1)):
+        for distance, most in (
+            (ONE, 2.0),
+            (Distance(toggled=1), 1.0),
+            (Adjacency.change(l1=0.1).entrance_distance(4), 0.1),
+        ):
             unit = SignMechanism().question_at(BOX, distance).parameters["unit"]
             assert most < unit <= most * (1 + 1e-6)
 

@@ -99,7 +99,7 @@ def test_shares_beside_noise_that_is_not_gaussian(last, delta, epsilon):
 def test_without_delta_slips_are_said_as_well(adjacency):
     domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=adjacency)
     pipe = make_pipeline(IN_YEARS, LaplaceMechanism(), epsilon=8, delta=0, domain=domain)
-    said = warned(pipe, TABLE * 1000, **({"groups": np.arange(N)} if adjacency.cuts else {}))
+    said = warned(pipe, TABLE * 1000, **({"groups": np.arange(N)} if adjacency.bounds_contributions else {}))
     own, found = pipe.certificate_.record.diagnostics, pipe.certificate_.verify()
     assert found, found
     assert own.mu is None
@@ -283,7 +283,7 @@ def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency):
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
     domain = Domain(n_rows=N + 100, n_features=1, feature_names=("age",), adjacency=adjacency)
     given = {"invalid": "repair", "random_state": 0, "domain": domain}
-    ids = {"groups": "id"} if adjacency.cuts else {}
+    ids = {"groups": "id"} if adjacency.bounds_contributions else {}
     columns = ["age", "y", *ids.values()]
     table[columns].to_parquet(tmp_path / "rows.parquet", row_group_size=700)
     found = [shares(model(**given).fit(X, "y", **ids)) for X in (table[columns], str(tmp_path / "rows.parquet"))]

@@ -205,7 +205,7 @@ def broken(X, ids):
     yield pipeline(), X, np.column_stack([ids, ids]), InvalidInput, "a column of ids"
     yield pipeline(), X, "id", InvalidInput, "columns of X have no names"
     yield pipeline(), X, 5, InvalidInput, "a column of ids"
-    yield pipeline(), X, None, InvalidParameter, "nobody says whose each row is.*set_fit_request"
+    yield pipeline(), X, None, InvalidParameter, "needs groups=.*set_fit_request"
     yield pipeline(domain=FACTS.but(n_rows=4)), X, ids, DomainMismatch, "more rows than n_rows"
     yield pipeline(domain=Domain(n_features=2, adjacency=FACTS.adjacency)), X, ids, MissingBound, "a cap on it"
     yield pipeline(domain=Domain(n_rows=len(X))), X, ids, InvalidParameter, "any one row"
@@ -312,7 +312,7 @@ def test_ids_of_rows_in_blocks_are_a_column_of_them():
     ):
         with pytest.raises(InvalidInput, match=words):
             model().fit(Split(ROWS, [0, 90]), "y", groups=groups)
-    with pytest.raises(InvalidParameter, match="nobody says"):
+    with pytest.raises(InvalidParameter, match="needs groups="):
         model().fit(Split(ROWS.drop_columns(["id"]), [0, 90]), "y")
 
 
@@ -337,7 +337,7 @@ def test_routed_ids_follow_the_rows_through_splits_that_keep_persons_whole():
 
 
 def test_ids_that_only_split_are_not_enough():
-    with pytest.raises(InvalidParameter, match="nobody says whose each row is"):
+    with pytest.raises(InvalidParameter, match="needs groups="):
         GridSearchCV(model(), {"epsilon": [20.0]}, cv=GroupKFold(3), error_score="raise").fit(TABLE, LABELS, groups=IDS)
     scores = cross_val_score(model(), TABLE, LABELS, cv=5, params={"groups": IDS}, error_score="raise")
     assert len(scores) == 5
@@ -355,8 +355,12 @@ def test_one_ledger_has_one_adjacency(tmp_path):
     ledger, cost = Ledger(tmp_path / "ledger.db", epsilon=99.0, delta=1e-2), {"epsilon": 5.0, "delta": 1e-4}
     pipeline(ledger=ledger, **cost).fit(TABLE, groups=IDS)
     for other in (Adjacency.replace(), Adjacency.add_remove(), Adjacency.person(K + 1)):
-        ids = IDS[:N] if other.cuts else None
-        what = f"keeps {K} rows of each person, not {K + 1}" if other.cuts else "does not protect any one row"
+        ids = IDS[:N] if other.bounds_contributions else None
+        what = (
+            f"keeps {K} rows of each person, not {K + 1}"
+            if other.bounds_contributions
+            else "does not protect any one row"
+        )
         with pytest.raises(LedgerError, match=what):
             pipeline(domain=FACTS.but(adjacency=other), ledger=ledger, **cost).fit(TABLE[:N], groups=ids)
     assert {entry.adjacency for entry in Ledger(tmp_path / "ledger.db").entries()} == {FACTS.adjacency}

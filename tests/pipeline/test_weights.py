@@ -153,9 +153,9 @@ class TestOneBits:
     @pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.person(2)], ids=["rows", "persons"])
     @pytest.mark.parametrize("weights", [None, "balanced"], ids=str)
     def test_secret_slots(self, adjacency, weights, tmp_path):
-        frame = self.FRAME if adjacency.cuts else self.FRAME.drop(columns="who")
+        frame = self.FRAME if adjacency.bounds_contributions else self.FRAME.drop(columns="who")
         pq.write_table(pa.Table.from_pandas(frame), tmp_path / "0.parquet", row_group_size=999)
-        named = {"groups": "who"} if adjacency.cuts else {}
+        named = {"groups": "who"} if adjacency.bounds_contributions else {}
         domain = Domain(n_rows=N + 99, max_weight=CAP, adjacency=adjacency)
         model = LogisticRegression((0, 1), class_weight=weights, max_iter=3)
         pipe = pipeline(model, domain=domain, random_state=1)

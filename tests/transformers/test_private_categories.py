@@ -140,8 +140,8 @@ def test_its_certificate_verifies_and_a_release_that_was_loaded_predicts_the_sam
 @pytest.mark.parametrize("adjacency", [Adjacency.replace(3), Adjacency.add_remove(), Adjacency.person(2)], ids=str)
 def test_other_adjacencies_have_their_own_threshold(adjacency):
     X, y = table()
-    groups = np.arange(N) // 2 if adjacency.cuts else None
-    domain = Domain(n_rows=N + 500) if adjacency.hides_number else None
+    groups = np.arange(N) // 2 if adjacency.bounds_contributions else None
+    domain = Domain(n_rows=N + 500) if adjacency.unbounded else None
     pipe = pipeline(adjacency=adjacency, domain=domain, epsilon=4.0).fit(X, y, groups)
     assert pipe.certificate_.verify()
     assert pipe["s0"].found_ == {0: ("Oslo", "Paris", "Rome")}

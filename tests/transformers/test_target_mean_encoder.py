@@ -32,7 +32,7 @@ def fitted(model, y=Y, table=TABLE, first=COLUMNS, **parameters):
 
 @pytest.mark.parametrize("adjacency", [Adjacency.replace(), Adjacency.add_remove(), Adjacency.replace(2)], ids=repr)
 def test_released_means_are_near_the_true_ones_and_the_certificate_verifies(adjacency):
-    facts = Domain(n_rows=N + 50) if adjacency.hides_number else Domain()
+    facts = Domain(n_rows=N + 50) if adjacency.unbounded else Domain()
     pipe = fitted(LogisticRegression((0, 1)), adjacency=adjacency, domain=facts)
     assert pipe.certificate_.verify()
     out = pipe[:-1].transform(pd.DataFrame({"ward": ["A", "B", "C", "Z"], "x": [0.5, -1.0, 0.2, 0.0]}))

@@ -37,6 +37,10 @@ TERMS = {
         "ledger",
         r"(diffprivlib's|default) accountants?|accountant( without| of diff|=)|accounts (for|the same way)",
     ),
+    r"\b[Ww]hoever\b": ("anyone who, or the role: issuer, signer, recipient, attacker", ""),
+    r"\b[Tt]wins?\b": ("counterpart", ""),
+    r"\b[Nn]obody\b": ("unknown, undeclared, no one", r"“Nobody's word”|Nobody has stated"),
+    r"\bso many\b": ("at most k, that many", ""),
     r"\blists of labels\b|\blabels? of (a|the) categor": ("category, for a value of a column of text", ""),
 }
 RAISED = {*exceptions.__all__} - {"escaped"}

@@ -39,18 +39,18 @@ def assumptions(c: Record) -> Iterator[Statement]:
     facts = public_facts(c)
     asked: dict[Trust, list[PublicFact]] = {trust: [] for trust in Trust}
     for fact in facts:
-        cap = fact.name == "n_rows" and c.neighbours.hides_number
+        cap = fact.name == "n_rows" and c.neighbours.unbounded
         asked[Trust.LIMIT if cap else fact.trust].append(fact)
     formula = "" if c.mechanism is None else c.mechanism.formula
     if formula in TRAINING:
         yield _assumed(TRAINING[formula])
     yield from map(_assumed, _foreign_bounds(c))
     yield _assumed(unit_on_trust(c))
-    yield from _limits(asked[Trust.LIMIT], "most rows kept" if c.neighbours.cuts else "most rows")
+    yield from _limits(asked[Trust.LIMIT], "most rows kept" if c.neighbours.bounds_contributions else "most rows")
     for fact in asked[Trust.LABELS]:
         yield _assumed(f"Declared labels: {fact.value}.", "If they were taken from these rows, the promise fails.")
     known = FORMULAS.get(formula)
-    if isinstance(known, Answer) and known.by_position and not c.neighbours.hides_number:
+    if isinstance(known, Answer) and known.by_position and not c.neighbours.unbounded:
         yield _assumed(ORDER)
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
     yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")
@@ -66,18 +66,18 @@ def _assumed(words: str, consequence: str = "") -> Statement:
 
 def unit_is_declared(c: Record) -> bool:
     """Whether anybody said how many rows a person has."""
-    if not c.neighbours.replaces or not c.neighbours.single:
+    if not c.neighbours.bounded or not c.neighbours.one_row:
         return True
     return any(fact.name == "rows_per_unit" and fact.source.declared for fact in public_facts(c))
 
 
 def unit_on_trust(c: Record) -> str:
     """Rows of one person, and whether anybody said so."""
-    if not c.neighbours.record_level:
+    if not c.neighbours.row_level:
         return f"Declared: nothing needs protection but this: {c.neighbours.words}."
-    if c.neighbours.cuts:
+    if c.neighbours.bounds_contributions:
         return f"Declared: {ONE_PERSON_EACH}."
-    if not c.neighbours.single:
+    if not c.neighbours.one_row:
         return f"Declared: nobody has more than {c.rows_per_unit} rows."
     return "Declared: nobody has more than one row." if unit_is_declared(c) else UNDECLARED_UNIT
 

@@ -66,7 +66,7 @@ def render_page(view: View, signer: str | None = None) -> str:
 
 
 def _title(c: Record) -> str:
-    pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.record_level else " (for bounded changes only)")
+    pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.row_level else " (for bounded changes only)")
     return {
         "UNCONDITIONAL": f"UNCONDITIONAL {pair} certificate",
         "CONDITIONAL": f"CONDITIONAL certificate: {pair} if what it assumes holds",
@@ -118,7 +118,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
 
 def _neighbours(words: str, c: Record) -> str:
     """Which datasets are neighbours, with what becomes of too many rows: no run drops one for their number."""
-    return f"{words}: with more, the run stops" if c.neighbours.cuts else words
+    return f"{words}: with more, the run stops" if c.neighbours.bounds_contributions else words
 
 
 def _people(view: View) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _people(view: View) -> dict[str, Any]:
     known = two if c.status == "UNCONDITIONAL" and two < 100 else None  # the table between may break what is assumed
     together = f" (two people: right at most {known} times in 100)" if known else ""
     group = f"a family or group: protected less than one person{together}"
-    beyond = group if c.neighbours.record_level else "several changes: protected less than one"
+    beyond = group if c.neighbours.row_level else "several changes: protected less than one"
     checklist = "consent, bias, access to the rows: see the checklist"
     named = ["what the other releases named at the top cost"] if view.texts(Topic.BESIDE) else []
     general = "what holds of people in general, and so of anyone"
@@ -257,8 +257,10 @@ def _tables(view: View) -> dict[str, Any]:
 def _fact_rows(c: Record, shown: Sequence[PublicFact]) -> Iterator[tuple[str, str, str]]:
     """Name, value and origin of every line of the table of facts; ranges that have one origin stand in one line."""
     names = dict(WORDS["facts"])
-    if c.neighbours.hides_number:
-        names["n_rows"] = "rows kept of all people, at most" if c.neighbours.cuts else "number of rows, at most"
+    if c.neighbours.unbounded:
+        names["n_rows"] = (
+            "rows kept of all people, at most" if c.neighbours.bounds_contributions else "number of rows, at most"
+        )
     origins: dict[tuple[str, str, str], list[str]] = {}
     for fact in shown:
         told = f"{_origin(fact, c)} (what comes out)" if fact.comes_out else _origin(fact, c)
@@ -296,7 +298,7 @@ def _origin(fact: PublicFact, c: Record) -> str:
     """An origin in the words of page one."""
     source = fact.source
     if fact.name == "adjacency":
-        kept = "; the run itself keeps no more rows of a person" if c.neighbours.cuts else ""
+        kept = "; the run itself keeps no more rows of a person" if c.neighbours.bounds_contributions else ""
         return f"chosen by whoever ran the fit{kept}"
     if source.origin is Origin.TABLE:
         return "read off the table"

@@ -56,7 +56,7 @@ def statements_of(c: Record) -> Iterator[Statement]:
 
 def around_the_claim(c: Record) -> tuple[str, str]:
     """What stands before and after the pair in the headline: a promise never stands there without its if."""
-    of_what = "" if c.neighbours.record_level else f" of {c.neighbours.unit}, not of anything else in it"
+    of_what = "" if c.neighbours.row_level else f" of {c.neighbours.unit}, not of anything else in it"
     if c.status == "UNCONDITIONAL":
         return "", f"-differential privacy{of_what}, end to end"
     if c.status == "CONDITIONAL":

@@ -86,15 +86,17 @@ def _entrance(domain: Domain, asked: Adjacency) -> Point:
     run = domain.adjacency
     if asked == run:
         return domain, domain.neighbours
-    if asked.cuts:
-        raise _not_covered(f"it kept {run.rows} rows of each person" if run.cuts else "it cut nobody's rows")
-    if asked.hides_number and not run.hides_number:
+    if asked.bounds_contributions:
+        raise _not_covered(
+            f"it kept {run.rows} rows of each person" if run.bounds_contributions else "it cut nobody's rows"
+        )
+    if asked.unbounded and not run.unbounded:
         raise _not_covered("rows stood where they stood in the table, so one more would shift others")
     other = domain.but(adjacency=asked)
-    if not run.hides_number:
+    if not run.unbounded:
         return other, other.neighbours
-    if run.cuts and asked.record_level:
-        rows = 2 * asked.rows if asked.replaces else min(asked.rows, run.rows)
+    if run.bounds_contributions and asked.row_level:
+        rows = 2 * asked.rows if asked.bounded else min(asked.rows, run.rows)
         return domain, Distance(replaced=rows)
     return domain, other.neighbours
 

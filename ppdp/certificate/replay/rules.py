@@ -69,15 +69,15 @@ _ALWAYS = (
 
 def stated(adjacency: Adjacency) -> str:
     """Which datasets are neighbours, in the words of a certificate; where rows are replaced, those for one row."""
-    return ADJACENCY if adjacency.replaces else adjacency.words
+    return ADJACENCY if adjacency.bounded else adjacency.words
 
 
 def not_covered(invalid: str, adjacency: Adjacency, *, search: bool = False) -> list[str]:
     """What a certificate does not promise, in words."""
     excluded = {
         Exclusion.INVALID_VALUES: invalid == "error",
-        Exclusion.NO_ID: invalid == "error" and adjacency.cuts,
-        Exclusion.TOO_MANY_ROWS: adjacency.hides_number,
+        Exclusion.NO_ID: invalid == "error" and adjacency.bounds_contributions,
+        Exclusion.TOO_MANY_ROWS: adjacency.unbounded,
         **dict.fromkeys(_ALWAYS, True),
         Exclusion.OTHER_FITS: search,
     }
@@ -186,7 +186,7 @@ def _facts(c: Record) -> Iterator[str]:
         shown = fact.value
         if fact.name in ("n_rows", "n_features", "rows_per_unit") and shown != str(getattr(domain, fact.name)):
             yield f"facts: {fact.name} is another one in the derivation."
-        if fact.name == "adjacency" and (shown != domain.adjacency.words or domain.adjacency.replaces):
+        if fact.name == "adjacency" and (shown != domain.adjacency.words or domain.adjacency.bounded):
             yield "facts: adjacency is another one in the derivation."
         if fact.name == "gaps" and (shown == "none") != (domain.max_missing == 0):
             yield "facts: gaps are declared otherwise in the derivation."
@@ -329,7 +329,7 @@ def search_rules(c: Record, search: Search, last: PrivacyLoss, draws: int) -> It
     chose = selection_loss(
         selection.rows, selection.rows_per_unit, selection.temperature, selection.scored, selection.noise_scale
     )
-    spent = search_loss(sides[0], chose, sides[1], apart=c.neighbours.single)
+    spent = search_loss(sides[0], chose, sides[1], apart=c.neighbours.one_row)
     variations = [[fit.variation for fit in side] for side in (fits, refits)]
     allowance = search_allowance(c.epsilon, selection.scored, *variations)
     for name, recorded, follows in (
@@ -353,12 +353,12 @@ def _close(recorded: float, follows: float) -> bool:
 def refuse_unsafe(certificate: Record, *, conditional: bool) -> None:
     """Refuse what was seeded, names labels read from private data, or rests on what nobody said to know."""
     if certificate.status == "SEEDED":
-        raise ExportError("the noise came from a seed, so it protects nobody.", fix="fit with random_state=None.")
+        raise ExportError("the noise came from a seed, so it protects no one.", fix="fit with random_state=None.")
     if any(fact.origin == PRIVATE_ORIGIN for fact in certificate.facts):
         what = "the classes were read from y, so what leaves would name private labels."
         raise ExportError(what, fix="declare classes=(...).")
     if certificate.status == "CONDITIONAL" and not conditional:
         raise ExportError(
             f"the certificate is CONDITIONAL: {'; '.join(certificate.reasons)}.",
-            fix="gate='auto', or conditional=True if whoever receives it shall rely on that.",
+            fix="gate='auto', or conditional=True if the recipient shall rely on that.",
         )

@@ -93,9 +93,7 @@ class Signature(Saved):
         """
         key = read_public_key(public_key)
         if self.key != fingerprint(key):
-            raise SignatureError(
-                f"it was made with another key ({self.key}).", fix="the public key of whoever signed the certificate."
-            )
+            raise SignatureError(f"it was made with another key ({self.key}).", fix="the public key of the signer.")
         sealed = _seal(certificate)
         if self.certificate != sealed:
             raise SignatureError(
@@ -156,13 +154,13 @@ def sign(
         raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
     if record.status == "SEEDED":
         raise CertificateError(
-            "the certificate is SEEDED: its noise came from a seed and protects nobody, so it is not signed.",
+            "the certificate is SEEDED: its noise came from a seed and protects no one, so it is not signed.",
             fix="fit with random_state=None.",
         )
     if record.status == "CONDITIONAL" and not conditional:
         raise CertificateError(
             f"the certificate is CONDITIONAL: {'; '.join(record.reasons)}.",
-            fix="conditional=True, or `ppdp sign --conditional`, if whoever receives it shall rely on that.",
+            fix="conditional=True, or `ppdp sign --conditional`, if the recipient shall rely on that.",
         )
     sealed = _seal(certificate)
     return Signature(sealed, fingerprint(key.public_key()), key.sign(_message(sealed)))
@@ -220,7 +218,9 @@ def read_public_key(key: PublicKey) -> Ed25519PublicKey:
     loaded: Ed25519PublicKey = _loaded(key, "public", fix)
     y = int.from_bytes(loaded.public_bytes_raw(), "little") % 2**255  # -x has the same y, and y + p is read as y
     if y % _PRIME in _SMALL_ORDER:
-        raise InvalidParameter("public_key is a point of small order: whoever wants to signs in its name.", fix=fix)
+        raise InvalidParameter(
+            "public_key is an invalid Ed25519 key (a point of small order): anyone could sign in its name.", fix=fix
+        )
     return loaded
 
 

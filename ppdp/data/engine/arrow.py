@@ -196,7 +196,7 @@ def _count(fragment: Any) -> int:
 
 def _changed(fragment: Any) -> RowsChanged:
     return RowsChanged(
-        f"the rows of {_named(fragment)} changed between two passes.", fix="fit a copy that nobody writes to."
+        f"the rows of {_named(fragment)} changed between two passes.", fix="fit a copy that no process writes to."
     )
 
 

@@ -48,7 +48,7 @@ class DeclaredFacts:
         if not (isinstance(self.categories, Mapping) or _is_private(self.categories)):
             raise InvalidParameter(
                 f"categories must be lists by column, got {shown(self.categories)}.",
-                fix=f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where nobody knows them.',
+                fix=f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where they are unknown.',
                 parameter="categories",
             )
         if not isinstance(self.functions, Mapping):

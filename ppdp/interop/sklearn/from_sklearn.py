@@ -117,7 +117,7 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
     if rows_per_unit is None:
         return domain
     declared = Domain(rows_per_unit=rows_per_unit).rows_per_unit
-    if domain is not None and (domain.rows_per_unit not in (1, declared) or not domain.adjacency.replaces):
+    if domain is not None and (domain.rows_per_unit not in (1, declared) or not domain.adjacency.bounded):
         raise InvalidParameter(
             f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared.",
             fix="declare it once.",

@@ -342,7 +342,7 @@ def refuse_seed(seeded: bool) -> None:
     """Raise :class:`InvalidParameter` for projections that somebody can predict: they hide nothing."""
     if seeded:
         raise InvalidParameter(
-            "fresh projections must not come from a seed: whoever knows it knows what they show.",
+            "fresh projections must not come from a seed: anyone who knows it knows what they show.",
             stage="LogisticRegression",
             fix="leave random_state out, or use another solver.",
         )

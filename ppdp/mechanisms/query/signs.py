@@ -180,7 +180,7 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
             raise InvalidParameter(
                 f"n_signs and norm_floor are parameters of flips='angle', and flips is {flips!r}.",
                 stage="SignMechanism",
-                fix="leave them out; RandomProjection(n_components) in front of the signs makes so many.",
+                fix="leave them out; RandomProjection(n_components) in front of the signs makes that many.",
                 parameter="n_signs",
             )
         return flips

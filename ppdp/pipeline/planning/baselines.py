@@ -137,7 +137,7 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
             "a pipeline that ends in a transformer has no last noise to compare.",
             fix="add a mechanism as the last step, or look at pipe.plan(domain).",
         )
-    if not plan.domain.adjacency.replaces:
+    if not plan.domain.adjacency.bounded:
         raise InvalidParameter("the usual practices are compared for replaced rows only.", fix="Adjacency.replace().")
     *stages, (_, mechanism) = pipe.own_steps()
     return Comparison(

@@ -67,7 +67,7 @@ class ReleasedPipeline(Pipeline):
             return f"ReleasedPipeline({path})"
         c = self.certificate_
         unit = c.record.neighbours
-        only = "" if unit.record_level else f"; it protects {unit.unit}, and nothing else in it"
+        only = "" if unit.row_level else f"; it protects {unit.unit}, and nothing else in it"
         return f"{c.status} release, ({c.epsilon:g}, {c.delta:g})-differentially private: {path}{only}"
 
 

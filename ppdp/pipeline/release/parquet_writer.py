@@ -123,7 +123,7 @@ def _unfinished(target: Path, about: dict[str, Any]) -> Iterator[Path]:
     try:
         yield hidden
         if not os.path.samestat(made, os.lstat(hidden)):
-            raise ExportError(f"somebody has moved {str(hidden)!r}.", fix="a folder where nobody else may write.")
+            raise ExportError(f"somebody has moved {str(hidden)!r}.", fix="a folder where no one else may write.")
         os.rename(hidden, target)
     finally:
         if lock is not None:

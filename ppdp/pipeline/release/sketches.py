@@ -284,7 +284,7 @@ class SketchTable(WithParquet):
     def __repr__(self) -> str:
         c = self.certificate
         unit = c.record.neighbours
-        only = "" if unit.record_level else f" (protects {unit.unit}, and nothing else in it)"
+        only = "" if unit.row_level else f" (protects {unit.unit}, and nothing else in it)"
         claim = f"({c.epsilon:g}, {c.delta:g})-private{only}"
         return f"SketchTable({self._form.words}, {claim}, certificate {c.digest[:19]})"
 

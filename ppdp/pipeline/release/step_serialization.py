@@ -101,7 +101,7 @@ def _step(record: Mapping[str, Any], functions: Mapping[str, Any], own: Mapping[
         raise ExportError(
             f"the class {record['class']!r} is not ppdp's.",
             stage=str(name),
-            fix=f"import it and pass stages=[{record['class']}]; whoever gave you this export has it.",
+            fix=f"import it and pass stages=[{record['class']}]; its issuer has it.",
         )
     given = record["parameters"]
     if set(given) != set(inspect.signature(kind).parameters):

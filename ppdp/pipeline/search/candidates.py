@@ -34,7 +34,7 @@ _OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "doma
 def searched(declared: Domain | None) -> Adjacency:
     """Which tables are neighbours; refused where a search has no bounds."""
     adjacency = (declared or Domain()).adjacency
-    if not adjacency.replaces:
+    if not adjacency.bounded:
         raise InvalidParameter(
             f"a search splits rows, and its scores are bounded for replaced rows only, not for {adjacency.unit}.",
             fix="search with Adjacency.replace().",

@@ -121,7 +121,7 @@ class SearchPlan:
     def loss(self) -> PrivacyLoss:
         """Everything composed: fits or selection, whichever costs more, and then one refit."""
         fits, refits = ([fit.loss for fit in side] for side in (self.fits, self.refits))
-        return search_loss(fits, self.selection.loss, refits, apart=Adjacency.replace(self.rows_per_unit).single)
+        return search_loss(fits, self.selection.loss, refits, apart=Adjacency.replace(self.rows_per_unit).one_row)
 
     @property
     def allowance(self) -> float:
@@ -172,7 +172,7 @@ def plan_search(
     for _ in range(ATTEMPTS):
         mu = gaussian_mu(epsilon, room * (1 - 1e-9)) * (1 - 1e-9)
         # Neighbours differ in training or in validation rows, so both may spend the same; if in both, half each.
-        searching = math.sqrt(share if adjacency.single else share / 2) * mu
+        searching = math.sqrt(share if adjacency.one_row else share / 2) * mu
         fit = gaussian_epsilon(searching / math.sqrt(count), each)
         plan = SearchPlan(
             epsilon,

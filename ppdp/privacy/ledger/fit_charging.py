@@ -170,7 +170,7 @@ class DatasetHistory:
     def together(self, adjacency: Adjacency) -> tuple[float, float]:
         """(epsilon, delta) of all of them for these neighbours."""
         scaled = (
-            fits.for_people_with(adjacency.steps_of(planned_for)) for (_, planned_for), fits in self.every.items()
+            fits.for_people_with(adjacency.group_factor(planned_for)) for (_, planned_for), fits in self.every.items()
         )
         return sum(scaled, ComposedFits()).together
 

@@ -201,7 +201,7 @@ class Ledger:
         at = number("epsilon", epsilon, least=0, most=MOST)
         total_variation = number("allowance", allowance, least=0, most=1) / (1 + math.exp(at))
         unit = adjacency or Adjacency.replace(integer("rows_per_unit", rows_per_unit))
-        neighbours = "" if unit.replaces else json.dumps(unit.to_dict())
+        neighbours = "" if unit.bounded else json.dumps(unit.to_dict())
         behind = None if behind is None else integer("behind", behind)
         name = dataset_name(dataset)
         names = _word("label", label), _word("gate", gate)

@@ -92,14 +92,14 @@ def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
         asked, other = spend.adjacency, earlier[0].adjacency
         differ = (
             f"keeps {other.rows} rows of each person, not {asked.rows}"
-            if asked.cuts and other.cuts
+            if asked.bounds_contributions and other.bounds_contributions
             else f"does not protect {asked.unit}: it protects {other.unit}"
         )
         raise LedgerError(
             f"the ledger of {spend.dataset!r} {differ}.",
             fix="declare the same adjacency (or rows_per_unit) for every fit, or open another ledger.",
         )
-    if spend.block and not spend.adjacency.single:
+    if spend.block and not spend.adjacency.one_row:
         raise LedgerError(
             "blocks are for people with one row each: a person with several may be in several blocks.",
             fix="charge the whole dataset: ledger in place of ledger.block(...).",

@@ -57,7 +57,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
             raise UnsupportedOrder(
                 "rows have weights between 0 and 1 here.", stage=name, fix="put it before the stage that weights rows."
             )
-        if raw and not domain.adjacency.replaces:
+        if raw and not domain.adjacency.bounded:
             raise UnsupportedOrder(
                 "raw keys would show a change that stages in front of it have bounded.",
                 stage=name,
@@ -74,7 +74,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
                 f"an earlier stage may move {distance.moved:g} of {domain.n} rows, and each would count as replaced.",
                 stage=name,
                 fix="put it before that stage"
-                + (", or compare the rows as they came with keys='raw'." if domain.adjacency.replaces else "."),
+                + (", or compare the rows as they came with keys='raw'." if domain.adjacency.bounded else "."),
             )
         return raw
 

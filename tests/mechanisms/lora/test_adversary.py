@@ -282,7 +282,8 @@ def test_what_a_dataset_draws_is_drawn_for_each_example_afresh():
     torch.manual_seed(0)
     random.seed(0)
     assert all(state == (random.getstate(), torch.get_rng_state().tolist()) for state in states)
-    assert all(len({row[i] for row in DRAWN}) == len(DRAWN) == 80 for i in range(3))
+    drawn = [*DRAWN[1:41], *DRAWN[42:]]  # the first example of each fit is made once more, for its form alone
+    assert all(len({row[i] for row in drawn}) == len(drawn) == 80 for i in range(3))
     hidden = [torch.Generator(), np.random.default_rng(), np.random.RandomState(1), random.Random(1)]
     for one in hidden:
         with pytest.raises(Exception, match="generator of its own"):
