@@ -29,7 +29,7 @@ _KINDS = {
 }
 _GONE = {
     "ledger": "leave it out and pass --ledger PATH.",
-    "random_state": "leave it out: seeded noise protects nobody, so it is never exported.",
+    "random_state": "leave it out: seeded noise protects no one, so it is never exported.",
 }
 _OF_COLUMNS = ("drop", "categories", "one_hot")
 """Keys of [data] in files of earlier versions."""

@@ -121,7 +121,7 @@ def make_parser() -> Parser:
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
     verify.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     verify.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold as well")
-    verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
+    verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of the required signer")
     verify.add_argument(
         "--require",
         choices=("unconditional", "alone", "record-level"),
@@ -142,7 +142,7 @@ def make_parser() -> Parser:
     form.add_argument("--pdf", type=Path, metavar="OUT", help="print that page, with a Chromium or Chrome on PATH")
     form.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold, for the page to name")
-    show.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
+    show.add_argument("--public-key", type=Path, metavar="PEM", help="public key of the required signer")
     _imports(show)
 
     card = command("card", "print a certificate that holds as the section Privacy of a model card, in Markdown")

@@ -18,7 +18,7 @@ from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefus
 _CODE = ("function", "transformer", "utility")
 _ELSEWHERE = {
     "noise_scale": "leave it out: epsilon and delta decide the noise.",
-    "random_state": "leave it out: seeded noise protects nobody, so it is never exported.",
+    "random_state": "leave it out: seeded noise protects no one, so it is never exported.",
 }
 _DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
 

@@ -185,7 +185,7 @@ class Fit:
             warnings.warn(" ".join(plan.warned()), NoiseWarning, stacklevel=outside())
 
     def charge(self) -> FitCharge:
-        """FitCharge a ledger, or count, before any value is looked at."""
+        """Charge a ledger, or count, before any value is looked at."""
         plan, loss = self.plan, self.plan.loss
         failure = max(loss.failure, loss.gate)
         cost = FitCost(plan.epsilon, plan.delta, loss, failure, plan.allowance, plan.domain.adjacency)

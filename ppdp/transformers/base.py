@@ -123,6 +123,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         self._batches = extent, sums
         return self
 
+    alone_without_bounds = False  # whether it takes no bound that is read off the rows, where its ranges are declared
     _batches: tuple[Extent, Array] | tuple[()] | None = None  # of all rows that partial_fit saw; () in a copy
 
     def _sums(self, rows: Rows, domain: Domain) -> Array:
@@ -167,6 +168,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _observed_domain(self, extent: Extent) -> Domain:
         domain = extent.domain
+        if self.bounds_rows and self.alone_without_bounds:
+            domain = domain.but(row_norm=None, entry_bound=None)
         if self.fills_gaps:  # rows to come may have missing values though these have none
             domain = domain.but(max_missing=None)
         return domain if self._names_in is None else domain.but(feature_names=self._names_in)

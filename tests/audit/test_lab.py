@@ -88,7 +88,7 @@ class TestKinds:
 
     def test_noise_from_a_seed_is_named(self):
         found = audit(mean(random_state=0), DOMAIN, **BRIEF)
-        assert "not attacked: random_state: whoever knows the seed" in repr(found)
+        assert "not attacked: random_state: anyone who knows the seed" in repr(found)
 
     def test_a_plan_has_its_domain(self):
         with pytest.raises(InvalidParameter, match="own domain"):

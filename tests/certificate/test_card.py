@@ -74,7 +74,9 @@ def test_everything_that_a_reader_needs_is_said(documents):
             assert said in text
         assert "| ε | 1 |" in text
         assert "| δ | 10⁻⁶ |" in text
-        assert "| Unit of privacy | any one row; each person is assumed to have one row, nobody declared it |" in text
+        assert (
+            "| Unit of privacy | any one row; each person is assumed to have one row, which is not declared |" in text
+        )
         assert all(step["name"] in text for step in c["steps"])
         assert all(f"{f['name']} = {f['value']} ({f['origin']})" in text for f in c["facts"])
 
@@ -83,7 +85,7 @@ def test_what_it_rests_on_stands_before_the_figures(documents):
     text = render_card(documents["conditional"])
     first = text.index("assumes")
     assert first < text.index("| ε |")
-    assert text.index("Provided that the assumptions hold, whoever knows") > first
+    assert text.index("Provided that the assumptions hold, an attacker who knows") > first
     assert "for tests only" in render_card(documents["seeded"])
     assert "Provided" not in render_card(documents["unconditional"])
 

@@ -202,8 +202,8 @@ def test_a_promise_is_never_made_without_its_reservation(documents, render):
     assert promise("gated")[1] is None
     assert promise("conditional")[1] == "Provided that the assumptions hold, "
     assert promise("classes read")[1] == "Provided that the assumptions hold, "
-    assert promise("seeded")[1] == "Provided that nobody can predict the noise, "
-    assert promise("seeded, assumed")[1] == "Provided that nobody can predict the noise and the assumptions hold, "
+    assert promise("seeded")[1] == "Provided that no one can predict the noise, "
+    assert promise("seeded, assumed")[1] == "Provided that no one can predict the noise and the assumptions hold, "
 
 
 # ---------------------------------------------------------------- numbers

@@ -147,7 +147,7 @@ def test_samples_in_a_pipeline():
 
 
 REFUSED = {
-    "a seed of the pipeline": (m2(classes=(0, 1), noise_scale=None), {"random_state": 0}, "beforehand"),
+    "a seed of the pipeline": (m2(classes=(0, 1), noise_scale=None), {"random_state": 0}, "secret"),
     "all dimensions": (m2(classes=(0, 1), rank=D + 1, noise_scale=None), {}, "rank"),
     "more than all": (LogisticRegression((0, 1), solver="lora-fa", rank=D), {}, "rank"),
     "no dimension": (m2(classes=(0, 1), rank=0, noise_scale=None), {}, "rank"),

@@ -241,3 +241,9 @@ def test_what_needs_all_rows_or_spends_has_none():
     sorting = MedianImputer(), RobustScaler(), TrimmedMeanImputer(), MinMaxScaler(quantiles=(0.1, 0.9))
     for stage in (*sorting, RegressionImputer(), make_pipeline(StandardScaler(), PCA(1), epsilon=1.0)):
         assert not hasattr(stage, "partial_fit")
+
+
+def test_ranges_far_wider_than_the_rows_are_taken_and_no_message_tells_of_the_rows():
+    X = np.array([[3.25], [7.75], [5.0]])
+    assert MinMaxScaler(ranges=(-1000, 1000)).fit_transform(X)[1, 0] == pytest.approx(0.00775)
+    assert (MinMaxScaler(ranges=(100, 200)).fit_transform(X) == -1).all()

@@ -78,8 +78,8 @@ def unit_on_trust(c: Record) -> str:
     if c.neighbours.bounds_contributions:
         return f"Declared: {ONE_PERSON_EACH}."
     if not c.neighbours.one_row:
-        return f"Declared: nobody has more than {c.rows_per_unit} rows."
-    return "Declared: nobody has more than one row." if unit_is_declared(c) else UNDECLARED_UNIT
+        return f"Declared: no person has more than {c.rows_per_unit} rows."
+    return "Declared: no person has more than one row." if unit_is_declared(c) else UNDECLARED_UNIT
 
 
 def _foreign_bounds(c: Record) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _foreign_bounds(c: Record) -> Iterator[str]:
 
 
 def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
-    """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
+    """Ranges and norms: rows are clipped to them, but where they come from cannot be told."""
     steps = {(fact.column, fact.value): fact.source.step for fact in facts if fact.comes_out}
     ranges: dict[str, list[str]] = {}
     others, rows, outwards = [], [], ""

@@ -299,7 +299,7 @@ def _origin(fact: PublicFact, c: Record) -> str:
     source = fact.source
     if fact.name == "adjacency":
         kept = "; the run itself keeps no more rows of a person" if c.neighbours.bounds_contributions else ""
-        return f"chosen by whoever ran the fit{kept}"
+        return f"chosen by the person who ran the fit{kept}"
     if source.origin is Origin.TABLE:
         return "read off the table"
     if source.origin is Origin.MODEL and c.mechanism is not None:

@@ -34,7 +34,7 @@ IMPORTANT = "because", "warning"
 CUT = " ..."
 PROVIDED = {
     "CONDITIONAL": "only if what is assumed holds: ",
-    "SEEDED": "nobody, since the noise came from a seed; with secret noise it would be ",
+    "SEEDED": "no one, since the noise came from a seed; with secret noise it would be ",
 }
 REST = 'to_text(full=True); save("page.html") for people; `ppdp verify` computes all of it again'
 
@@ -76,7 +76,7 @@ def page(result: Verification) -> str:
 
 
 def _problems(result: Verification) -> Sequence[str]:
-    """The first of what is wrong; whoever wrote the document chose some of these words."""
+    """The first of what is wrong; its author chose some of these words."""
     shown = [printable(problem[:MOST_LETTERS]) for problem in result.problems[:MOST_PROBLEMS]]
     more = len(result.problems) - len(shown)
     return [*shown, f"and {more} more"] if more > 0 else shown

@@ -39,7 +39,7 @@ def statements_of(c: Record) -> Iterator[Statement]:
     if c.dataset:
         yield Statement(Topic.DATA, c.dataset)
     yield Statement(Topic.NEIGHBOURS, neighbours_in_words(c))
-    assumed = "" if unit_is_declared(c) else "; each person is assumed to have one row, nobody declared it"
+    assumed = "" if unit_is_declared(c) else "; each person is assumed to have one row, which is not declared"
     yield Statement(Topic.PROTECTED, c.neighbours.unit + assumed)
     test = f"a test for {c.neighbours.phrases.secret} detects at most {powers_in_words(c)}"
     yield Statement(Topic.PROMISE, f"{reservation(c)}{test}", short=f"{reservation(c)}{guess_in_words(c)}")
@@ -83,7 +83,7 @@ def reservation(c: Record) -> str:
         return ""
     assumed = "the assumptions hold"
     if c.status == "SEEDED":
-        unpredictable = "nobody can predict the noise"
+        unpredictable = "no one can predict the noise"
         assumed = f"{unpredictable} and {assumed}" if len(c.reasons) > 1 else unpredictable
     return f"Provided that {assumed}, "
 

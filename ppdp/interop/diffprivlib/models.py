@@ -147,8 +147,8 @@ SUPPORTED: dict[str, Adapter] = {
 
 REFUSED: dict[str, str] = {
     "diffprivlib.models.forest.RandomForestClassifier": (
-        "every tree draws its noise and its published thresholds from one seed of 31 bits, so whoever tries all seeds "
-        "on one threshold knows the noise."
+        "every tree draws its noise and its published thresholds from one seed of 31 bits, so anyone who tries all "
+        "seeds on one threshold knows the noise."
     ),
 }
 """Why a model is refused whose noise hides nothing."""

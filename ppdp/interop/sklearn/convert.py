@@ -24,7 +24,7 @@ from ppdp.transformers.rowwise.ranges import has_private
 
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 _CATEGORIES_ARE_KEPT = "columns of 0 and 1 that stand for categories stay as they are"
-_RELEASED = "ranges that nobody declared are released with noise, and columns are scaled by them"
+_RELEASED = "undeclared ranges are released with noise, and columns are scaled by them"
 
 
 def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:

@@ -54,7 +54,7 @@ class KnownEstimator:
 
 
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
-_MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
+_MODEL = "the fitted model: anyone who holds it can test whether a person was among the rows"
 _NO_CLASSIFIER = "LogisticRegression(classes=...) or LinearSVC(classes=...) of ppdp.mechanisms."
 _NO_REGRESSOR = (
     "Ridge, LinearRegression, PoissonRegressor, GammaRegressor or TweedieRegressor(y_range=...) of ppdp.mechanisms."
@@ -128,7 +128,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     ),
     "SparseCoder": Leak(
         "declared",
-        "nothing, if its dictionary was not learned from these rows: nobody checked",
+        "nothing, if its dictionary was not learned from these rows: not checked",
         "RowMap",
         "RowMap(function, out_ranges=...) with a public dictionary.",
     ),

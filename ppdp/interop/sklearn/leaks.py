@@ -56,12 +56,12 @@ _INTO = "put it into ppdp.Pipeline(..., epsilon=..., delta=...): alone it is exa
 _LAST = "make it the last step of ppdp.Pipeline(..., epsilon=..., delta=...), which sets the noise and accounts for it."
 _SEEDED = Leak(
     "high",
-    "what its noise is to hide: the noise comes from a seed, and whoever knows the seed takes it away",
+    "what its noise is to hide: the noise comes from a seed, and anyone who knows the seed takes it away",
     fix="random_state=None.",
 )
 _UNTESTED = Leak(
     "declared",
-    "nothing, if what its bounds assume of the rows holds: gate=None, so nobody tests it",
+    "nothing, if what its bounds assume of the rows holds: gate=None, so it is not tested",
     fix="leave gate out, and it is tested.",
 )
 _PERSONS = Leak(
@@ -71,12 +71,12 @@ _PERSONS = Leak(
 )
 _DIFFPRIVLIB = Leak(
     "declared",
-    "nothing, if diffprivlib's model does what it says: nobody checked, and the certificate is CONDITIONAL",
+    "nothing, if diffprivlib's model does what it says: not checked, and the certificate is CONDITIONAL",
     fix="one of ppdp.mechanisms.",
 )
 _STRANGERS = Leak(
     "declared",
-    "nothing, if the bound that its author has registered is right: nobody checked",
+    "nothing, if the bound that its author has registered is right: not checked",
     fix="ppdp.testing tries to exceed it.",
 )
 
@@ -146,7 +146,7 @@ def leak_of_function(function: Callable[..., Any], *, of_rows: bool) -> Leak:
         return _ROW_WISE
     return Leak(
         "declared",
-        f"nothing, if {' and '.join(unless)}: nobody checked",
+        f"nothing, if {' and '.join(unless)}: not checked",
         "RowMap",
         "make sure of it; in a ppdp pipeline the certificate says that you declared it.",
     )
@@ -200,7 +200,7 @@ def _leak_of_own(estimator: Any, given: Given, covered: bool) -> Leak:
     if name == "Public":
         inner = given.get("transformer")
         inner = getattr(inner, "estimator", inner) if type(inner).__name__ == "FrozenEstimator" else inner
-        told = f"nothing, if its {type(inner).__name__} was fitted on public data: nobody checked"
+        told = f"nothing, if its {type(inner).__name__} was fitted on public data: not checked"
         return Leak("declared", told, fix="make sure of it; the certificate says that you declared it.")
     if "noise_scale" in given:
         return _mechanism(name, given, covered)
@@ -224,7 +224,7 @@ def _mechanism(name: str, given: Given, covered: bool) -> Leak:
         return replace(_SEEDED, twin=name, fix=f"random_state=None, and {_LAST}")
     scale = given.get("noise_scale")
     noise = "noise of a size that is not set" if scale is None else f"noise of size {scale!r}, which you chose"
-    return Leak("high", f"its answer with {noise}: nobody accounts for it outside a ppdp.Pipeline", name, _LAST)
+    return Leak("high", f"its answer with {noise}: not accounted for outside a ppdp.Pipeline", name, _LAST)
 
 
 def leak_of_container(estimator: Any) -> Leak | None:

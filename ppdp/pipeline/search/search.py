@@ -272,7 +272,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _charge(self, plan: SearchPlan) -> FitCharge:
-        """FitCharge a ledger with everything at once, or count it, before any value is looked at."""
+        """Charge a ledger with everything at once, or count it, before any value is looked at."""
         cost = FitCost(
             plan.epsilon,
             plan.delta,

@@ -236,7 +236,7 @@ class FitCharge:
 
 
 def push_ledger(ledger: Account) -> None:
-    """FitCharge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
+    """Charge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
     with _LOCK:
         if _OPEN_LEDGERS and _OPEN_LEDGERS[-1][0].account != ledger.account:
             raise LedgerError(
@@ -293,7 +293,7 @@ def charged_to(own: Account | None) -> Account | None:
 
 
 def charge(own: Account | None, cost: FitCost, *, dataset: str | None, label: str) -> FitCharge:
-    """FitCharge a fit before it looks at any value, or count it if nobody pays for it.
+    """Charge a fit before it looks at any value, or count it if no ledger pays for it.
 
     ``own`` is the ledger of the pipeline or search itself; ``label`` says, for a ledger, what the fit is. A ledger may
     refuse by :class:`BudgetExceeded` or :class:`LedgerError`; a :class:`CompositionWarning` says that this is not the

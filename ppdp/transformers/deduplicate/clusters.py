@@ -229,7 +229,7 @@ class _ClusterStage(RowSelector):
             raise InvalidParameter(
                 f"all rows are within eta = {eta:g} of each other.",
                 stage=stage,
-                fix=f"eta far below {2 * domain.row_norm:.3g}, twice the norm of a row.",
+                fix="eta far below twice the norm of a row.",
             )
         if flag("low_dimension", self.low_dimension, self) and (raw or domain.d not in KISSING):
             raise InvalidParameter(

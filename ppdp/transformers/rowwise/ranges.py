@@ -108,9 +108,10 @@ def check_reached(table: Array, domain: Domain, stage: str, parameter: str = "ra
     if beyond.size == 0:
         return
     names = domain.feature_names or tuple(f"x{i}" for i in range(len(table)))
+    which = ", ".join(repr(names[i]) for i in beyond)
     raise InvalidParameter(
-        f"{parameter} of {', '.join(repr(names[i]) for i in beyond)} lie outside of what comes in, {-bound:.6g} to "
-        f"{bound:.6g}, or nearly so: all values would become the same.",
+        f"{parameter} of {which} lie outside of the bound on what comes in, or nearly so: all values would become the"
+        " same.",
         stage=stage,
         fix=f"{parameter} in the units of the rows at this step; put the stage in front of what scales them.",
         parameter=parameter,

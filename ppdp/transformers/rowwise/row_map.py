@@ -65,7 +65,7 @@ class RowMap(RowWiseTransformer):
     lipschitz: float | None = None
     out_norm: float | None = None
 
-    bounds_rows = True
+    bounds_rows = alone_without_bounds = True
     statistic_names = ("low", "high")
 
     @classmethod

@@ -107,6 +107,8 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         """Nothing where ranges are declared."""
         return RowWiseTransformer.leakage if self.quantiles is None else QuantileScaler.leakage
 
+    alone_without_bounds = True
+
     @property
     def bounds_rows(self) -> bool:  # type: ignore[override]
         """True where ranges are declared, or released."""
