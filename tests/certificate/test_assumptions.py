@@ -147,7 +147,10 @@ def fitted(**parameters):
 def test_one_row_for_each_person_is_declared_or_assumed():
     assumed, declared, several = (fitted(domain=d) for d in (None, Domain(rows_per_unit=1), Domain(rows_per_unit=2)))
     assert ASSUMED in rests_on(assumed.to_dict())
-    for certificate, words in ((declared, "no person has more than one row"), (several, "no person has more than 2 rows")):
+    for certificate, words in (
+        (declared, "no person has more than one row"),
+        (several, "no person has more than 2 rows"),
+    ):
         assert f"Declared: {words}." in rests_on(certificate.to_dict())
         assert "not declared" not in certificate.to_text(full=True)
         assert "default" not in [fact["origin"] for fact in certificate["facts"] if fact["name"] == "rows_per_unit"]
