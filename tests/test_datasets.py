@@ -17,8 +17,8 @@ from ppdp.datasets import FLCHAIN_LOG_RANGES, flchain_log_scale, load_flchain, l
 from ppdp.exceptions import DomainMismatch
 
 ROOT = Path(datasets.__file__).parents[1]
-RECORDED = ["age", "sex", "kappa", "lambda", "creatinine", "flc.grp", "mgus"]
-LOGGED = ["age", "sex", "log_kappa", "log_lambda", "log_creatinine", "flc.grp", "mgus"]
+RECORDED = ["age", "sex", "kappa", "lambda", "creatinine", "mgus"]
+LOGGED = ["age", "sex", "log_kappa", "log_lambda", "log_creatinine", "mgus"]
 
 
 def load_recorded():
@@ -26,8 +26,8 @@ def load_recorded():
 
 
 # What the questionnaire or the study's design fixes: these ends are reached by necessity.
-FIXED_LOW = {"age", "sex", "flc.grp", "mgus", *load_randhie()[2]}
-FIXED_HIGH = {"sex", "flc.grp", "mgus", "lncoins", "idp", "fmde", "physlm", "hlthg", "hlthf", "hlthp"}
+FIXED_LOW = {"age", "sex", "mgus", *load_randhie()[2]}
+FIXED_HIGH = {"sex", "mgus", "lncoins", "idp", "fmde", "physlm", "hlthg", "hlthf", "hlthp"}
 
 loaders = pytest.mark.parametrize("load", [load_flchain, load_recorded, load_randhie])
 
@@ -103,7 +103,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(load, monk
 
 def test_flchain_has_all_participants_and_their_gaps():
     X, y, _ = load_flchain()
-    assert X.shape == (7874, 7)
+    assert X.shape == (7874, 6)
     assert X.isna().sum().to_dict() == {name: 1350 * (name == "log_creatinine") for name in LOGGED}
     assert y.name == "death"
     assert y.sum() == 2169
@@ -117,7 +117,7 @@ def test_flchain_keeps_no_column_that_knows_the_future(log_scale, names):
 
 def test_flchain_rows_are_as_recorded():
     X, y, ranges = load_recorded()
-    assert X.iloc[0].tolist() == [97.0, 1.0, 5.7, 4.86, 1.7, 10.0, 0.0]
+    assert X.iloc[0].tolist() == [97.0, 1.0, 5.7, 4.86, 1.7, 0.0]
     assert y.iloc[0] == 1
     assert X["sex"].sum() == 4350  # women
     assert ranges["creatinine"] == (0.3, 15.0)
@@ -129,10 +129,10 @@ def test_the_default_is_the_row_function_applied_to_the_recorded_rows():
 
 
 def test_the_row_function_logs_three_columns_and_clips_them_at_the_public_low_end():
-    rows = np.array([[60, 1, 1, 10, 0.1, 5, 0], [70, 0, 0, -3, math.nan, 1, 1], [80, 1, 1e-9, 0.1, 1e9, 9, 0]])
+    rows = np.array([[60, 1, 1, 10, 0.1, 0], [70, 0, 0, -3, math.nan, 1], [80, 1, 1e-9, 0.1, 1e9, 0]])
     before = rows.copy()
     low = math.log10(0.3)
-    expected = [[60, 1, 0, 1, low, 5, 0], [70, 0, -1, -1, math.nan, 1, 1], [80, 1, -1, -1, 9, 9, 0]]
+    expected = [[60, 1, 0, 1, low, 0], [70, 0, -1, -1, math.nan, 1], [80, 1, -1, -1, 9, 0]]
     np.testing.assert_allclose(flchain_log_scale(rows), expected, rtol=1e-15)
     np.testing.assert_array_equal(rows, before)
 
@@ -157,9 +157,9 @@ def test_the_row_function_can_be_pickled():
     assert pickle.loads(pickle.dumps(flchain_log_scale)) is flchain_log_scale
 
 
-@pytest.mark.parametrize("shape", [(7,), (3, 6), (3, 8)])
+@pytest.mark.parametrize("shape", [(6,), (3, 5), (3, 7)])
 def test_the_row_function_refuses_other_columns(shape):
-    with pytest.raises(DomainMismatch, match="7 columns"):
+    with pytest.raises(DomainMismatch, match="6 columns"):
         flchain_log_scale(np.ones(shape))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -17,36 +16,38 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline as plain_pipeline
 from sklearn.preprocessing import StandardScaler as PlainStandardScaler
 
+from ppdp.cli.certificate_files import CERTIFICATE, EXPORT, PAGE
 from ppdp.core.domain import Domain
-from ppdp.datasets import FLCHAIN_LOG_RANGES, flchain_log_scale, load_flchain, load_randhie
-from ppdp.exceptions import NoiseWarning
+from ppdp.datasets import load_flchain, load_randhie
 from ppdp.mechanisms import LogisticRegression
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.privacy.ledger.ledger import Ledger
-from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RowMap, StandardScaler
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 DATASETS = ("flchain", "randhie")
 PURPOSE, NAME = "to show ppdp on public research data", "the authors of ppdp, for a demo"
+PICTURE = "distance.png"
+PRACTICES = {
+    "naive claim": "noise for the model alone",
+    "group privacy": "noise as if every row changed",
+    "all-exact route": "cleaned without noise, all noise in the model",
+    "ours": "ppdp",
+}
 
 
 def build(
     data: str, *, statistics: str = "auto", epsilon: float = 1.0, delta: float = 1e-6
 ) -> tuple[Pipeline, Any, Any]:
     """The demo's pipeline, not fitted, with its data; ``statistics`` says how imputer and scaler are fitted."""
-    steps: list[tuple[str, Any]]
     gaps: dict[str, Any] = {}
     if data == "flchain":
         # The study measured everything but creatinine in everybody.
-        gaps = {"columns": ["log_creatinine"], "min_observed": 0.7}
-        X, y, _ = load_flchain(log_scale=False)
-        steps = [
-            ("log", RowMap(flchain_log_scale, out_ranges=FLCHAIN_LOG_RANGES)),
-            ("range", MinMaxScaler(ranges=FLCHAIN_LOG_RANGES)),
-        ]
+        gaps = {"columns": ["creatinine"], "min_observed": 0.7}
+        X, y, ranges = load_flchain(log_scale=False)
     else:
         X, y, ranges = load_randhie()
-        steps = [("range", MinMaxScaler(ranges=ranges))]
-    steps += [
+    steps = [
+        ("range", MinMaxScaler(ranges=ranges)),
         ("dedup", Deduplicator()),
         ("impute", MeanImputer(statistics=statistics, **gaps)),
         ("scale", StandardScaler(statistics=statistics)),
@@ -64,76 +65,69 @@ def demo(options: Namespace) -> int:
 
 
 def run(data: str, out: Path, console: Console) -> None:
-    """Fit, compare, print, and write certificate.json, certificate.html and distance.png into the folder ``out``."""
+    """Fit once, compare, print, and write the model, its certificate and a picture into the folder ``out``."""
     with console.status("loading the data"):
         pipe, X, y = build(data)
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     console.print(f"[bold]{data}[/]: {len(X_train)} private rows, {len(X_test)} rows to test on, {X.shape[1]} columns")
-    with console.status("fitting with and without privacy"), Ledger(epsilon=3.0, delta=1e-5) as account:
+    with console.status("fitting with and without privacy"), Ledger(epsilon=3.0, delta=1e-5):
         pipe.fit(X_train, y_train)
-        exact, _, _ = build(data, statistics="exact")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoiseWarning)  # it is fitted to show in the table how much its noise costs
-            exact.fit(X_train, y_train)
         plain = without_privacy(pipe, X_train, y_train)
     names = tuple(X.columns)
-    compared = pipe.compare(Domain(n_rows=len(X_train), n_features=len(names), feature_names=names))
+    domain = Domain(n_rows=len(X_train), n_features=len(names), feature_names=names)
 
-    table = Table(title=f"What each claim is worth (delta = {pipe.delta:g})", title_justify="left")
+    table = Table(title=f"What each claim of epsilon is worth (delta = {pipe.delta:g})", title_justify="left")
     table.add_column("")
-    for header in ("claims", "provable", "noise", "AUC", "accuracy"):
+    for header in ("claimed", "proved", "noise", "AUC", "right"):
         table.add_column(header, justify="right")
-    table.add_row("no privacy", "none", "none", "0", *_scores(plain, X_test, y_test))
-    fitted = {"all-exact route": exact, "ours": pipe}
-    for practice in compared.practices:
-        noise = "" if practice.noise_scale is None else f"{practice.noise_scale:.4f}"
-        scores = _scores(fitted[practice.name], X_test, y_test) if practice.name in fitted else ("", "")
-        table.add_row(practice.name, _eps(practice.claimed), _eps(practice.provable), noise, *scores)
+    table.add_row("without privacy", "none", "none", "0", *_scores(plain, X_test, y_test))
+    for practice in pipe.compare(domain).practices:
+        if practice.name in PRACTICES:
+            noise = "" if practice.noise_scale is None else f"{practice.noise_scale:.4f}"
+            scores = _scores(pipe, X_test, y_test) if practice.name == "ours" else ("", "")
+            claimed, proved = _eps(practice.claimed), _eps(practice.provable)
+            table.add_row(PRACTICES[practice.name], claimed, proved, noise, *scores)
     console.print(table)
     console.print(
-        "noise: standard deviation on every answer of the training. A naive claim counts the noise of training alone;"
-        " provable is the least epsilon that can be certified for the same noise if the statistics stay secret.",
+        "proved: the least epsilon known to hold with the same noise. noise: standard deviation of what is added to"
+        " every answer of the training. right: share of new people for whom the model is right.",
         style="dim",
     )
-    both = account.epsilon(2 * pipe.delta)
-    console.print(
-        f"Two of these were fitted to the same people, so what is spent on them is epsilon = {both:.3g} at delta ="
-        f" {2 * pipe.delta:g}; each certificate says where in the ledger it stands.",
-        style="dim",
-    )
-    _write(pipe, exact, out)
+    _write(pipe, build(data, statistics="exact")[0].plan(domain), out)
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
-        f"written: {out}/certificate.json, certificate.html, distance.png;"
-        f" check with: ppdp verify {out}/certificate.json"
+        f"written: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
+        f" {PICTURE}; check with: ppdp verify {out}",
+        soft_wrap=True,
     )
 
 
 def without_privacy(pipe: Pipeline, X: Any, y: Any) -> Any:
     """The same steps with scikit-learn's own imputer, scaler and model."""
-    public = [clone(step).set_output(transform="pandas") for name, step in pipe.steps if name in ("log", "range")]
+    scaler = clone(pipe["range"]).set_output(transform="pandas")
     kept, labels = Deduplicator().fit_resample(X, y)
-    model = plain_pipeline(*public, SimpleImputer(), PlainStandardScaler(), PlainLogisticRegression(max_iter=1000))
+    model = plain_pipeline(scaler, SimpleImputer(), PlainStandardScaler(), PlainLogisticRegression(max_iter=1000))
     return model.fit(kept, labels)
 
 
 def _eps(epsilon: float) -> str:
-    return f"eps {epsilon:,.0f}" if epsilon >= 100 else f"eps {epsilon:.3g}"
+    return f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"
 
 
 def _scores(model: Any, X: Any, y: Any) -> tuple[str, str]:
-    return f"{roc_auc_score(y, model.decision_function(X)):.3f}", f"{accuracy_score(y, model.predict(X)):.3f}"
+    return f"{roc_auc_score(y, model.decision_function(X)):.3f}", f"{accuracy_score(y, model.predict(X)):.1%}"
 
 
-def _write(pipe: Pipeline, exact: Pipeline, out: Path) -> None:
+def _write(pipe: Pipeline, exact: Any, out: Path) -> None:
     from matplotlib.figure import Figure
 
     from ppdp import plot
     from ppdp.certificate.share.files import write_atomically
 
     out.mkdir(parents=True, exist_ok=True)
-    pipe.certificate_.save(out / "certificate.json")
-    write_atomically(out / "certificate.html", pipe.certificate_.to_html())
+    pipe.export(out / EXPORT, overwrite=True)
+    pipe.certificate_.save(out / CERTIFICATE)
+    write_atomically(out / PAGE, pipe.certificate_.to_html())
     figure = Figure(figsize=(9, 4.5), layout="constrained")
-    plot.distance([("ours", pipe.certificate_), ("all exact", exact.certificate_)], ax=figure.subplots())
-    figure.savefig(out / "distance.png", dpi=150)
+    plot.distance([("ppdp", pipe.certificate_), ("cleaned without noise", exact)], ax=figure.subplots())
+    figure.savefig(out / PICTURE, dpi=150)

@@ -9,26 +9,29 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from ppdp import Certificate
+from ppdp import Certificate, load
 from ppdp.cli.demo import DATASETS, build, run
 from ppdp.cli.main import main
 
 
-@pytest.mark.filterwarnings("error::ppdp.exceptions.NoiseWarning")  # the table shows what drowns, on purpose
+@pytest.mark.filterwarnings("error::ppdp.exceptions.NoiseWarning")
 @pytest.mark.parametrize("data", DATASETS)
 def test_demo_writes_a_certificate_that_verifies(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     console = Console(record=True, width=160)
     run(data, tmp_path, console)
     printed = console.export_text()
-    for word in ("naive", "group privacy", "all-exact route", "ours", "AUC", "accuracy", "UNCONDITIONAL"):
+    for word in ("noise for the model alone", "without privacy", "AUC", "UNCONDITIONAL", "model.zip"):
         assert word in printed
     certificate = Certificate.load(tmp_path / "certificate.json")
     assert certificate.verify()
     assert (certificate.status, certificate.epsilon, certificate.delta) == ("UNCONDITIONAL", 1.0, 1e-6)
     assert "UNCONDITIONAL" in (tmp_path / "certificate.html").read_text(encoding="utf-8")
     assert (tmp_path / "distance.png").read_bytes().startswith(b"\x89PNG")
-    assert main(["verify", str(tmp_path / "certificate.json")]) == 0
-    assert "the derivation holds" in capsys.readouterr().out
+    assert load(tmp_path / "model.zip").certificate_ == certificate
+    for path in (tmp_path, tmp_path / "certificate.json"):
+        assert main(["verify", str(path)]) == 0
+        assert "the derivation holds" in capsys.readouterr().out
+    run(data, tmp_path, console)  # again, over its own files
 
 
 def test_verify_says_no_to_a_changed_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler
 
 X, _, ranges = load_flchain()
-names = ["age", "sex", "log_kappa", "log_lambda", "flc.grp"]
+names = ["age", "sex", "log_kappa", "log_lambda", "mgus"]
 scaler = MinMaxScaler(ranges={name: ranges[name] for name in names})
 mechanism = GaussianMechanism("covariance")
 pipe = make_pipeline(scaler, mechanism, epsilon=3.0, delta=1e-6, dataset="five columns")
