@@ -16,7 +16,6 @@ from ppdp.exceptions import LedgerError, PpdpError, escaped
 if TYPE_CHECKING:
     from ppdp.privacy.ledger.ledger import Ledger
 
-_DELTA = 1e-6  # where what was spent is told if neither a limit nor --delta says
 _HELD = "its entry is there, with all before it."
 _LACKED = (
     "its entry, or one before it, is not there as it was: the ledger was put back to an older copy, or went on without"
@@ -82,9 +81,10 @@ def _holds(account: Ledger, path: Path) -> bool:
 def balance(account: Ledger, dataset: str | None, delta: float | None = None) -> Balance:
     """What was spent on one dataset, or on the one without a name, at the delta of the limit or else at this one."""
     from ppdp.core.names import dataset_name
+    from ppdp.privacy.ledger.ledger import DELTA
 
     name = dataset_name(dataset)
-    limit, at = account.budget or (None, _DELTA if delta is None else delta)
+    limit, at = account.budget or (None, DELTA if delta is None else delta)
     spent = account.epsilon(at, name)
     remaining = None if limit is None else max(0.0, limit - spent)
     less = (entry.adjacency.unit for entry in account.entries(name) if not entry.adjacency.row_level)

@@ -29,7 +29,14 @@ from ppdp.data.frames import cells, column, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
 from ppdp.data.weights import read_weights
-from ppdp.exceptions import HeaderWarning, InvalidInput, InvalidParameter, InvalidValue, NonNumericData
+from ppdp.exceptions import (
+    DiagnosticWarning,
+    HeaderWarning,
+    InvalidInput,
+    InvalidParameter,
+    InvalidValue,
+    NonNumericData,
+)
 
 Array = NDArray[np.float64]
 MOST_NUMBERS = 50  # that are taken as labels where nobody has declared them
@@ -113,9 +120,11 @@ def read_values(X: Any, invalid: str) -> Array:
     return values
 
 
-def check_released(table: Any, names: Collection[str] | None, coded: Callable[[Any], Any]) -> None:
-    """Refuse columns of text, by their type, among those whose range is found in the rows; None stands for all."""
-    form = coded((table.form if isinstance(table, DeferredTable) else table)[:0])
+def check_numeric(table: Any, names: Collection[str] | None, coded: Callable[[Any], Any]) -> None:
+    """Refuse columns of text, by their type, among those that must hold numbers; None stands for all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiagnosticWarning)  # which check_form has given
+        form = coded((table.form if isinstance(table, DeferredTable) else table)[:0])
     kinds = dict(form.dtypes.items()) if hasattr(form, "columns") else {"": form.dtype}
     texts = [
         str(name)
@@ -125,8 +134,9 @@ def check_released(table: Any, names: Collection[str] | None, coded: Callable[[A
     if texts:
         where = f"the column(s) {', '.join(texts)} hold" if any(texts) else "X holds"
         raise NonNumericData(
-            f"{where} text, and only ranges of numbers can be found in the rows.",
-            fix=f'CategoryEncoder({{{texts[0]!r}: ["a", "b"]}}) for text, in make_column_map; or leave it out.',
+            f"{where} text, and a range, declared or found in the rows, is for numbers.",
+            fix=f'CategoryEncoder({{{texts[0]!r}: ["a", "b"]}}) for text, in make_column_map; for numbers stored as '
+            "text pd.to_numeric, or pd.read_csv(path, decimal=',', thousands='.'); or leave it out.",
         )
 
 

@@ -140,12 +140,13 @@ class Inputs:
             table = replace(table, label=None)
         return cls(table, labels, groups, weights, names)
 
-    def check_against(self, plan: Plan, steps: Steps) -> None:
+    def check_against(self, plan: Plan, steps: Steps, invalid: str) -> None:
         """Refuse a plan that cannot be run on such rows, or on any."""
         if issparse(self.table):
             check_sparse_plan(plan)
-        elif plan.private_range_columns != set():
-            validation.check_released(self.table, plan.private_range_columns, steps.coded)
+        else:  # a repair takes text as missing, but no range is found in it
+            numeric = None if invalid == "error" else plan.private_range_columns
+            validation.check_numeric(self.table, numeric, steps.coded)
         if isinstance(self.table, DeferredTable):
             check_streams(plan, self.table.source)
         if plan.unpassable_gates:
@@ -175,7 +176,7 @@ class Fit:
         with before_rows():
             plan = plan_of(pipe, pipe.domain, steps, shape=inputs.table.shape, names=inputs.names)
         check_matches_plan(state_of(pipe).promised, plan.domain)
-        inputs.check_against(plan, steps)
+        inputs.check_against(plan, steps, pipe.invalid)
         return cls(pipe, steps, inputs, plan)
 
     def warn_of_noise(self) -> None:

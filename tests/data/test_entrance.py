@@ -101,7 +101,7 @@ class TestCells:
     def test_text_whose_range_is_private_is_refused_by_its_type(self, dtype):
         ledger, texts = Ledger(epsilon=9.0, delta=0.1), np.array(["a", NAME] * (N // 2))
         X = texts[:, None] if dtype == "U" else frame(pd.Series(texts, dtype="string").astype(dtype))
-        with pytest.raises(NonNumericData, match="text, and only ranges of numbers") as caught:
+        with pytest.raises(NonNumericData, match="text, and a range, declared or found") as caught:
             mean(MinMaxScaler("private"), ledger=ledger).fit(X)
         assert ledger.entries() == ()
         assert not quotes(caught.value)

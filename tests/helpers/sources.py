@@ -12,6 +12,7 @@ ROOT = Path(ppdp.__file__).parent
 MODULES = sorted(
     ".".join(("ppdp", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
     for path in ROOT.rglob("*.py")
+    if path.name != "__main__.py"
 )
 
 _KNOWN = frozenset(MODULES)

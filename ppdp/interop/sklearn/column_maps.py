@@ -257,16 +257,19 @@ def filled(step: Step) -> Filled:
     return Filled(0.0 if value is None else value, step.name)
 
 
-def with_missing(made: Categorical | Unlisted, step: Step) -> PublicMap:
+def with_missing(made: Categorical | Unlisted, step: Step, columns: Any) -> PublicMap:
     """An encoder of text behind an imputer whose constant is one of its categories."""
     value = fill_value(step)
     label = "missing_value" if value is None else value  # scikit-learn's default for text
     if isinstance(made, Unlisted):
         step.changed += [f"missing values are a category of their own, {str(label)!r}", _ONE_GAP]
         return replace(made, missing=str(label))
-    if any(label not in one for one in made.categories):
+    lists, names = made.categories, _names(columns)
+    names = names if len(names) == len(lists) else [f"column {position}" for position in range(len(lists))]
+    lacking = [repr(name) for name, categories in zip(names, lists) if label not in categories]
+    if lacking:
         step.refuse(
-            f"missing values become {label!r}, which is no category of {made.step!r}.",
+            f"missing values become {label!r}, which is no category of {', '.join(lacking)} in {made.step!r}.",
             f"add {label!r} to its categories, or fill_value='a category'.",
         )
     step.changed += [f"missing values become {label!r}", _ONE_GAP]

@@ -248,7 +248,7 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
                     "its categories are text, and what stands before it makes numbers.",
                     "put it first, or declare its categories as numbers.",
                 )
-            made = made if constant is None else with_missing(made, constant)
+            made = made if constant is None else with_missing(made, constant, columns)
         elif constant is not None:
             maps.append(filled(constant))
         constant = None

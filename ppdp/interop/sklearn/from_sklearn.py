@@ -30,6 +30,11 @@ class FromSklearn:
         """What became of each step of scikit-learn; None if there is none."""
         return self._conversion or self._translated()[1]
 
+    def __sklearn_clone__(self) -> Any:
+        cloned = super().__sklearn_clone__()  # type: ignore[misc]  # of the estimator that this is mixed into
+        cloned._conversion = self._conversion
+        return cloned
+
     def own_steps(self) -> Any:
         """The steps with twins for those of scikit-learn, by the table of :meth:`from_sklearn`.
 

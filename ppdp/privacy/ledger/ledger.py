@@ -16,7 +16,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name, public_name
-from ppdp.exceptions import InvalidParameter, LedgerError
+from ppdp.exceptions import InvalidParameter, LedgerError, escaped
 from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
 from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
 from ppdp.privacy.ledger.file import settle as settle_entry
@@ -35,6 +35,7 @@ from ppdp.privacy.ledger.privacy_filter import (
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
+DELTA = 1e-6  # where what was spent is told if no limit says
 _OUTCOMES = ("released", "refused", "failed")
 
 
@@ -358,6 +359,16 @@ class Ledger:
         kind = [] if self.accounting == "auto" else [f"accounting={self.accounting!r}"]
         block = f".block({self.in_block!r})" if self.in_block else ""
         return f"Ledger({', '.join(place + limit + kind)}){block}"
+
+    def __str__(self) -> str:
+        """The limit, and what was spent on each dataset."""
+        limit, delta = self.budget or (None, DELTA)
+        of_limit = "" if limit is None else f" of {limit:g}"
+        spent = [
+            f"  {escaped(name)}: epsilon {self.epsilon(delta, name):.4g}{of_limit} spent at delta {delta:g}"
+            for name in sorted({entry.dataset for entry in self.entries()})
+        ]
+        return "\n".join([repr(self), *(spent or ["  nothing was spent"])])
 
     def _repr_html_(self) -> str:
         import pandas as pd  # only notebooks need it, workers start without

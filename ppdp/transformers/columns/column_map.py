@@ -136,7 +136,7 @@ def _block(stage: Any, columns: Any) -> Block:
         raise UnknownStage(
             f"{kind.__module__}.{kind.__qualname__} is no public stage for some columns.",
             fix=(
-                "put a ColumnTransformer of scikit-learn into ppdp.Pipeline as it is."
+                "ppdp.Pipeline.from_sklearn(pipe, ...), which takes a whole ColumnTransformer of scikit-learn."
                 if foreign
                 else "MinMaxScaler(ranges=...), CategoryEncoder, DateEncoder or RowMap here, others behind it."
             ),

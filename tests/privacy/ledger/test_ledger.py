@@ -388,6 +388,9 @@ def test_representations_show_public_figures(make):
     assert "0.125" in page
     assert "reserved" in page
     assert "<script>" not in page
+    spent = f"  default: epsilon {ledger.epsilon(1e-6):.4g} of 1 spent at delta 1e-06"
+    assert str(ledger).splitlines() == [repr(ledger), spent]
+    assert "nothing was spent" in str(make())
     for _ in range(50):
         ledger.reserve(mu=0.001)
     assert ledger._repr_html_().count("<tr") < 30
