@@ -27,7 +27,7 @@ from ppdp.testing.stages import through
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 
-ENTRANCE = "numbers of altered rows", "they are counted at the entrance, and audit(pipeline, data=...) compares them"
+ENTRANCE = "diagnostics", "they are counted at the entrance, and audit(pipeline, data=...) compares them"
 UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"
 
 

@@ -44,7 +44,7 @@ LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole
 CHANGES = 2  # that reach far, of a row
 FAR = 1e3  # beside rows of which no bound is declared
 EXECUTION = "the execution"
-ALTERED = "numbers of altered rows"
+ALTERED = "diagnostics"
 
 
 class _Expected(NamedTuple):

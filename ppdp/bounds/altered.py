@@ -29,6 +29,18 @@ LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TI
 """What may have been altered in a row."""
 KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET, TINY_WEIGHT)
 
+_PLAIN = {
+    CLIPPED: "values clipped to their range",
+    TINY: "values closer to 0 than 2 % of their range",
+    TINY_TARGET: "targets closer to 0 than 2 % of their range",
+    TINY_WEIGHT: "weights below 2 % of the largest allowed",
+}
+
+
+def kind_in_words(kind: str) -> str:
+    """What is counted, for readers; documents have the name of its kind."""
+    return _PLAIN.get(kind, kind)
+
 
 @formula(SHARES, kind="release", page="altered-shares")
 def altered_counts(domain: Domain, distance: Distance, *, counts: int) -> float:

@@ -1,4 +1,4 @@
-"""Released shares of altered rows in words: what a run repaired, clipped, or took as another category."""
+"""Released diagnostics in words: what a run repaired, clipped, or took as another category."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ppdp.bounds.altered import (
     TINY_WEIGHT,
     UNLISTED,
     WEIGHT,
+    kind_in_words,
 )
 from ppdp.certificate.record import Diagnostics, Record, Share
 
@@ -41,8 +42,8 @@ _CHECK = {
     TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise.",
 }
 _WITHHELD = {
-    "diagnostics=None": "unknown, since diagnostics=None releases no shares of rows that were repaired or clipped",
-    "budget": "unknown, since the budget leaves nothing for shares of rows that were repaired or clipped",
+    "diagnostics=None": "none, since diagnostics=None was set: how many rows were repaired or clipped is unknown",
+    "budget": "none, since the budget leaves nothing for them: how many rows were repaired or clipped is unknown",
 }
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 
@@ -64,7 +65,7 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
         if share.kind == KEPT:
             unsure = CLEAR * found.error
             if share.share < TENTH - unsure or share.share < unsure < HALF:
-                yield f"{_words(share, found)} of the cap n_rows: {_IDS}"
+                yield f"{_words(share, found)} of the declared limit of rows: {_IDS}"
         elif share.share - CLEAR * found.error > _limit(share):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
 
@@ -79,17 +80,22 @@ def altered_in_words(c: Record) -> str | None:
     found = c.diagnostics
     if found is None:
         return _WITHHELD.get(c.withheld or "")
-    of = "the cap n_rows" if c.neighbours.unbounded else "all rows"
+    of = "the declared limit of rows" if c.neighbours.unbounded else "all rows"
     ranked = sorted(found.shares, key=lambda share: -share.share)
-    told = [f"{_named(share)} {_percent(share.share)}" for share in ranked[:MOST]]
-    more = f", and {len(ranked) - MOST} smaller shares" if len(ranked) > MOST else ""
-    return f"shares of {of}, each with a standard error of {_percent(found.error)}: {', '.join(told)}{more}"
+    by_kind: dict[str, list[str]] = {}
+    for share in ranked[:MOST]:
+        where = "" if share.column is None else f"{share.column!r} " if share.kind == CLASS else f"in {share.column!r} "
+        by_kind.setdefault(kind_in_words(share.kind), []).append(f"{where}{_percent(share.share)}")
+    told = "; ".join(f"{kind} {', '.join(shares)}" for kind, shares in by_kind.items())
+    more = f", and {len(ranked) - MOST} smaller ones" if len(ranked) > MOST else ""
+    return f"of {of}, each with a standard error of {_percent(found.error)}: {told}{more}"
 
 
 def _named(share: Share) -> str:
+    words = kind_in_words(share.kind)
     if share.column is None:
-        return share.kind
-    return f"{share.kind} {share.column!r}" if share.kind == CLASS else f"{share.kind} in {share.column!r}"
+        return words
+    return f"{words} {share.column!r}" if share.kind == CLASS else f"{words} in {share.column!r}"
 
 
 def _words(share: Share, found: Diagnostics) -> str:

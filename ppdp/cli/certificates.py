@@ -112,7 +112,7 @@ def show(options: Namespace) -> int:
         refuse("a signature is named on a page.", place="--signature", fix="--html or --pdf; or `ppdp verify`.")
     certificate = held(options, **signed)
     if target is None:
-        say(certificate.to_json() if options.json else certificate.to_text(full=True))
+        say(certificate.to_json() if options.json else certificate.to_text(full=options.full))
         return 0
     from ppdp.certificate.share.files import write_atomically
     from ppdp.certificate.share.pdf import print_to_pdf

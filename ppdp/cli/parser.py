@@ -65,7 +65,7 @@ def make_parser() -> Parser:
     """The whole command line."""
     parser = Parser(
         prog="ppdp",
-        description="End-to-end differential privacy certificates for ordinary pre-processing.",
+        description="Clean a table and train a model with differential privacy; anybody can recompute the certificate.",
         epilog=_texts["overview"],
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
@@ -74,7 +74,7 @@ def make_parser() -> Parser:
     def command(name: str, words: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=words, description=words, epilog=MANUAL[name])
 
-    demo = command("demo", "run the main job on bundled real data and write its certificate")
+    demo = command("demo", "fit one model to bundled real data, and write it with its certificate")
     demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
     demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
 
@@ -83,11 +83,11 @@ def make_parser() -> Parser:
     init.add_argument("--label", type=_name, metavar="COLUMN", help="column of labels or targets of a model")
     _header(init)
 
-    plan = command("plan", "say what a fit would cost and how each stage would be fitted, without any private row")
+    plan = command("plan", "say what a fit would cost and how each step would be fitted; reads no private row")
     plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     _facts(plan)
 
-    fit = command("fit", "fit a pipeline file to private rows and write model and certificate")
+    fit = command("fit", "fit a pipeline file to private rows, and write model and certificate")
     fit.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help="files of private rows, instead of --data")
     fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     fit.add_argument("--data", type=Path, metavar="PATH", help="the private rows: a file, a folder or a glob")
@@ -138,6 +138,7 @@ def make_parser() -> Parser:
     show = command("show", "print a certificate that holds, or write it as a page")
     show.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     form = show.add_mutually_exclusive_group()
+    form.add_argument("--full", action="store_true", help="print all of it, not only the first twelve lines")
     form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
     form.add_argument("--pdf", type=Path, metavar="OUT", help="print that page, with a Chromium or Chrome on PATH")
     form.add_argument("--json", action="store_true", help="print JSON")
@@ -156,7 +157,7 @@ def make_parser() -> Parser:
     _imports(record)
     _json(record)
 
-    sign = command("sign", "vouch for a certificate that holds: write a signature of it")
+    sign = command("sign", "write a signature of a certificate that holds, so that others know who issued it")
     sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
     sign.add_argument("--key", type=Path, required=True, metavar="PEM", help="private key of Ed25519")
     sign.add_argument("--password", type=Path, metavar="FILE", help="file with the password of an encrypted key")
@@ -164,7 +165,7 @@ def make_parser() -> Parser:
     sign.add_argument("--out", type=Path, metavar="OUT", help="what to write (default: CERTIFICATE.sig)")
     _imports(sign)
 
-    ledger = command("ledger", "say what an account holds, and what is left of its limit")
+    ledger = command("ledger", "list what was released about the same people, and what is left of the limit")
     ledger.add_argument("path", type=Path, metavar="PATH", help="as given to `ppdp fit --ledger`")
     ledger.add_argument("--delta", type=float, metavar="DELTA", help="where epsilon is told, without a limit")
     ledger.add_argument(
@@ -177,15 +178,15 @@ def make_parser() -> Parser:
     )
     _json(ledger)
 
-    lint = command("lint", "list what every stage of a scikit-learn pipeline tells about the rows")
+    lint = command("lint", "list what each step of a scikit-learn pipeline reveals about the rows")
     lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")
     _json(lint)
 
-    compare = command("compare", "compare what other people's claims for the same steps are worth")
+    compare = command("compare", "compare the epsilon that usual practices claim for the same steps with what holds")
     compare.add_argument("file", type=Path, nargs="+", metavar="FILE", help="pipeline files")
     _facts(compare)
 
-    audit = command("audit", "try to break what a pipeline file would certify, on made-up data")
+    audit = command("audit", "attack what a pipeline file would certify, on synthetic data")
     audit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     audit.add_argument("--out", type=Path, metavar="OUT", help="also write the report as JSON")
     audit.add_argument(

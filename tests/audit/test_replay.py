@@ -118,7 +118,7 @@ def test_numbers_of_altered_rows_reach_their_bound(last, adjacency, stars):
         with_shares(last, adjacency), data=(X, None, np.arange(N) // 3) if adjacency.bounds_contributions else X
     )
     assert not report.violated, report
-    (found,) = (one for one in report.findings if one.name == "numbers of altered rows")
+    (found,) = (one for one in report.findings if one.name == "diagnostics")
     assert found.ratio == pytest.approx(1.0, rel=1e-6)
 
 
@@ -131,7 +131,7 @@ def test_altered_rows_that_are_counted_twice_are_refuted(last, monkeypatch, star
     counts = execute.altered_counts
     monkeypatch.setattr(execute, "altered_counts", lambda *given: 2 * counts(*given))
     report = audit(with_shares(last), data=X)
-    assert "numbers of altered rows" in {one.name for one in report.violations}
+    assert "diagnostics" in {one.name for one in report.violations}
 
 
 @LASTS

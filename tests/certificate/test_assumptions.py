@@ -77,9 +77,9 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
         (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "among them: " in words)
-        assert f"step 'impute' counts on {shown} filled rows of a column (fewer harm" in words
+        assert f"step 'impute' assumes at least {shown} values present in a column (if fewer" in words
     one = {**fact, "value": "1"}
-    assert "fewest observed entries of a column = 1 (fewer" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
+    assert "fewest observed entries of a column = 1 (if fewer" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
 
 
 def test_the_order_of_rows_is_said_where_it_matters():
@@ -118,7 +118,7 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
     assert limits.startswith(
-        f"Declared limits, to which values are cut, rounded outwards: range of {named}. If any was taken"
+        f"Declared limits: values beyond these are clipped, rounded outwards: range of {named}. If any was taken"
     )
 
 

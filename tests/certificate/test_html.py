@@ -183,7 +183,7 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
     claim, text = f"{c['status']} {promise}", Reader(render(c)).text
     if render is render_page:  # a title, and what ppdp is
         title, _, text = text.partition(c["status"])
-        assert re.fullmatch("Privacy certificate.* ppdp is a program .* how little. ", title)
+        assert re.fullmatch("Privacy certificate.* ppdp is a program .* probability δ. ", title)
         text = c["status"] + text
     assert text.startswith(claim)
     assert ("-differential privacy, end to end" in render(c)) == (c["status"] != "SEEDED")

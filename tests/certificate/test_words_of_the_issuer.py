@@ -103,7 +103,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     fit = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]
     assert main(fit) == 0
     capsys.readouterr()
-    assert main(["show", "out"]) == 0
+    assert main(["show", "out", "--full"]) == 0
     assert f"Planning of shifts ({UNPROVED})" in capsys.readouterr().out
     assert main(["verify", "out"]) == 0
     assert f"responsible: Ann Author, Clinic ({UNPROVED})" in capsys.readouterr().out

@@ -275,6 +275,12 @@ class TestShow:
     def test_json_and_page(self, out, study, capsys):
         assert main(["show", "out", "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == json.loads((out / "certificate.json").read_text())
+        shown = []
+        for options in ([], ["--full"]):
+            assert main(["show", "out", *options]) == 0
+            shown.append(capsys.readouterr().out.rstrip("\n"))
+        certificate = ppdp.Certificate.load(out / "certificate.json")
+        assert shown == [certificate.to_text(), certificate.to_text(full=True)]
         assert main(["show", "out", "--html", "page.html"]) == 0
         assert (study / "page.html").read_text("utf-8") == (out / "certificate.html").read_text("utf-8")
 
@@ -313,6 +319,8 @@ class TestHelp:
         assert "exit status:" in capsys.readouterr().out
         assert main(["--version"]) == 0
         assert capsys.readouterr().out == f"ppdp {ppdp.__version__}\n"
+        module = [sys.executable, "-m", "ppdp", "--version"]
+        assert subprocess.run(module, capture_output=True, text=True, check=True).stdout == f"ppdp {ppdp.__version__}\n"
 
     def test_help_waits_for_no_library(self):
         code = "import sys; from ppdp.cli.main import main; main(['--help']); print(*sys.modules)"

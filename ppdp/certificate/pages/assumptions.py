@@ -17,6 +17,7 @@ MOST_LETTERS = 30  # of a setting that is named with its value
 IF_FROM_THESE_ROWS = "If any was taken from these rows, the promise fails."
 ONE_PERSON_EACH = "one id is always one person, and nobody has two ids"
 CHOSEN_BLINDLY = "all settings of the steps were chosen without looking at these rows"
+NOT_MADE_FROM_OTHERS = "each value comes from the person of its row alone (a rank does not)"
 UNDECLARED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 TRAINING = {
@@ -48,12 +49,16 @@ def assumptions(c: Record) -> Iterator[Statement]:
     yield _assumed(unit_on_trust(c))
     yield from _limits(asked[Trust.LIMIT], "most rows kept" if c.neighbours.bounds_contributions else "most rows")
     for fact in asked[Trust.LABELS]:
-        yield _assumed(f"Declared labels: {fact.value}.", "If they were taken from these rows, the promise fails.")
+        labels = f"Declared labels (what is predicted): {fact.value}."
+        yield _assumed(labels, "If they were taken from these rows, the promise fails.")
     known = FORMULAS.get(formula)
     if isinstance(known, Answer) and known.by_position and not c.neighbours.unbounded:
         yield _assumed(ORDER)
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
     yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")
+    yield _assumed(f"Nobody has stated that {NOT_MADE_FROM_OTHERS}.")
+    recorded = "the run and the ledger are" if c.ledger else "the run is"
+    yield _assumed(f"Cannot be verified: that {recorded} as recorded, and that ppdp was unmodified and correct.")
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in READ_OFF]
     if read:
         words = ", ".join(READ_OFF[fact.name].format(fact.value) for fact in read)
@@ -110,10 +115,9 @@ def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
     named = [f"range{where}{_first(of_step)}" for where, of_step in ranges.items()]
     named += [_first(others)] if others else []
     if named:
-        cut = "values are cut to these" if rows else "to which values are cut"
-        named = [f"{cut}{outwards}: {'; '.join(named)}"]
+        named = [f"values beyond these are clipped{outwards}: {'; '.join(named)}"]
     if rows or named:
-        yield _assumed(f"Declared limits{':' if rows else ','} {'; '.join(rows + named)}.", IF_FROM_THESE_ROWS)
+        yield _assumed(f"Declared limits: {'; '.join(rows + named)}.", IF_FROM_THESE_ROWS)
 
 
 def _first(words: Sequence[str]) -> str:
@@ -140,16 +144,16 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
         listed.append(f"{step} {' and '.join([*owns, *others])}")
     more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
     filled = any(fact.name == MIN_FILLED for fact in facts) and c.status == "UNCONDITIONAL"
-    return f"; among them: {'; '.join(listed)}{more}{' (fewer harm only accuracy)' if filled else ''}"
+    return f"; among them: {'; '.join(listed)}{more}{' (if fewer, only accuracy suffers)' if filled else ''}"
 
 
 def _setting(fact: PublicFact, n_rows: int) -> tuple[str, str]:
     """What a step has, or what it does."""
     if fact.name == MIN_FILLED and (rows := _least_rows(fact, n_rows)):
-        return "", f"counts on {figure(rows)} filled rows of a column"
+        return "", f"assumes at least {figure(rows)} values present in a column"
     if len(fact.value) > MOST_LETTERS:
         return fact.name, ""
-    return ("", f"is for {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
+    return ("", f"acts on {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
 
 
 def _least_rows(fact: PublicFact, n_rows: int) -> int:

@@ -13,7 +13,7 @@ from ppdp.core.formula import GAUSSIAN, Answer
 from ppdp.privacy.gate import GATE_KINDS
 
 MODELS = ("learning", "lora", "diffprivlib")  # families of formulas of last steps that predict
-ALTERED = "numbers of altered rows"
+ALTERED = "diagnostics"
 FEW = 20  # above this range a logarithmic scale is easier to read
 
 

@@ -14,6 +14,7 @@ from ppdp.certificate.guarantee import privacy_profile
 from ppdp.certificate.pages import budget, interpretation
 from ppdp.certificate.pages.assumptions import (
     CHOSEN_BLINDLY,
+    NOT_MADE_FROM_OTHERS,
     ONE_PERSON_EACH,
     unit_is_declared,
     unit_on_trust,
@@ -49,7 +50,6 @@ OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
 SIGNED = " --signature certificate.json.sig --public-key public.pem"
-NOT_MADE_FROM_OTHERS = "nothing in a row came from other people’s rows, as an average or a rank does"
 STATUSES: Mapping[str, str] = WORDS["routes"]
 RUNGS = ("did not pass", "passed, used", "not needed")
 RANGES = "ranges of the columns, as they stand at these steps"

@@ -36,7 +36,7 @@ PROVIDED = {
     "CONDITIONAL": "only if what is assumed holds: ",
     "SEEDED": "no one, since the noise came from a seed; with secret noise it would be ",
 }
-REST = 'to_text(full=True); save("page.html") for people; `ppdp verify` computes all of it again'
+REST = 'to_text(full=True) or `ppdp show --full`; as a page: save("page.html"); to check: `ppdp verify`'
 
 GROUNDS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
 BAD = "#b3261e"

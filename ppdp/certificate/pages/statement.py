@@ -18,7 +18,7 @@ class Topic(Enum):
     RESTS_ON = "rests on"
     READ_OFF = "rests on "
     WARNING = "warning"
-    ALTERED = "altered"
+    ALTERED = "diagnostics"
     DATA = "data"
     NEIGHBOURS = "adjacency"
     PROTECTED = "protects"

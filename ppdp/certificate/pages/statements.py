@@ -21,7 +21,10 @@ from ppdp.privacy.losses import Part
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
 # statistics that are more than their names
-MEASURED = {"squares": "means and squares", "diagonal": "means and squares", "matrix": "means and products"}
+MEASURED = {
+    **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
+    "matrix": "means and mean products",
+}
 
 
 def statements_of(c: Record) -> Iterator[Statement]:
@@ -169,14 +172,14 @@ def _covered(c: Record) -> Iterator[str]:
 def what_left(c: Record, article: str = "the ") -> list[str]:
     """Everything that left the run but the document itself; where there is little room without its article."""
     left = [article + _released(release) for release in c.releases]
-    left += [f"{article}noisy shares of altered rows"] if c.diagnostics is not None else []
+    left += [f"{article}noisy diagnostics (shares of clipped values and the like)"] if c.diagnostics is not None else []
     left += [f"the gate's answer ({gate_in_words(c.gate)})"] if c.gate is not None else []
     m = c.mechanism
     if m is None:
         return left
     if not is_model(m):
         return [*left, f"{article}noisy answer of the last step '{m.name}'"]
-    path = " with all noisy steps of its training" if f"{m.name}.path" in c.released.names else ""
+    path = " and every noisy step of its training" if f"{m.name}.path" in c.released.names else ""
     return [*left, f"the model '{m.name}'{path}"]
 
 
@@ -196,7 +199,7 @@ def excluded_in_short(c: Record, of_this_run: str = "") -> list[str]:
     """What is not covered, with the reasons for which a run stops as one; in a ledger other attempts are counted."""
     stops = {one.value for one in STOPS}
     why = [_excluded(one.value).short for one in STOPS if one.value in c.not_covered]
-    short = [f"whether a run stops ({', '.join(why)}){of_this_run}"] if why else []
+    short = [f"whether a run stops at {', '.join(why)}{of_this_run}"] if why else []
     for words in (words for words in c.not_covered if words not in stops):
         charged = ", if not charged to its ledger" if words == Exclusion.EVALUATION.value and c.ledger else ""
         short.append(f"{_excluded(words).short}{charged}")

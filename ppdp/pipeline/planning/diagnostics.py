@@ -26,6 +26,7 @@ from ppdp.bounds.altered import (
     TINY_TARGET,
     TINY_WEIGHT,
     WEIGHT,
+    kind_in_words,
 )
 from ppdp.bounds.laplace import whole_loss
 from ppdp.core.domain import Domain
@@ -192,6 +193,6 @@ class PlannedDiagnostics:
 
     def describe(self) -> str:
         """What a plan says of it."""
-        kinds = ", ".join(dict.fromkeys(one.kind for one in self.properties))
+        kinds = ", ".join(dict.fromkeys(kind_in_words(one.kind) for one in self.properties))
         each = "by column" if any(one.column is not None for one in self.properties) else "in all"
-        return f"noisy shares of altered rows ({kinds}; {each}): standard error {100 * self.error:.2g} % of rows"
+        return f"noisy diagnostics ({kinds}; {each}): standard error {100 * self.error:.2g} % of rows"

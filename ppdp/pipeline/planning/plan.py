@@ -273,7 +273,7 @@ class Plan:
         if self.diagnostics is not None:
             lines.append(self.diagnostics.describe())
         elif self.silent:
-            lines.append(f"no shares of altered rows: {self.silent}")
+            lines.append(f"no diagnostics: {self.silent}")
         if self.gate is not None:
             lines.append(
                 f"gate: {len(self.conditions)} condition(s), {self.gate.kind} noise, passes in 99 % of cases from a"
