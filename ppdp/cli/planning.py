@@ -35,7 +35,7 @@ def plan(options: Namespace) -> int:
     say(repr(made))
     noises = ["" if a.noise_scale is None else f"{a.noise_scale:.4g}" for a in made.alternatives]
     lines = [(a.route, noise, a.status, a.reason) for a, noise in zip(made.alternatives, noises)]
-    say(table(("route", "noise", "", "because"), lines))
+    say(table(("ways to fit the steps (routes)", "noise", "", "because"), lines))
     names = made.domain.feature_names
     if names is not None:
         origin = "" if options.data is not None else ", which the data must have"

@@ -44,12 +44,12 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield Statement(Topic.NEIGHBOURS, neighbours_in_words(c))
     assumed = "" if unit_is_declared(c) else "; each person is assumed to have one row, which is not declared"
     yield Statement(Topic.PROTECTED, c.neighbours.unit + assumed)
-    test = f"a test for {c.neighbours.phrases.secret} detects at most {powers_in_words(c)}"
+    test = f"an attacker's test for {c.neighbours.phrases.secret} detects at most {powers_in_words(c)}"
     yield Statement(Topic.PROMISE, f"{reservation(c)}{test}", short=f"{reservation(c)}{guess_in_words(c)}")
     yield from (Statement(Topic.FACT, fact_line(fact)) for fact in facts_to_show(c))
     yield Statement(Topic.TRUST, WORDS["trust"])
     yield from _derivation(c)
-    yield Statement(Topic.TOTAL, f"mu {c.total.mu:.6g}")
+    yield Statement(Topic.TOTAL, f"mu {c.total.mu:.6g} (of Gaussian differential privacy)")
     yield from (Statement(Topic.COST, Part.from_dict(part).words()) for part in c.total.parts)
     yield from (Statement(Topic.COVERED, words) for words in _covered(c))
     yield from map(_excluded, c.not_covered)
@@ -123,7 +123,9 @@ def fact_line(fact: PublicFact) -> str:
 def _derivation(c: Record) -> Iterator[Statement]:
     """Every step with its distance and conditions, then everything that left with noise."""
     for step, point in zip(c.steps, points_of(c)[1:]):
-        yield Statement(Topic.STAGE, f"{step.title}: {point.distance.describe()}  [{step.page}]")
+        yield Statement(
+            Topic.STAGE, f"{step.title}: neighbours then differ by {point.distance.describe()}  [proof: {step.page}]"
+        )
         for condition in step.conditions:
             yield Statement(Topic.TESTED if condition.tested else Topic.ASSUMED, condition.statement)
     yield from map(_noisy, noises_of(c))
@@ -133,7 +135,7 @@ def _noisy(noise: Noise) -> Statement:
     """What left, with its noise."""
     part = noise.part
     cost = "" if part.mu is None else f"mu {part.mu:.4g}"
-    law = "noise" if noise.law == GAUSSIAN else f"{noise.law}, scale"
+    law = "Gaussian noise, sigma" if noise.law == GAUSSIAN else f"{noise.law}, scale"
     scale = f"{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
     if isinstance(part, Gate):
         rung = f" at {part.ladder.place}" if part.ladder else ""

@@ -112,11 +112,11 @@ class Report:
         return f"<table><caption>{escape(self._title())}</caption><tr>{head}</tr>{body}</table>"
 
 
-_HEADS = ("stage", "class", "severity", "what it tells", "twin", "what to do")
+_HEADS = ("stage", "class", "severity", "what it reveals", "counterpart in ppdp", "what to do")
 
 
 def lint(estimator: Any) -> Report:
-    """List every stage of a workflow, what it tells about the rows it is fitted on, and which twin ppdp has.
+    """List every step of a pipeline, what it reveals about the rows it is fitted on, and its counterpart in ppdp.
 
     Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters. A function among them is
     run on made-up rows; what these cannot show, and what a function of your own holds on to, is declared.

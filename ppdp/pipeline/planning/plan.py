@@ -206,7 +206,11 @@ class Plan:
 
     def __repr__(self) -> str:
         """The plan for a terminal."""
-        steps = [f"{s.name:<12} {s.way.name:<7} -> {s.way.distance.describe()}" for s in self.steps]
+        width = max([12, *(len(step.name) for step in self.steps)])
+        steps = [
+            f"{s.name:<{width}} {s.way.name:<7} neighbours then differ by {s.way.distance.describe()}"
+            for s in self.steps
+        ]
         warnings = [f"warning: {warning}" for warning in self.warned()]
         return "\n  ".join([TITLE, self._promise(), *steps, *self._noise(), *self._trusted(), *self._held(), *warnings])
 
@@ -214,7 +218,7 @@ class Plan:
         """The plan for a notebook: the stages, what gets noise, and the other routes."""
         stages = html_table(
             f"{TITLE}\n{self._promise()}",
-            ("stage", "way", "distance of neighbouring datasets", "assumes"),
+            ("stage", "fitted", "neighbouring datasets then differ by", "assumes"),
             (
                 (
                     s.name,
@@ -267,9 +271,9 @@ class Plan:
         lines = []
         for release in self.releases:
             served = ", ".join(self.steps[i].name for i in release.serves)
-            line = f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
+            noise = f"Gaussian noise, sigma {release.noise_scale:.3g}, mu {release.mu:.3g}"
             needed = "" if release.threshold is None else f", one needs {release.threshold:.0f} rows and their noise"
-            lines.append(f"{line}{needed}")
+            lines.append(f"released {release.statistic} for {served}: {noise}{needed}")
         if self.diagnostics is not None:
             lines.append(self.diagnostics.describe())
         elif self.silent:
