@@ -1,8 +1,8 @@
-"""ppdp: end-to-end differential privacy certificates for ordinary pre-processing.
+"""ppdp cleans a table and trains a model, or releases statistics, with differential privacy, and counts the cleaning.
 
-Ordinary, non-private cleaning (deduplication, imputation, scaling, PCA) looks at the private data and breaks
-the (epsilon, delta) that a model claims. Here every stage says how far it pushes two neighbouring datasets apart,
-and the pipeline's certificate holds end to end.
+Ordinary cleaning (removing duplicates, imputation, scaling, PCA) looks at the private data and breaks the (epsilon,
+delta) that a model claims. Here every step has a proved bound on how far two neighbouring datasets can differ after it,
+and the pipeline's certificate holds for all steps together.
 """
 
 from importlib import import_module

@@ -208,7 +208,10 @@ class NoRoute(PpdpError, ValueError, code="no-route"):
 
 
 class PrivacyRefusal(PpdpError, RuntimeError, code="refused"):
-    """The gate did not pass: nothing else was released. A ledger keeps the charge for the whole plan."""
+    """A private test of the data (the gate, propose-test-release) failed, so nothing else was released.
+
+    A ledger keeps the charge for the whole plan.
+    """
 
 
 class StageFailed(PpdpError, RuntimeError, code="stage-failed"):

@@ -1,4 +1,4 @@
-"""Mechanisms: what turns cleaned rows into a noisy release."""
+"""Mechanisms: models and statistics of the cleaned rows, released with noise."""
 
 from ppdp.core.keywords import answering_all
 from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression

@@ -38,8 +38,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
     ----------
     steps : list of (name, step)
         Transformers of :mod:`ppdp.transformers`; the last step may be one of :mod:`ppdp.mechanisms`. A
-        pipeline that ends in a transformer releases its statistics. For steps of scikit-learn their twins are run, as
-        :meth:`from_sklearn` makes them and ``conversion`` tells; what has none is refused, with what to write instead.
+        pipeline that ends in a transformer releases its statistics. Steps of scikit-learn are replaced as by
+        :meth:`from_sklearn`; ``conversion`` lists the changes. One without a counterpart is refused, with a fix.
     epsilon, delta : float, default=1.0 and 1e-6
         The guarantee for everything that leaves. epsilon is at most 500. delta must be below one over the number of
         rows, so the default is refused from a million rows on; 0 is allowed where nothing needs a delta.
@@ -83,7 +83,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
 
     Notes
     -----
-    After ``fit``, ``pipe["name"]`` and ``named_steps`` give released twins: they hold public and released
+    After ``fit``, ``pipe["name"]`` and ``named_steps`` give the released steps, which hold public and released
     values only. ``steps`` stays as configured.
 
     Examples

@@ -1,4 +1,4 @@
-"""Transformers that know how far they push neighbouring datasets apart."""
+"""Transformers with a proved bound on how far neighbouring datasets can differ after them."""
 
 from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder

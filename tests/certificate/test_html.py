@@ -193,7 +193,7 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
 def test_a_promise_is_never_made_without_its_reservation(documents, render):
     def promise(kind):
         return re.search(
-            r"(Provided that [^,]*, )?(the attacker|an attacker's test .*?) detects at most",
+            r"(Provided that [^,]*, )?(the attacker|an attacker.s test .*?) detects at most",
             Reader(render(documents[kind])).text,
             re.I,
         )

@@ -53,7 +53,7 @@ class Planned(Protocol):
 
 
 class Ledger:
-    """The account of everything spent on the same private data, with or without a limit.
+    """A record of everything released about the same private data, with or without a limit (a privacy filter).
 
     Share one ledger between all pipelines that are fitted on the same people, or fit them in its ``with`` block: every
     fit in it is charged, those of searches and folds included. A spend is recorded before any row is looked at and
