@@ -164,8 +164,15 @@ def _dates(answers: Sequence[tuple[str, Answers]]) -> dict[str, list[str]]:
 
 
 def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
-    """The first lines as a table for a notebook."""
+    """The first lines as a table for a notebook; what is noted of a column is said in its first line."""
     frame = frame_of(answers)
+    said: set[tuple[str, str]] = set()
+
+    def news(column: str, note: str) -> str:
+        parts = [part for part in note.split("; ") if (column, part) not in said]
+        said.update((column, part) for part in parts)
+        return "; ".join(parts)
+
     cells = "raw_low" in frame
     head = (
         "",
@@ -184,7 +191,7 @@ def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
             *((_text(line, "low"), _text(line, "high")) if cells else ()),
             _text(line),
             *map(_figure, (line.raw_standard_error, line.value, line.standard_error)),
-            line.note,
+            news(line.column, line.note),
         )
         for line in frame.head(MOST).itertuples()
     ]

@@ -144,7 +144,7 @@ class Filled(PublicMap):
         return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return columns.noted("gaps filled")
+        return columns.noted("missing values filled")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Imputer(Transformer):
     keeps_units = True
 
     def units(self, columns: Columns) -> Columns:
-        return columns.noted("gaps filled")
+        return columns.noted("missing values filled")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves the rows with missing values) and, if there is one, noisy (moves nothing but what had moved)."""
