@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ppdp.certificate.canonical import copied, digest, parse, strict_json, without
+from ppdp.certificate.formats import format_of
 from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
 from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
@@ -17,7 +18,6 @@ from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guaran
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
-from ppdp.certificate.share.pdf import print_to_pdf
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.core.checks import path_of
@@ -207,11 +207,10 @@ class Certificate(Saved):
             If there is no such browser, or it does not print.
         """
         place = path_of("path", path)
-        suffix = place.suffix.lower()
-        if suffix not in (".html", ".htm", ".pdf"):
+        form = format_of(place)
+        if form is None:
             return super().save(place)
-        page = self.to_html()
-        write_atomically(place, print_to_pdf(page) if suffix == ".pdf" else page)
+        write_atomically(place, form.write(self._found()))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ppdp.certificate.formats import FORMATS, format_of
 from ppdp.certificate.issue_statement import (
     UNPROVED,
     account_in_words,
@@ -104,24 +105,27 @@ def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
 
 def show(options: Namespace) -> int:
     """Print a certificate that holds, or write its page: 1 if it does not hold."""
-    target = options.html or options.pdf
+    asked = ((name, path) for name in ("html", "pdf", "out") if (path := getattr(options, name)) is not None)
+    name, target = next(asked, ("", None))
+    form = FORMATS.get(name) or (None if target is None else format_of(target))
     if target is not None:
-        refuse_taken(target, "--html" if options.html else "--pdf")
+        refuse_taken(target, f"--{name}")
+    if target is not None and form is None:
+        endings = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
+        refuse("has the ending of no form.", place=f"--{name}", fix=f"{endings}; --json prints the document.")
     signed = asked_signature(options.signature, options.public_key)
     if signed and target is None:
         refuse("a signature is named on a page.", place="--signature", fix="--html or --pdf; or `ppdp verify`.")
     certificate = held(options, **signed)
-    if target is None:
+    if target is None or form is None:
         say(certificate.to_json() if options.json else certificate.to_text(full=options.full))
         return 0
     from ppdp.certificate.share.files import write_atomically
-    from ppdp.certificate.share.pdf import print_to_pdf
 
-    page = certificate.to_html(**signed)
     try:
-        write_atomically(target, print_to_pdf(page) if options.pdf else page)
+        write_atomically(target, form.write(certificate.verify(**signed)))
     except ExportError as error:
-        refuse(error.message, place="--pdf", fix=str(error.fix))
+        refuse(error.message, place=f"--{name}", fix=str(error.fix))
     say(f"written: {target}")
     return 0
 

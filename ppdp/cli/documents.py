@@ -13,6 +13,7 @@ from typing import Any
 
 from ppdp.certificate.canonical import shipped
 from ppdp.cli.output import Misuse, refuse, suggestion
+from ppdp.core.adjacency import KINDS, Replace
 from ppdp.exceptions import ExportError
 
 _SUFFIXES = (".toml", ".yaml", ".yml")
@@ -36,8 +37,12 @@ _OF_COLUMNS = ("drop", "categories", "one_hot")
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of pipeline files."""
-    return shipped("ppdp.cli", "pipeline.schema.json")
+    """The JSON schema (draft 2020-12) of pipeline files, with the keys of every adjacency."""
+    found = shipped("ppdp.cli", "pipeline.schema.json")
+    adjacency = found["properties"]["domain"]["properties"]["adjacency"]["properties"]
+    for key in (key for keys, kind in KINDS.items() if kind is not Replace for key in keys):
+        adjacency.setdefault(key, {})  # its class checks the value
+    return found
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -141,6 +141,7 @@ def make_parser() -> Parser:
     form.add_argument("--full", action="store_true", help="print all of it, not only the first twelve lines")
     form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
     form.add_argument("--pdf", type=Path, metavar="OUT", help="print that page, with a Chromium or Chrome on PATH")
+    form.add_argument("--out", type=Path, metavar="OUT", help="write it in the form that the ending of the file names")
     form.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold, for the page to name")
     show.add_argument("--public-key", type=Path, metavar="PEM", help="public key of the required signer")

@@ -13,6 +13,7 @@ from typing import Any
 
 from ppdp.cli.documents import place_of, read_document
 from ppdp.cli.output import Misuse, refuse, suggestion
+from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
 
 _CODE = ("function", "transformer", "utility")
@@ -56,7 +57,12 @@ class PipelineFile:
     @property
     def unbounded(self) -> bool:
         """Whether the number of rows is private."""
-        return not {"add_remove", "person"}.isdisjoint(self.content.get("domain", {}).get("adjacency", {}))
+        return self.adjacency.unbounded
+
+    @property
+    def adjacency(self) -> type[Adjacency]:
+        """Which kind of neighbours the file declares."""
+        return Adjacency.kind_of(self.content.get("domain", {}).get("adjacency") or {"replace": 1})
 
     @property
     def classes(self) -> tuple[Any, str]:
@@ -253,7 +259,6 @@ def _step(
 
 def _check_steps(file: PipelineFile) -> None:
     """Refuse what cannot be of all steps together."""
-    from ppdp.core.adjacency import Adjacency
     from ppdp.data.public_facts import check_beside_names
     from ppdp.pipeline.pipeline import Pipeline
     from ppdp.pipeline.steps import check_steps
@@ -285,7 +290,7 @@ def _check_domain(file: PipelineFile, domain: Mapping[str, Any]) -> None:
             fix="n_rows = CAP in [domain]: with add_remove at least the rows that any such file may have, with person "
             "those that are kept of all persons together; never the number of rows in this file.",
         )
-    persons = "person" in domain.get("adjacency", {})
+    persons = file.adjacency.bounds_contributions
     if persons and file.rules.groups is None:
         what = "persons are protected, and no column says whose each row is."
         refuse(what, place=place_of(file.path, ["domain", "adjacency"]), fix='groups = "COLUMN" in [data].')

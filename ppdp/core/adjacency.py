@@ -17,6 +17,9 @@ Limit = float | tuple[tuple[str | int, float], ...]
 
 NAMED = 5
 MOST_COLUMNS = 2**22  # so that a certificate that anybody may have written fills no memory
+KINDS: dict[tuple[str, ...], type[Adjacency]] = {}
+"""Classes by the keys of their JSON form; each enters itself."""
+
 UNPROTECTED = "which rows there are, their labels, gaps and categories are public and not protected"
 
 
@@ -36,7 +39,8 @@ class Phrases(NamedTuple):
 class Adjacency(ABC):
     """Which datasets are neighbours, that is, what a certificate protects.
 
-    Made by :meth:`replace`, :meth:`add_remove`, :meth:`person` or :meth:`change`.
+    Made by :meth:`replace`, :meth:`add_remove`, :meth:`person` or :meth:`change`. Another one is a subclass with
+    ``keys``.
 
     Attributes
     ----------
@@ -73,6 +77,15 @@ class Adjacency(ABC):
     bounded: ClassVar[bool] = False
     unbounded: ClassVar[bool] = False
     bounds_contributions: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if "keys" not in cls.__dict__:
+            return
+        for keys, known in KINDS.items():
+            if {*keys} & {*cls.keys} and known.__qualname__ != cls.__qualname__:  # a dataclass with slots is made twice
+                taken = ", ".join(sorted({*keys} & {*cls.keys}))
+                raise InvalidParameter(f"{taken!r} is a key of {known.__qualname__}.", fix="another key.")
+        KINDS[cls.keys] = cls
 
     @property
     @abstractmethod
@@ -214,6 +227,11 @@ class Adjacency(ABC):
         """Inverse of :meth:`to_dict` for one class."""
 
     @staticmethod
+    def kind_of(data: Mapping[str, Any]) -> type[Adjacency]:
+        """The class whose JSON form has these keys; that of :meth:`change` if there is none."""
+        return next((kind for keys, kind in KINDS.items() if data and data.keys() <= {*keys}), Change)
+
+    @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Adjacency:
         """Inverse of :meth:`to_dict`.
 
@@ -222,7 +240,7 @@ class Adjacency(ABC):
         InvalidParameter
             If there is no such adjacency.
         """
-        return next((kind for kind in KINDS if data and data.keys() <= {*kind.keys}), Change).of_dict(data)
+        return Adjacency.kind_of(data).of_dict(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,15 +404,13 @@ class Change(Adjacency):
         if unknown := sorted(map(str, {*data} - {*cls.keys})):
             raise InvalidParameter(
                 f"no change of values is bounded by {', '.join(unknown)}.",
-                fix="coordinate, l1 or l2; or add_remove or person alone.",
+                fix=f"coordinate, l1 or l2; or {' or '.join(keys[0] for keys in KINDS if len(keys) == 1)} alone.",
+                parameter="adjacency",
             )
         bounds: dict[str, Any] = {
             name: dict(value) if isinstance(value, list | tuple) else value for name, value in data.items()
         }
         return Adjacency.change(**bounds)
-
-
-KINDS: list[type[Adjacency]] = [Replace, AddRemove, Person, Change]
 
 
 def _limits(by_column: Mapping[str | int, float]) -> Limit:

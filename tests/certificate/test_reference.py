@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from zoo import certificate
 
 from ppdp.certificate.canonical import schema
+from ppdp.core.adjacency import KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "certificate.md").read_text("utf-8")
@@ -30,6 +31,8 @@ def fields(form: dict[str, Any], prefix: str = "") -> Iterator[str]:
     form = form.get("items", form) if form.get("type") == "array" else form
     for name, inner in form.get("properties", {}).items():
         yield f"{prefix}{name}"
+        if name == "adjacency":  # whose keys are those of its classes: test_the_keys_of_an_adjacency_are_described
+            continue
         yield from fields(inner, f"{prefix}{name}{'[]' if inner.get('type') == 'array' else ''}.")
     if "properties" in form and isinstance(form.get("additionalProperties"), dict):
         yield f"{prefix}*"
@@ -38,6 +41,13 @@ def fields(form: dict[str, Any], prefix: str = "") -> Iterator[str]:
 @pytest.mark.parametrize("heading", DEFINITIONS)
 def test_every_field_is_described_once(heading):
     assert sorted(described(heading)) == sorted(fields(DEFINITIONS[heading]))
+
+
+def test_the_keys_of_an_adjacency_are_described_where_it_is_defined():
+    page = (ROOT / "docs" / "theory" / "distance.md").read_text("utf-8")
+    keys = schema()["$defs"]["domain"]["properties"]["adjacency"]["properties"]
+    assert re.findall(r"^\| `(\w+)` \| .*\| \S.+ \|$", page.split("As JSON")[1].split("\n\n")[1], flags=re.M) == [*keys]
+    assert {*keys} == {key for known in KINDS for key in known} - {"replace"}  # which the number of rows says
 
 
 def test_every_field_is_found():

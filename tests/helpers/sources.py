@@ -61,3 +61,9 @@ def imports_of(module, *, everywhere):
 def needs(module, *, everywhere=False):
     """Other modules of ppdp that a module imports."""
     return {*imports_of(module, everywhere=everywhere)} & _KNOWN - {module, "ppdp"}
+
+
+def held_alone(*words: str) -> bool:
+    """Whether an adversary of its own holds a mechanism, of which these are words, to the contract."""
+    texts = (path.read_text("utf-8") for path in (Path(__file__).parents[1] / "bounds").glob("test_*_adversary.py"))
+    return any(all(word in text for word in ("check_mechanism(", *words)) for text in texts)

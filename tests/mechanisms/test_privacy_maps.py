@@ -16,6 +16,7 @@ import pytest
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 from sklearn.base import clone
+from sources import held_alone
 from true_losses import (
     Law,
     choices_delta,
@@ -414,7 +415,7 @@ def test_the_transform_of_a_gaussian_gives_its_closed_form():
 
 
 def test_every_formula_of_a_mechanism_is_looked_at():
-    """In this file; what other libraries cost is tested beside them."""
+    """In this file, or in tests of its own; what other libraries cost is tested beside them."""
     examples = [(case.mechanism, case.domain) for case in GAUSSIAN]
     examples += [(LaplaceMechanism(query, bins=2), LINE) for query in ("sum", "mean", "count", "histogram", "rows")]
     examples += [(ExponentialMechanism(candidates=[0, 1]), LINE), (election(), LINE)]
@@ -426,4 +427,5 @@ def test_every_formula_of_a_mechanism_is_looked_at():
     examples += [(Ridge((0, 1), solver="sketch"), ROWS)]
     seen = {mechanism.question(domain).formula for mechanism, domain in examples}
     mechanisms = {f.id for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")}
-    assert {name for name in mechanisms - seen if not name.startswith(("diffprivlib.", "lora."))} == set()
+    others = {name for name in mechanisms - seen if not name.startswith(("diffprivlib.", "lora."))}
+    assert all(held_alone(*FORMULAS[name].used_by, f'"{name}"') for name in others)

@@ -1,3 +1,3 @@
-"""The package of somebody else is imported by its test only: what it registers is not for the other tests."""
+"""What is added to the project is imported by tests of that only: what it registers is not for the other ones."""
 
-collect_ignore = ["own_package"]
+collect_ignore = ["own_package", "extensions"]

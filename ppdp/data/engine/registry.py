@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from ppdp.core.checks import choice
+from ppdp.data import engine as engines
 from ppdp.data.engine import arrow, dask
 from ppdp.data.engine.source import BlockSource
 from ppdp.exceptions import InvalidParameter
 
-ENGINES: tuple[Any, ...] = (dask, arrow)
-"""Modules with a function ``opened(data)``; the first that knows the data reads them."""
+_MODULES = (import_module(f"{engines.__name__}.{found.name}") for found in iter_modules(engines.__path__))
+ENGINES: tuple[Any, ...] = (*(one for one in _MODULES if hasattr(one, "opened") and one is not arrow), arrow)
+"""Modules with a function ``opened(data)``; the first that knows the data reads them, Arrow if no other one does."""
 
 
 def opened_source(data: Any) -> BlockSource | None:
