@@ -75,8 +75,8 @@ NOT_GAUSSIAN: dict[str, Any] = {
     "quantile": ExponentialMechanism(candidates=[-0.5, 0.5]),
 }
 STATISTICS: dict[str, Any] = {
-    "released means": MeanImputer(statistics="noisy"),
-    "released moments": StandardScaler(statistics="noisy"),
+    "released means": MeanImputer(fit_mode="noisy"),
+    "released moments": StandardScaler(fit_mode="noisy"),
 }
 
 
@@ -126,7 +126,7 @@ def _turned(name: str) -> Target:
     X = np.zeros((N, 2))
     Z = X.copy()
     X[0], Z[0] = [1.0, 0.0], [0.0, 1.0]
-    return PlanTarget(name, _plan(PCA(1, center=False, statistics="noisy"), domain=PLANE), Rows.of(X), Rows.of(Z))
+    return PlanTarget(name, _plan(PCA(1, with_mean=False, fit_mode="noisy"), domain=PLANE), Rows.of(X), Rows.of(Z))
 
 
 def _chosen(name: str) -> Target:
@@ -151,14 +151,14 @@ def _deduplicated(name: str) -> Target:
 
 def _imputed(name: str) -> Target:
     """Only the record that is replaced is observed: all other rows follow it."""
-    stages = MeanImputer(statistics="exact"), GaussianMechanism()
+    stages = MeanImputer(fit_mode="exact"), GaussianMechanism()
     return _reversed(name, *stages, rest=GAP, domain=BOX.but(max_missing=N))
 
 
 def _drifting(name: str) -> Target:
     """Batches of fixed size in which all other rows follow the one that is replaced."""
     model = LogisticRegression((0, 1), solver="fixed-size", **SAMPLED, **TRAINING | {"coef_norm": 1.0})
-    return _reversed(name, MeanImputer(statistics="exact"), model, rest=GAP, domain=BOX.but(max_missing=N))
+    return _reversed(name, MeanImputer(fit_mode="exact"), model, rest=GAP, domain=BOX.but(max_missing=N))
 
 
 def _clear(name: str) -> Target:
@@ -190,7 +190,7 @@ def _missing(few: int, many: int) -> tuple[Rows, Rows]:
 
 def _gate(name: str, kind: str, fails: bool) -> Target:
     """At most three rows may have gaps."""
-    imputer = MeanImputer(max_missing=3, statistics="exact")
+    imputer = MeanImputer(max_missing=3, fit_mode="exact")
     plan = _plan(imputer, GaussianMechanism(), domain=BOX.but(max_missing=N), delta=0.05)
     plan = replace(plan, gate=Gate.of(kind, 1.0, 0.05, adding=False, n_rows=N))
     return GateTarget(name, plan, *(_missing(3, 4) if fails else _missing(1, 2)), fails=fails)
@@ -201,7 +201,7 @@ def _eigengap(name: str) -> Target:
     X = np.repeat([[1.0, 0.0], [0.0, 1.0]], N // 2, axis=0)
     Z = X.copy()
     X[N // 2] = [1.0, 0.0]
-    plan = _plan(PCA(1, center=False, statistics="exact", min_gap=0.1), GaussianMechanism(), domain=PLANE, delta=0.05)
+    plan = _plan(PCA(1, with_mean=False, fit_mode="exact", min_gap=0.1), GaussianMechanism(), domain=PLANE, delta=0.05)
     return GateTarget(name, plan, Rows.of(X), Rows.of(Z), fails=True)
 
 

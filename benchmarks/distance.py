@@ -34,8 +34,8 @@ def routes() -> dict[str, Plan]:
     """The route that is chosen, and the one that fits every stage exactly."""
     pipe, domain = pipeline()
     chosen = pipe.plan(domain)
-    fitted = [name for name, step in pipe.steps if "statistics" in step.get_params()]
-    pipe.set_params(**{f"{name}__statistics": "exact" for name in fitted})
+    fitted = [name for name, step in pipe.steps if "fit_mode" in step.get_params()]
+    pipe.set_params(**{f"{name}__fit_mode": "exact" for name in fitted})
     return dict(zip(NAMES, (chosen, pipe.plan(domain))))
 
 

@@ -192,14 +192,14 @@ CASES = (
     Case(
         "GridDeduplicator, 16 columns",
         repeated,
-        distinct(GridDeduplicator(cell=0.5)),
+        distinct(GridDeduplicator(cell_width=0.5)),
         lambda X: pd.DataFrame(X).drop_duplicates(),
         1.5,
     ),
     Case(
         "ClusterDeduplicator, 200,000 x 4",
         near_copies,
-        distinct(ClusterDeduplicator(eta=1e-3)),
+        distinct(ClusterDeduplicator(radius=1e-3)),
         lambda X: cKDTree(X).query_pairs(3e-3, output_type="ndarray"),
         3.0,
     ),

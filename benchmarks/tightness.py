@@ -126,7 +126,8 @@ def ranks() -> Iterator[Line]:
         case = evenly_spaced(n, 9)
         yield move("median imputation", f"n={n}, d=9", case, case.certified.radius / 3)
         yield move("trimmed-mean imputation", f"n={n}, d=3, m=n/10", outliers_cut(n, 3))
-    robust, quantile = {"min_width": 0.2, "gap": 1e-3}, {"quantiles": (0.25, 0.75), "min_width": 0.2, "gap": 1e-3}
+    robust = {"min_width": 0.2, "max_quantile_gap": 1e-3}
+    quantile = {"quantiles": (0.25, 0.75), **robust}
     yield move("robust scaling", "n=401, gap 0.001", three_steps(RobustScaler(**robust)))
     yield move("quantile scaling", "n=401, gap 0.001", three_steps(MinMaxScaler(**quantile)))
     for n in (41, 401, 2001):
@@ -192,10 +193,10 @@ def deduplication() -> Iterator[Line]:
         chain = Chain.of([Deduplicator(key)], domain, ONE)
         yield Line("deduplication", f"{name}, mass", as_multisets(pair.mapped(chain.run)).mass, chain.distance.mass)
     labelled = Pair.of([[0, 0], [0, 0], [1, 0]], [[1, 0], [0, 0], [1, 0]], ([0.0, 1.0, 1.0], [0.0, 1.0, 1.0]))
-    for stage in (Deduplicator(labels="unanimous"), Deduplicator(labels="first"), GridDeduplicator(0.5)):
+    for stage in (Deduplicator(label_rule="unanimous"), Deduplicator(label_rule="first"), GridDeduplicator(0.5)):
         chain = Chain.of([stage], domain, ONE)
         reached = as_multisets(labelled.mapped(chain.run)).mass
-        yield Line("deduplication", f"{type(stage).__name__}, {stage.labels}, mass", reached, chain.distance.mass)
+        yield Line("deduplication", f"{type(stage).__name__}, {stage.label_rule}, mass", reached, chain.distance.mass)
 
 
 def clusters() -> Iterator[Line]:
@@ -238,7 +239,7 @@ def pipelines() -> Iterator[Line]:
     gap = turn.stage.min_gap * (1 - 1e-4)  # rows that differ by 1e-6 have a slightly smaller gap
     chains = {
         "dedup, impute": ([Deduplicator(), masks.stage], masks.domain, distinct(masks.pair)),
-        "dedup, project": ([Deduplicator(), PCA(1, min_gap=gap, center=False)], turn.domain, distinct(turn.pair)),
+        "dedup, project": ([Deduplicator(), PCA(1, min_gap=gap, with_mean=False)], turn.domain, distinct(turn.pair)),
         "impute, scale": gap_then_scale(2000, 21, None),
         "impute, scale, clip": gap_then_scale(2000, 21, 1.0),
     }

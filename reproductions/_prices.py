@@ -96,7 +96,7 @@ class World:
     def _release(self, share: float) -> tuple[float, float]:
         stages = [
             ("clip", NormClipper(1.0)),
-            ("pca", PCA(1, center=False, statistics="noisy")),
+            ("pca", PCA(1, with_mean=False, fit_mode="noisy")),
             ("mean", GaussianMechanism()),
         ]
         pipeline = Pipeline(stages, epsilon=self.epsilon, delta=DELTA, budget={"release": share})
@@ -106,7 +106,7 @@ class World:
     @cached_property
     def rounded(self) -> Distance:
         """Behind noisy PCA: rows move by rounding only."""
-        return PCA(1, center=False, statistics="noisy").stability_map(self.domain, Adjacency.replace().distance)[1]
+        return PCA(1, with_mean=False, fit_mode="noisy").stability_map(self.domain, Adjacency.replace().distance)[1]
 
 
 def _possible(price: Callable[[float], tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -148,7 +148,7 @@ class Case:
         """How far exact PCA moves rows and what its gate leaves of the budget, for every gate that would pass."""
         gates = [(self.gap - 2 * margin / self.world.n, left) for margin, left in self.world.gates]
         return [
-            (self._moves(PCA(1, center=False, min_gap=tested, statistics="exact")), left)
+            (self._moves(PCA(1, with_mean=False, min_gap=tested, fit_mode="exact")), left)
             for tested, left in gates
             if tested > 0
         ]
@@ -179,7 +179,7 @@ class Case:
     def soft_model(self) -> Iterator[float]:
         """Soft PCA, for every ridge."""
         for ridge in self.high * np.array(RIDGES):
-            moves = self._moves(SoftPCA(float(ridge), statistics="exact"))
+            moves = self._moves(SoftPCA(float(ridge), fit_mode="exact"))
             keep, leak = (value / (value + ridge) for value in (self.high, self.low))
             norm = math.sqrt(self.high * keep**2 + (self.world.d - 1) * self.low * leak**2)
             yield float(moves.shift(norm, 1.0) / (self.world.n * self.world.mu * self.high * keep))

@@ -206,12 +206,12 @@ def free(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
 
 def exact(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
     """Projected, gated; nothing where the gate refuses. New rows are not projected: the projector is private."""
-    gate = plan(data.domain, epsilon, 1.0, ("pca", PCA(RANK, center=False, statistics="exact"))).gate
+    gate = plan(data.domain, epsilon, 1.0, ("pca", PCA(RANK, with_mean=False, fit_mode="exact"))).gate
     min_gap = tested(gate, data.eigengap(RANK), len(data.X))
     if min_gap <= 0:
         return []
     X = data.X @ projector(data.moment, RANK).astype(np.float32)
-    noise = planned(data.domain, epsilon, ("pca", PCA(RANK, center=False, min_gap=min_gap, statistics="exact")))
+    noise = planned(data.domain, epsilon, ("pca", PCA(RANK, with_mean=False, min_gap=min_gap, fit_mode="exact")))
     return [Learner(X, data.X, data.y, data.columns, noise, SMOOTH)]
 
 
@@ -229,14 +229,14 @@ def soft(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
         norm = 1 / (1 + RANK * ridge)
         X = data.X @ shrinkage(data.moment, ridge).astype(np.float32)
         X *= np.minimum(1, norm / np.linalg.norm(X, axis=1, keepdims=True))
-        stage = SoftPCA(ridge, statistics="exact")
+        stage = SoftPCA(ridge, fit_mode="exact")
         found.append(Learner(X, data.X, data.y, data.columns, partial(noise, stage, norm), SMOOTH, norm))
     return found
 
 
 def noisy(data: Data, epsilon: float, rng: np.random.Generator, columns: int | None = None) -> Variants:
     """Projected by a released second moment, of so many columns (all of them)."""
-    stage = ("pca", PCA(RANK, center=False, statistics="noisy"))
+    stage = ("pca", PCA(RANK, with_mean=False, fit_mode="noisy"))
     (release,) = plan(data.domain, epsilon, 1.0, stage).releases
     components = noisy_components(data.moment, release.noise_scale, columns or data.columns, RANK, rng)
     return _released(data, components, planned(data.domain, epsilon, stage))

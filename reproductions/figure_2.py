@@ -185,7 +185,7 @@ def imputation(counts: list[int]) -> Iterator[Point]:
     for n, p in product((100, 53), counts):
         rest = [[0.0]] * (n - p - 1) + [[np.nan]] * p
         pair = Pair.of([[1.0], *rest], [[-1.0], *rest])
-        stages = [MeanImputer(min_observed=n - p, max_missing=p, statistics="exact"), FIRST]
+        stages = [MeanImputer(min_observed=n - p, max_missing=p, fit_mode="exact"), FIRST]
         yield measured(p, f"n = {n}", "", ("mean-imputation", {"n": n, "p": p}), p, stages, pair, max_missing=n)
 
 
@@ -194,7 +194,7 @@ def lens_of_gap(n: int, gap: float) -> Case:
     """The pair of the covariance whose eigengap, over n - 1 as in the paper, is this."""
     least = gap * (n - 1) / n
     mean = brentq(lambda mean: lens(n, mean).stage.min_gap - least, 0.5, 0.999)
-    return lens(n, mean, statistics="exact")
+    return lens(n, mean, fit_mode="exact")
 
 
 def projector(rows: Rows, center: bool) -> Array:
@@ -206,7 +206,7 @@ def projector(rows: Rows, center: bool) -> Array:
 
 def needed(case: Case) -> float:
     """What must stand for 12.2 at least: ``n gap ‖P - P'‖`` of a pair."""
-    left, right = (projector(rows, case.stage.center) for rows in (case.pair.left, case.pair.right))
+    left, right = (projector(rows, case.stage.with_mean) for rows in (case.pair.left, case.pair.right))
     return float(case.pair.left.n * case.stage.min_gap * np.linalg.norm(left - right, 2))
 
 
@@ -253,7 +253,7 @@ def second_moment(sizes: list[int]) -> Iterator[Point]:
     for gap, n in product((0.15, 0.07), sizes):
         case = on_circle(n, gap)
         claimed = ("pca", {"gap": case.stage.min_gap})
-        stages = [PCA(1, center=False, min_gap=case.stage.min_gap, statistics="exact"), BOTH]
+        stages = [PCA(1, with_mean=False, min_gap=case.stage.min_gap, fit_mode="exact"), BOTH]
         yield measured(n, f"gap ≈ {gap:g}", UNCENTRED, claimed, n - 1, stages, case.pair)
 
 
@@ -325,9 +325,9 @@ def build(section: Section) -> None:
         "The mechanism alone is (1, 10⁻⁶)-private: our choice, the paper prints none. The paper's line is Theorem 2 "
         "with the best c, its Lemma M, and its product of sensitivities; the formula of Table 2 stands beside it, at "
         "the orders α ≥ 11 that it is for. *Share* is what the worst pair written down reaches of our μ; its ε is "
-        "exact. P x, with the covariance, is the paper's PCA: ours is Theorem 1 of `docs/theory/pca.md`. `PCA(center="
-        "True)` is μ + P(x − μ), here beside the paper's bounds on P x, and `PCA(center=False)` is uncentred, of "
-        "the second moment: gap ≈ 0.15 and 0.07."
+        "exact. P x, with the covariance, is the paper's PCA: ours is Theorem 1 of `docs/theory/pca.md`. "
+        "`PCA(with_mean=True)` is μ + P(x − μ), here beside the paper's bounds on P x, and `PCA(with_mean=False)` is "
+        "uncentred, of the second moment: gap ≈ 0.15 and 0.07."
     )
     section.picture(figure, "overall epsilon by group privacy, by the paper, ours, and of the worst pair")
     section.table(

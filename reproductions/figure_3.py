@@ -122,7 +122,7 @@ def measured(sizes: tuple[int, ...], epsilons: tuple[float, ...], names: list[st
 def growth(n: int, share: float) -> float:
     """How much more noise exact PCA needs, with such a share of the widest eigengap that there is."""
     domain = Domain(n_rows=n, n_features=COLUMNS, row_norm=1.0)
-    stage = ("pca", PCA(RANK, center=False, min_gap=share / RANK, statistics="exact"))
+    stage = ("pca", PCA(RANK, with_mean=False, min_gap=share / RANK, fit_mode="exact"))
     return planned(domain, 1.0, stage)(5.0) / planned(domain, 1.0)(5.0)
 
 

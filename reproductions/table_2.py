@@ -10,7 +10,7 @@ noise), and three questions are kept apart. *Accounting*: what the printed moves
 Theorem 2 with c = 2 and with the best c (each with Lemma M), and exactly. *Moves*: what the stage prints, what Table 2
 makes of that, what a pair of neighbours reaches, and our stability map. *Entries*: the formula beside ours, and what
 ``docs/errata.md`` says of it. PCA is that of the paper, P x with P of the covariance (Theorem 1 of
-``docs/theory/pca.md``), unless it is called uncentred: ours of the second moment, ``PCA(center=False)``.
+``docs/theory/pca.md``), unless it is called uncentred: ours of the second moment, ``PCA(with_mean=False)``.
 
 A_SGD-samp and A_SGD-iter have no numbers of their own in print (constants in O and Ω, a class of datasets that is
 empty), so the smallest noise that the text allows is taken, and ours is for that noise: Poisson samples of one row with
@@ -91,7 +91,7 @@ def quantization(eta: float, size: int, n: int = 1000) -> Setting:
 
 def imputation(n: int, missing: int) -> Setting:
     """At most so many missing values, in one column."""
-    stage = MeanImputer(min_observed=n - missing, max_missing=missing, statistics="exact")
+    stage = MeanImputer(min_observed=n - missing, max_missing=missing, fit_mode="exact")
     name = f"mean imputation, n = {n}, {missing} missing"
     ours = _map(stage, n, d=1, max_missing=None)
     return Setting(name, "mean-imputation", {"n": n, "p": missing}, n, missing, ours)
@@ -104,13 +104,13 @@ def projection(n: int, gap: float) -> Setting:
 
 def uncentred(n: int, gap: float) -> Setting:
     """At least this eigengap of the second moment."""
-    stage = PCA(1, center=False, min_gap=gap, statistics="exact")
+    stage = PCA(1, with_mean=False, min_gap=gap, fit_mode="exact")
     return Setting(f"PCA (uncentred), n = {n}, gap {gap:g}", "pca", {"gap": gap}, n, n, _map(stage, n))
 
 
 def scaling(n: int, deviation: float) -> Setting:
     """Standard deviations of at least this."""
-    stage = StandardScaler(deviation, floor=False, clip=None, statistics="exact")
+    stage = StandardScaler(deviation, use_floor=False, clip=None, fit_mode="exact")
     name = f"standard scaling, n = {n}, σ ≥ {deviation:g}"
     return Setting(name, "standard-scaling", {"deviation": deviation}, n, n, _map(stage, n, d=1))
 
@@ -221,7 +221,7 @@ def many_gaps(n: int, missing: int) -> Case:
     a, gap = math.sqrt(0.5), math.nan
     rest = [[gap] * 3] * (missing - 1) + [[0, -a, -a]] * (n - missing)
     pair = Pair.of([[a, a, gap], *rest], [[-a, gap, a], *rest])
-    stage = MeanImputer(min_observed=n - missing, max_missing=missing, statistics="exact")
+    stage = MeanImputer(min_observed=n - missing, max_missing=missing, fit_mode="exact")
     return Case(stage, Domain(n_rows=n, n_features=3, row_norm=1.0), pair)
 
 

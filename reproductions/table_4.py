@@ -65,7 +65,7 @@ def after(data: Data, norm: float, epsilon: float) -> Variants:
     min_gap = tested(gate, data.eigengap(RANK), len(data.X))
     if min_gap <= 0:
         return []
-    turned = PCA(RANK, center=False, min_gap=min_gap, statistics="exact").stability_map(
+    turned = PCA(RANK, with_mean=False, min_gap=min_gap, fit_mode="exact").stability_map(
         data.domain, Adjacency.replace().distance
     )[1]
     moves = Distance(replaced=1, moved=turned.moved, radius=norm * turned.radius)
@@ -81,11 +81,11 @@ def after(data: Data, norm: float, epsilon: float) -> Variants:
 def before(data: Data, norm: float, epsilon: float) -> Variants:
     """PCA fitted on the clipped rows: a plan of ppdp."""
     short, clip = clipped(data, norm), ("shorten", NormClipper(norm))
-    gate = plan(data.domain, epsilon, 1.0, clip, ("pca", PCA(RANK, center=False, statistics="exact"))).gate
+    gate = plan(data.domain, epsilon, 1.0, clip, ("pca", PCA(RANK, with_mean=False, fit_mode="exact"))).gate
     min_gap = tested(gate, short.eigengap(RANK) / norm**2, len(data.X))
     if min_gap <= 0:
         return []
-    noise = planned(data.domain, epsilon, clip, ("pca", PCA(RANK, center=False, min_gap=min_gap, statistics="exact")))
+    noise = planned(data.domain, epsilon, clip, ("pca", PCA(RANK, with_mean=False, min_gap=min_gap, fit_mode="exact")))
     X = short.X @ projector(short.moment, RANK).astype(np.float32)
     return [Learner(X, data.X, data.y, data.columns, noise, SMOOTH)]
 

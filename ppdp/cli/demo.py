@@ -35,10 +35,8 @@ PRACTICES = {
 }
 
 
-def build(
-    data: str, *, statistics: str = "auto", epsilon: float = 1.0, delta: float = 1e-6
-) -> tuple[Pipeline, Any, Any]:
-    """The demo's pipeline, not fitted, with its data; ``statistics`` says how imputer and scaler are fitted."""
+def build(data: str, *, fit_mode: str = "auto", epsilon: float = 1.0, delta: float = 1e-6) -> tuple[Pipeline, Any, Any]:
+    """The demo's pipeline, not fitted, with its data; ``fit_mode`` says how imputer and scaler are fitted."""
     gaps: dict[str, Any] = {}
     if data == "flchain":
         # The study measured everything but creatinine in everybody.
@@ -49,8 +47,8 @@ def build(
     steps = [
         ("range", MinMaxScaler(ranges=ranges)),
         ("dedup", Deduplicator()),
-        ("impute", MeanImputer(statistics=statistics, **gaps)),
-        ("scale", StandardScaler(statistics=statistics)),
+        ("impute", MeanImputer(fit_mode=fit_mode, **gaps)),
+        ("scale", StandardScaler(fit_mode=fit_mode)),
         ("model", LogisticRegression(classes=(0, 1))),
     ]
     return Pipeline(steps, epsilon=epsilon, delta=delta, dataset=data, purpose=PURPOSE, responsible=NAME), X, y
@@ -93,7 +91,7 @@ def run(data: str, out: Path, console: Console) -> None:
         " every answer of the training. right: share of new people for whom the model is right.",
         style="dim",
     )
-    _write(pipe, build(data, statistics="exact")[0].plan(domain), out)
+    _write(pipe, build(data, fit_mode="exact")[0].plan(domain), out)
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"written: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"

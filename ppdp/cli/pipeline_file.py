@@ -14,6 +14,7 @@ from typing import Any
 from ppdp.cli.documents import place_of, read_document
 from ppdp.cli.output import Misuse, refuse, suggestion
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.renamed import renamed_parameters, under_new_names
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
 
 _CODE = ("function", "transformer", "utility")
@@ -238,6 +239,8 @@ def _step(
     parameters = {key: value for key, value in given.items() if key not in ("name", "use")}
     if isinstance(parameters.get("class_weight"), Mapping):
         parameters["class_weight"] = _by_label(parameters["class_weight"], given.get("classes", classes))
+    renamed = renamed_parameters(kind)  # type: ignore[arg-type]
+    parameters = under_new_names(str(given["use"]), renamed, parameters)
     allowed = inspect.signature(kind).parameters
     for key in parameters:
         place = place_of(path, ["steps", position, key])

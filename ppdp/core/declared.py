@@ -25,15 +25,14 @@ WORDS = {
     "bands": "bands of a signature",
     "bins": "bins",
     "candidates": "candidates",
-    "cell": "width of a cell",
+    "cell_width": "width of a cell",
     "clip": "clip",
     "coef_norm": "largest norm of the coefficients",
-    "eta": "distance of rows in one cluster",
-    "gap": "smallest gap between order statistics",
     "lipschitz": "Lipschitz constant",
     "max_cluster": "most rows in one cluster",
     "max_missing": "most rows with gaps",
     "max_norm": "largest norm of a row",
+    "max_quantile_gap": "largest gap between order statistics",
     "min_alignment": "smallest alignment with the public basis",
     "min_cosine": "least cosine of the directions of neighbouring means",
     "min_eigenvalue": "smallest eigenvalue",
@@ -43,11 +42,19 @@ WORDS = {
     "min_width": "smallest width of a column",
     "n_components": "number of components",
     "out_norm": "largest norm of a row that comes out",
+    "radius": "distance of rows in one cluster",
     "row_norm": "largest norm of a row that comes out",
 }
 GRIDS = {"bins", "candidates"}  # by column, where they are mappings
-ALWAYS = {"max_norm", "cell"}  # shown where they are at their default too: bounds rest on them
-ELSEWHERE = {"classes", "y_range", "noise_scale", "random_state", "seed", "epsilon"}  # facts of their own, or no facts
+ALWAYS = {"max_norm", "cell_width"}  # shown where they are at their default too: bounds rest on them
+ELSEWHERE = {
+    "classes",
+    "y_range",
+    "noise_scale",
+    "random_state",
+    "public_seed",
+    "epsilon",
+}  # facts of their own, or no facts
 
 
 def plain(value: Any) -> str:

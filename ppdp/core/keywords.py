@@ -8,12 +8,14 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any, Self, TypeVar
 
 from ppdp.core.names import nearest
+from ppdp.core.renamed import PARAMETERS, renamed_parameters, under_new_names, warn_of_name
 from ppdp.exceptions import UnknownParameter
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +72,7 @@ INSTEAD: dict[str, str] = {
     "norm": "max_norm, the largest Euclidean norm of a row.",
     "param_distributions": "param_grid, lists of values.",
     "positive": "leave it out: coefficients of either sign are learned.",
-    "random_state": "seed, which is public, where a public map is drawn; that of noise is the Pipeline's, for tests.",
+    "random_state": "public_seed, where a public map is drawn; that of noise is the Pipeline's, for tests.",
     "ranges": "ranges= of MinMaxScaler, the first step.",
     "remainder": "leave it out: columns that no part names are left out; name those that are to stay.",
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",
@@ -109,7 +111,9 @@ def answering(method: F) -> F:
     def called(*given: Any, **named: Any) -> Any:
         try:
             if len(given) > places or not (VAR_KEYWORD in kinds or named.keys() <= named_ones):
-                check_names(_whose(method, first, given), signature, given, named)
+                whose = _whose(method, first, given)
+                named = under_new_names(whose, PARAMETERS.get(whose, {}), named)
+                check_names(whose, signature, given, named)
             missing = [name for name in needed[len(given) :] if name not in named]
             if missing:
                 what = f"{_whose(method, first, given)} needs {', '.join(missing)}."
@@ -193,13 +197,20 @@ class _OfConstructor:
         return found.replace(parameters=list(found.parameters.values())[1:])
 
 
-class Answering:
+class _Renaming(ABCMeta):
+    """Classes whose constructor takes parameters under their earlier names, too."""
+
+    def __call__(cls, *given: Any, **named: Any) -> Any:
+        return super().__call__(*given, **under_new_names(cls.__name__, renamed_parameters(cls), named))
+
+
+class Answering(metaclass=_Renaming):
     """Mixin for estimators, before scikit-learn's base: wrong names of parameters are answered with the right ones."""
 
     __signature__ = _OfConstructor()
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
-        constructor = _constructor(cls)  # type: ignore[arg-type]
+        constructor = _constructor(cls)
         check_names(cls.__name__, constructor, (None, *given), named)
         return super().__new__(cls)
 
@@ -212,11 +223,19 @@ class Answering:
             if not hasattr(method, "answers"):
                 setattr(cls, name, answering(method))
 
+    def __getattr__(self, name: str) -> Any:
+        new = renamed_parameters(type(self)).get(name)
+        if new is None:
+            return object.__getattribute__(self, name)  # which raises what it raised before
+        warn_of_name(f"{type(self).__name__}.{name}", new)
+        return getattr(self, new)
+
     def set_params(self, **params: Any) -> Any:
         """Set parameters, as scikit-learn does."""
+        params = under_new_names(type(self).__name__, renamed_parameters(type(self)), params)
         if "steps" in params:  # they hold what other names speak of
             super().set_params(steps=params.pop("steps"))  # type: ignore[misc]
-        values = self.get_params()  # type: ignore[attr-defined]
+        values = self.get_params()
         for name, inner, _ in (one.partition("__") for one in params):
             if name not in values or (inner and not hasattr(values[name], "set_params")):
                 what = f"Invalid parameter {name!r} for estimator {type(self).__name__}."

@@ -183,7 +183,7 @@ def _takes_positions(stage: Any) -> bool:
     if any(block.ordered for block in getattr(stage, "blocks", ())):
         return True
     by_column = [getattr(stage, name, None) for name in ("ranges", "categories", "bins", "candidates")]
-    chosen = [getattr(stage, name, None) for name in ("columns", "key")]
+    chosen = [getattr(stage, name, None) for name in ("columns", "subset")]
     listed: list[Any] = [value for value in by_column if isinstance(value, Mapping)]
     listed += [value for value in chosen if isinstance(value, (list, tuple))]
     return any(isinstance(column, Integral) for columns in (*listed, chosen) for column in columns)

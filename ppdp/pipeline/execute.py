@@ -95,7 +95,7 @@ class _Fold:
         way, domain, stage = step.way, step.domain, step.stage
         # A public map may move rows as well, by rounding that depends on where they stand.
         if self.untouched and (way.name != "public" or way.distance.moved):
-            raw = any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:])
+            raw = any(getattr(later.stage, "compare", None) == "raw" for later in self.plan.steps[position:])
             listed = any(r.at == position and STATISTICS[r.statistic].listed for r in self.plan.releases)
             if not listed:
                 rows = self._read_once(rows, position)

@@ -152,7 +152,7 @@ class Inputs:
         if plan.unpassable_gates:
             error = NoRoute(
                 f"no data could pass the gate of {', '.join(plan.unpassable_gates)}, so a fit would only spend.",
-                fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
+                fix="fit_mode='auto', looser thresholds, more rows or a larger epsilon.",
             )
             error.advice = plan.advice
             raise error

@@ -28,7 +28,7 @@ def check_sparse_plan(plan: Plan) -> None:
     they came in.
     """
     for step in plan.steps:
-        if getattr(step.stage, "keys", None) == "raw":
+        if getattr(step.stage, "compare", None) == "raw":
             raise InvalidInput(
                 f"Sparse data was passed, and the step {step.name!r} compares rows as they came in.", fix=FIX
             )

@@ -176,7 +176,7 @@ class Predictor:
                 raise UnsupportedOrder(
                     "it was fitted on the private rows and nothing was released, so new rows cannot be mapped.",
                     stage=name,
-                    fix="statistics='noisy', or a stage with public parameters.",
+                    fix="fit_mode='noisy', or a stage with public parameters.",
                 )
         return last.queries(self.mapped(X))
 

@@ -38,7 +38,7 @@ def examples() -> list[Any]:
     return [
         *(kind.example() for kind in REGISTRY.values()),
         make_pipeline(*stages, ppdp.mechanisms.LogisticRegression(), epsilon=20.0, delta=1e-3),
-        make_pipeline(*stages, ppdp.transformers.PCA(n_components=1, statistics="noisy"), epsilon=20.0, delta=1e-3),
+        make_pipeline(*stages, ppdp.transformers.PCA(n_components=1, fit_mode="noisy"), epsilon=20.0, delta=1e-3),
     ]
 
 

@@ -146,7 +146,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
                 "noisy statistics need a budget.",
                 stage=type(self).__name__,
                 fix="use it inside ppdp.Pipeline(..., epsilon=...)."
-                + ("" if self.chooses else " Outside a pipeline, statistics='auto' is exact and private."),
+                + ("" if self.chooses else " Outside a pipeline, fit_mode='auto' is exact and private."),
             )
         if self.adds_up and way.name == "exact":
             return self._hold_standalone(self._of_sums(sums(), way, domain), way)
@@ -229,7 +229,7 @@ class RowWiseTransformer(Transformer):
     leakage = "none", "nothing: every row is mapped by itself"
 
 
-def chosen(ways: dict[str, Way], statistics: Any, stage: object) -> tuple[Way, ...]:
-    """The ways that the parameter ``statistics`` admits."""
-    picked = choice("statistics", statistics, ["auto", *ways], stage)
+def chosen(ways: dict[str, Way], fit_mode: Any, stage: object) -> tuple[Way, ...]:
+    """The ways that the parameter ``fit_mode`` admits."""
+    picked = choice("fit_mode", fit_mode, ["auto", *ways], stage)
     return tuple(ways.values()) if picked == "auto" else (ways[picked],)

@@ -68,7 +68,7 @@ class Stage(Documented, Answering, BaseEstimator):
     in_memory = False
     compares = False
     takes_sparse = ""
-    relief = "statistics='noisy'"
+    relief = "fit_mode='noisy'"
     keeps_units = False
     multiplies_columns = False
     elementwise = False
@@ -96,7 +96,7 @@ class Stage(Documented, Answering, BaseEstimator):
     @property
     def chooses(self) -> bool:
         """Whether the plan is free to choose the way."""
-        return getattr(self, "statistics", "auto") == "auto"
+        return getattr(self, "fit_mode", "auto") == "auto"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Everything this stage can do at this domain and distance.
@@ -202,7 +202,7 @@ class Stage(Documented, Answering, BaseEstimator):
     def instead(self) -> Iterator[tuple[str, Any]]:
         """What may take its place where no route leads through it, in words and as a stage with public parameters."""
         if not self.chooses:
-            yield "statistics='auto'", clone(self).set_params(statistics="auto")
+            yield "fit_mode='auto'", clone(self).set_params(fit_mode="auto")
 
     def without_release(self, way: Way) -> Statistics:
         """What the twin of an exact way predicts with if nothing was released for it."""

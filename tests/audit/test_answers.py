@@ -74,7 +74,7 @@ def test_is_nearly_reached_and_never_exceeded(name):
 @pytest.mark.repeated("solver")
 def test_is_not_exceeded_where_rows_move(solver):
     model = LogisticRegression((0, 1), **SOLVERS[solver])
-    assert 0.1 < attained(planned(MeanImputer(statistics="exact"), model, domain=GAPS), 100) <= 1 + 1e-9
+    assert 0.1 < attained(planned(MeanImputer(fit_mode="exact"), model, domain=GAPS), 100) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("name", ["logistic, dpgd", "three classes, epochs"])

@@ -24,7 +24,7 @@ from ppdp.transformers.base import Stage
 ROWS = 12
 BALL = Domain(n_rows=ROWS, n_features=2, row_norm=1.0, max_missing=0)
 SOFT = {
-    "cells": GridDeduplicator(cell=0.3, keep="soft"),
+    "cells": GridDeduplicator(cell_width=0.3, keep="soft"),
     "bands": LSHDeduplicator(bands=2, mode="simhash", rule="soft"),
 }
 DISTANCES = {

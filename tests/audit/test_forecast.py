@@ -32,7 +32,7 @@ def test_it_is_said_before_anything_is_attacked(monkeypatch):
 
 
 def test_every_search_and_all_runs_count():
-    plan = scaled(5.0, statistics="noisy").plan(Domain(n_rows=100, n_features=1))
+    plan = scaled(5.0, fit_mode="noisy").plan(Domain(n_rows=100, n_features=1))
     found = forecast(plan, **EFFORT)
     assert found.searches == 6  # both stages, one release, all stages, the answers, and these once more for the runs
     assert 0 < found.search_seconds <= 6 * 20
@@ -66,7 +66,7 @@ class TestRows:
 
     def test_the_gate_can_be_passed(self):
         """With 12 rows there is a route, but no data have so large a margin."""
-        imputer = MedianImputer(statistics="exact")
+        imputer = MedianImputer(fit_mode="exact")
         steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan
         assert plan(self.DOMAIN.but(n_rows=ROWS[0])).unpassable_gates

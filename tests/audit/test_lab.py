@@ -65,7 +65,7 @@ class TestKinds:
         assert [name for name, _, _ in found.bounds()] == ["ε at δ = 1e-06"]
 
     def test_statistics_of_a_map_that_is_released_are_told_apart(self):
-        steps = [("clip", NormClipper(1.0)), ("scale", StandardScaler(statistics="noisy"))]
+        steps = [("clip", NormClipper(1.0)), ("scale", StandardScaler(fit_mode="noisy"))]
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan(DOMAIN.but(n_rows=40))
         assert not audit(plan, **SOME).violated
         halved = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
@@ -80,7 +80,7 @@ class TestKinds:
         assert "no statistic is released" in repr(found)
 
     def test_a_gate_is_passed_with_the_margin_it_needs(self, no_trials):
-        imputer = MeanImputer(max_missing=60, statistics="exact")
+        imputer = MeanImputer(max_missing=60, fit_mode="exact")
         steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
         found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=80), **BRIEF)
         assert not found.violated

@@ -159,7 +159,7 @@ class TestOneTraining:
         assert not report.violated
 
     def test_a_refusal_tells_nothing(self):
-        stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, min_gap=0.6, statistics="exact"))]
+        stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, min_gap=0.6, fit_mode="exact"))]
         pipe = Pipeline([*stages, ("model", LogisticRegression((0, 1)))], epsilon=1.0)
         report = attack_membership(pipe, domain=Domain(n_rows=2000, n_features=5), canaries=20, random_state=0)
         assert (report.refused, report.epsilon_low, report.auc) == (1, 0.0, 0.5)
@@ -300,7 +300,7 @@ def test_what_is_impossible_is_refused(subject, settings, words):
 
 
 def test_conditions_that_are_assumed_are_refused():
-    stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, min_gap=0.2, statistics="exact"))]
+    stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, min_gap=0.2, fit_mode="exact"))]
     pipe = Pipeline([*stages, ("model", LogisticRegression((0, 1)))], gate=None)
     with pytest.raises(InvalidParameter, match="conditions are assumed"):
         attack_membership(pipe, domain=Domain(n_rows=2000, n_features=5))

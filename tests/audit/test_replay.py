@@ -68,7 +68,7 @@ def test_no_example_is_refuted(step, rows, pipe, stars):
 @pytest.mark.repeated("gate")
 def test_a_gate_is_passed_and_what_stands_behind_is_looked_at(gate, stars):
     stars(2)
-    scaler = StandardScaler(min_std=0.05, floor=False, statistics="exact")
+    scaler = StandardScaler(min_std=0.05, use_floor=False, fit_mode="exact")
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (400, 2))
     report = audit(planned(NormClipper(), scaler, GaussianMechanism(), gate=gate, epsilon=8.0), data=rows)
     assert not report.violated, report
@@ -78,7 +78,7 @@ def test_a_gate_is_passed_and_what_stands_behind_is_looked_at(gate, stars):
 
 def test_a_refusal_ends_nothing(stars):
     stars(2)
-    scaler = StandardScaler(min_std=0.2, floor=False, statistics="exact")
+    scaler = StandardScaler(min_std=0.2, use_floor=False, fit_mode="exact")
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (400, 2))
     rows[:, 1] *= 1e-3
     report = audit(planned(NormClipper(), scaler, GaussianMechanism()), data=rows)

@@ -79,12 +79,12 @@ class TestOurs:
         assert all(report.worst.ratio > 0.3 for report in reports)
 
     def test_a_bound_that_is_reached(self):
-        report = attack_stability(MeanImputer(statistics="exact"), Domain(n_rows=12, n_features=1), evaluations=400)
+        report = attack_stability(MeanImputer(fit_mode="exact"), Domain(n_rows=12, n_features=1), evaluations=400)
         radius = next(f for f in report.findings if (f.name, f.quantity) == ("MeanImputer, exact", "radius"))
         assert 0.99 < radius.ratio <= 1 + 1e-9
 
     def test_a_pipeline_part_by_part(self):
-        pipe = make_pipeline(MinMaxScaler(ranges=(0, 50)), MeanImputer(statistics="noisy"), GaussianMechanism())
+        pipe = make_pipeline(MinMaxScaler(ranges=(0, 50)), MeanImputer(fit_mode="noisy"), GaussianMechanism())
         report = attack_stability(pipe, DOMAIN.but(n_rows=40), evaluations=80)
         assert not report.violated
         assert {finding.name for finding in report.findings} == {
@@ -98,7 +98,7 @@ class TestOurs:
         assert entries.ratio == pytest.approx(1.0)  # rows are as long as the ranges are wide
 
     def test_all_stages_together(self):
-        steps = NormClipper(), MeanImputer(max_missing=3, statistics="exact"), PCA(1, 0.1, statistics="exact")
+        steps = NormClipper(), MeanImputer(max_missing=3, fit_mode="exact"), PCA(1, 0.1, fit_mode="exact")
         plan = make_pipeline(*steps, GaussianMechanism(), epsilon=20, gate=None).plan(DOMAIN.but(n_rows=60))
         report = attack_stability(plan, evaluations=60)
         together = {finding.quantity: finding.ratio for finding in report.findings if finding.name == "all stages"}
@@ -112,7 +112,7 @@ class TestOurs:
         assert [(f.name, f.quantity) for f in report.violations] == [("gaussianmechanism, end to end", "answer")]
 
     def test_half_a_distance_behind_a_stage_is_found(self):
-        pipe = make_pipeline(NormClipper(), MeanImputer(statistics="exact"), GaussianMechanism())
+        pipe = make_pipeline(NormClipper(), MeanImputer(fit_mode="exact"), GaussianMechanism())
         plan = pipe.plan(DOMAIN.but(n_features=1))
         step = plan.steps[1]
         less = replace(step.way, distance=replace(step.way.distance, radius=step.way.distance.radius / 2))
@@ -128,7 +128,7 @@ class TestOurs:
 
     def test_what_no_pair_meets_is_not_attacked(self):
         """No two columns of rows in a ball of radius 1 have standard deviations of 0.9."""
-        wide = StandardScaler(0.9, floor=False, statistics="exact")
+        wide = StandardScaler(0.9, use_floor=False, fit_mode="exact")
         pipe = make_pipeline(NormClipper(), wide, GaussianMechanism(), epsilon=20, gate=None, diagnostics=None)
         report = attack_stability(pipe, DOMAIN.but(n_rows=60), evaluations=20)
         assert {name for name, _ in report.skipped} == {
@@ -156,7 +156,7 @@ class TestWorstPair:
 
     def test_every_condition_has_the_margin_that_is_asked(self):
         pipe = make_pipeline(
-            NormClipper(), PCA(1, 0.2, center=False, statistics="exact"), GaussianMechanism(), epsilon=20, gate=None
+            NormClipper(), PCA(1, 0.2, with_mean=False, fit_mode="exact"), GaussianMechanism(), epsilon=20, gate=None
         )
         plan = pipe.plan(DOMAIN.but(n_rows=60))
         left, right, _ = worst_pair(plan, evaluations=150, margin=20)

@@ -95,10 +95,10 @@ def test_no_release_pays_more_for_added_rows_than_for_replaced_ones(statistic):
 PLANS = {
     "sum": (NormClipper(1.0), GaussianMechanism("sum")),
     "rows": (NormClipper(1.0), GaussianMechanism("rows")),
-    "scaled": (MinMaxScaler(ranges=(-1.0, 1.0)), StandardScaler(statistics="exact"), GaussianMechanism("mean")),
+    "scaled": (MinMaxScaler(ranges=(-1.0, 1.0)), StandardScaler(fit_mode="exact"), GaussianMechanism("mean")),
     "distinct": (NormClipper(1.0), Deduplicator(), GaussianMechanism("count")),
-    "first of its cell": (NormClipper(1.0), GridDeduplicator(cell=0.5, keep="first"), LaplaceMechanism("sum")),
-    "imputed": (MeanImputer(statistics="exact"), NormClipper(1.0), GaussianMechanism("mean")),
+    "first of its cell": (NormClipper(1.0), GridDeduplicator(cell_width=0.5, keep="first"), LaplaceMechanism("sum")),
+    "imputed": (MeanImputer(fit_mode="exact"), NormClipper(1.0), GaussianMechanism("mean")),
 }
 
 
@@ -109,8 +109,8 @@ MORE = {
     "signs": (NormClipper(1.0), SignMechanism()),
     "signs and a matrix": (NormClipper(1.0), SignMechanism("angle", n_signs=8)),
     "a median": (NormClipper(1.0), ExponentialMechanism(candidates=21)),
-    "scaled with noise": (NormClipper(1.0), StandardScaler(statistics="noisy"), GaussianMechanism()),
-    "weights": (NormClipper(1.0), GridDeduplicator(cell=0.5, keep="soft"), GaussianMechanism()),
+    "scaled with noise": (NormClipper(1.0), StandardScaler(fit_mode="noisy"), GaussianMechanism()),
+    "weights": (NormClipper(1.0), GridDeduplicator(cell_width=0.5, keep="soft"), GaussianMechanism()),
     "a model": (NormClipper(1.0), LogisticRegression((0, 1))),
 }
 

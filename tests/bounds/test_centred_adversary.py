@@ -26,7 +26,7 @@ QUERIES = {
     for kind, queries in ((GaussianMechanism, ("mean", "sum", "covariance")), (LaplaceMechanism, ("mean", "sum")))
     for query in queries
 }
-FORMS = [{"floor": floor, "per_column": each} for floor in (True, False) for each in (True, False)]
+FORMS = [{"use_floor": floor, "per_column": each} for floor in (True, False) for each in (True, False)]
 ALL_PRESENT = [
     domain.but(min_present=domain.n) for domain in [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)]
 ]
@@ -98,7 +98,7 @@ def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, dista
 def test_rounding_leaves_far_less_than_is_charged(n, share):
     """Rows far from zero that hardly vary lose most digits; the charge is at least a millionth of the largest sum."""
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=0, min_present=n)
-    chain = Chain.of([StandardScaler(share, clip=None, floor=True)], domain, Distance(replaced=1))
+    chain = Chain.of([StandardScaler(share, clip=None, use_floor=True)], domain, Distance(replaced=1))
     rng = np.random.default_rng(0)
     for centre, width in ((0.57, 1e-4), (0.1, 1e-9), (0.0, 0.5)):
         X = centre + width * rng.standard_normal((n, 3))
@@ -153,7 +153,7 @@ def test_where_the_sum_stays_the_second_moment_alone_has_to_be_paid(distance, ri
 def test_the_change_of_the_second_moment_is_reached_up_to_a_small_factor(floor, per_column, d, least):
     n, share = 100, 0.3 / math.sqrt(d) if per_column else 0.3
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
-    stage = StandardScaler(share, floor=floor, clip=None, per_column=per_column)
+    stage = StandardScaler(share, use_floor=floor, clip=None, per_column=per_column)
     chain = Chain.of([stage], domain, Distance(replaced=1))
 
     def ratio(pair):
@@ -232,7 +232,7 @@ def test_a_forged_certificate_cannot_centre_other_rows():
 @pytest.mark.repeated("epsilon")
 def test_a_pipeline_costs_next_to_nothing_and_its_certificate_verifies(query, epsilon):
     rows = np.random.default_rng(0).uniform(-1, 1, (400, 2))
-    stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("scale", StandardScaler(clip=None, statistics="exact"))]
+    stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("scale", StandardScaler(clip=None, fit_mode="exact"))]
     pipe = Pipeline([*stages, ("query", QUERIES[query])], epsilon=epsilon, delta=1e-6).fit(rows)
     assert pipe.certificate_.verify()
     if query.endswith("mean"):

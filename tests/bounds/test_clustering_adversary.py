@@ -156,7 +156,7 @@ def test_crowding_is_what_it_is_defined_as():
 def test_a_margin_is_measured_in_replaced_rows():
     X = np.vstack([np.zeros((5, 1)), [[1000.0], [2000.0]]])
     for keys, unit in (("current", 4.0), ("raw", 2.0)):
-        stage = ClusterDeduplicator(ETA, max_cluster=8, keys=keys)
+        stage = ClusterDeduplicator(ETA, max_cluster=8, compare=keys)
         facts = Domain(n_rows=70, n_features=1, rows_per_unit=2, min_present=70)
         distance = Distance(replaced=2, toggled=2) if keys == "current" else Distance(replaced=2, moved=60, radius=1)
         (condition,) = stage.conditions(facts, distance)

@@ -29,7 +29,7 @@ def test_standard_scaling_under_its_condition(per_column):
         least = math.sqrt(min(v.min() if per_column else v.sum() for v in variances)) / math.sqrt(2) * (1 - 1e-12)
         if least < 1e-3:
             return np.nan
-        stage = StandardScaler(least, floor=False, clip=None, columns=[0, 2], per_column=per_column)
+        stage = StandardScaler(least, use_floor=False, clip=None, columns=[0, 2], per_column=per_column)
         return Chain.of([stage], BOX, ONE).use(pair, world.free)
 
     reached, _ = attack(world, ratio, draws=60, steps=60)
@@ -54,7 +54,7 @@ def test_rows_that_had_moved_beside_the_columns():
     case = poles(200, 0.35)
     n = case.domain.n
     domain = Domain(n_rows=n, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, max_missing=0)
-    scaler = StandardScaler(0.35, floor=False, clip=None, columns=[0])
+    scaler = StandardScaler(0.35, use_floor=False, clip=None, columns=[0])
     step = Chain.of([scaler], domain, ONE).distance.radius / 20
     chain = Chain.of([scaler], domain, Distance(replaced=1, moved=n - 1, radius=step))
     beside = [np.full((n, 1), step / 2), np.vstack([[step / 2], np.full((n - 1, 1), -step / 2)])]

@@ -38,24 +38,24 @@ COUNTS = [
 HARD = {
     "whole record": Deduplicator(),
     "key": Deduplicator([0]),
-    "unanimous": Deduplicator(labels="unanimous"),
-    "first label": Deduplicator(labels="first"),
-    "unanimous key": Deduplicator([0], labels="unanimous"),
+    "unanimous": Deduplicator(label_rule="unanimous"),
+    "first label": Deduplicator(label_rule="first"),
+    "unanimous key": Deduplicator([0], label_rule="unanimous"),
     "centre": GridDeduplicator(0.6),
-    "unanimous centre": GridDeduplicator(0.6, labels="unanimous"),
-    "centre, first label": GridDeduplicator(0.6, labels="first"),
-    "first in cell": GridDeduplicator(0.6, keep="first", labels="first"),
-    "unanimous first": GridDeduplicator(0.6, keep="first", labels="unanimous"),
-    "vectors": LSHDeduplicator(bands=2, rows=1, mode="simhash"),
-    "sets": LSHDeduplicator(bands=2, rows=1),
-    "window": LSHDeduplicator(bands=2, rows=1, rule="window", window=2, similarity=0.5),
-    "window of vectors": LSHDeduplicator(bands=1, rows=1, mode="simhash", rule="window", window=3),
+    "unanimous centre": GridDeduplicator(0.6, label_rule="unanimous"),
+    "centre, first label": GridDeduplicator(0.6, label_rule="first"),
+    "first in cell": GridDeduplicator(0.6, keep="first", label_rule="first"),
+    "unanimous first": GridDeduplicator(0.6, keep="first", label_rule="unanimous"),
+    "vectors": LSHDeduplicator(bands=2, rows_per_band=1, mode="simhash"),
+    "sets": LSHDeduplicator(bands=2, rows_per_band=1),
+    "window": LSHDeduplicator(bands=2, rows_per_band=1, rule="window", window=2, similarity=0.5),
+    "window of vectors": LSHDeduplicator(bands=1, rows_per_band=1, mode="simhash", rule="window", window=3),
 }
 SOFT = {
     "cells": GridDeduplicator(0.6, keep="soft"),
-    "cells of any label": GridDeduplicator(0.6, keep="soft", labels="first"),
-    "one band": LSHDeduplicator(bands=1, rows=1, rule="soft"),
-    "three bands": LSHDeduplicator(bands=3, rows=1, rule="soft"),
+    "cells of any label": GridDeduplicator(0.6, keep="soft", label_rule="first"),
+    "one band": LSHDeduplicator(bands=1, rows_per_band=1, rule="soft"),
+    "three bands": LSHDeduplicator(bands=3, rows_per_band=1, rule="soft"),
 }
 MOVING = GridDeduplicator([0.6, 0.6], keep="first")
 
@@ -188,10 +188,10 @@ TWO = {
     "records, key": (Deduplicator(), Deduplicator([0])),
     "key, records": (Deduplicator([0]), Deduplicator()),
     "keys": (Deduplicator([1]), Deduplicator([0])),
-    "records, unanimous": (Deduplicator(), Deduplicator(labels="unanimous")),
-    "unanimous, centre": (Deduplicator(labels="unanimous"), GridDeduplicator(0.6)),
-    "centre, sets": (GridDeduplicator(0.3), LSHDeduplicator(bands=2, rows=1)),
-    "records, window": (Deduplicator(), LSHDeduplicator(bands=1, rows=1, rule="window", window=2)),
+    "records, unanimous": (Deduplicator(), Deduplicator(label_rule="unanimous")),
+    "unanimous, centre": (Deduplicator(label_rule="unanimous"), GridDeduplicator(0.6)),
+    "centre, sets": (GridDeduplicator(0.3), LSHDeduplicator(bands=2, rows_per_band=1)),
+    "records, window": (Deduplicator(), LSHDeduplicator(bands=1, rows_per_band=1, rule="window", window=2)),
 }
 
 
@@ -239,13 +239,13 @@ def test_rows_that_moved_count_as_replaced(stage):
 
 
 RAW = {
-    "whole record": Deduplicator(keys="raw"),
-    "unanimous": Deduplicator(labels="unanimous", keys="raw"),
-    "first label": Deduplicator(labels="first", keys="raw"),
-    "cells": GridDeduplicator(0.6, keep="first", keys="raw"),
-    "vectors": LSHDeduplicator(bands=2, rows=1, mode="simhash", keys="raw"),
-    "weights": GridDeduplicator(0.6, keep="soft", keys="raw"),
-    "bands": LSHDeduplicator(bands=3, rows=1, rule="soft", keys="raw"),
+    "whole record": Deduplicator(compare="raw"),
+    "unanimous": Deduplicator(label_rule="unanimous", compare="raw"),
+    "first label": Deduplicator(label_rule="first", compare="raw"),
+    "cells": GridDeduplicator(0.6, keep="first", compare="raw"),
+    "vectors": LSHDeduplicator(bands=2, rows_per_band=1, mode="simhash", compare="raw"),
+    "weights": GridDeduplicator(0.6, keep="soft", compare="raw"),
+    "bands": LSHDeduplicator(bands=3, rows_per_band=1, rule="soft", compare="raw"),
 }
 
 
@@ -336,13 +336,13 @@ def test_every_count_is_attained(replaced, toggled):
         assert [used(free, LONE, wherever)[name] for name in names] == [1, 1, 1]
     for stage, pieces in (
         (Deduplicator([0]), OUSTING),
-        (Deduplicator(labels="first"), RELABELLED),
-        (GridDeduplicator(0.5, labels="first"), RELABELLED),
-        (GridDeduplicator(0.5, keep="first", labels="first"), OUSTING),
+        (Deduplicator(label_rule="first"), RELABELLED),
+        (GridDeduplicator(0.5, label_rule="first"), RELABELLED),
+        (GridDeduplicator(0.5, keep="first", label_rule="first"), OUSTING),
     ):
         assert [used(stage, pieces, wherever)[name] for name in names[:2]] == [1, 1]
         assert [used(stage, pieces, by_position)[name] for name in names] == [1, 1, 1]
-    for stage in (Deduplicator(labels="unanimous"), GridDeduplicator(0.5, labels="unanimous")):
+    for stage in (Deduplicator(label_rule="unanimous"), GridDeduplicator(0.5, label_rule="unanimous")):
         assert [used(stage, TORN, wherever)[name] for name in names] == [1, 1, 1]
     copied = used(Deduplicator(), COPIED, by_position)
     assert copied["mass"] == copied["slots"] == 1
@@ -431,7 +431,7 @@ def test_copies_in_one_cell_are_covered_together():
 
 def test_without_a_label_the_record_is_the_row():
     for labels in ("record", "unanimous", "first"):
-        chain = Chain.of([Deduplicator(labels=labels)], DOMAIN, ONE)
+        chain = Chain.of([Deduplicator(label_rule=labels)], DOMAIN, ONE)
         plain = Chain.of([Deduplicator()], DOMAIN, ONE)
         for pair, _ in drawn(ONE):
             bare = pair.mapped(lambda rows: Rows(rows.X, None, rows.weight))

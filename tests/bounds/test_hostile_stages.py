@@ -76,7 +76,7 @@ def from_centre_to_centre():
     """Every row of a cluster moves by 2 eta, and there are more than n times eta in all: n may not cap the total."""
     ends = np.array([[-1e-6, 1 - 1e-9]]), np.array([[-1e-6, -1 + 1e-9]])
     pair = Pair.of(*(np.vstack([end, np.zeros((9, 2))]) for end in ends))
-    return [ClusterQuantizer(eta=1.0, max_cluster=10)], Domain(n_rows=10, n_features=2, row_norm=1.0), pair
+    return [ClusterQuantizer(radius=1.0, max_cluster=10)], Domain(n_rows=10, n_features=2, row_norm=1.0), pair
 
 
 def raw_rows_that_rounding_moved(*stages):
@@ -102,7 +102,7 @@ def a_cell_beyond_float64():
     left = np.random.default_rng(0).uniform(0.5, 1, (100, 2))
     right = left.copy()
     right[0] = 1e300
-    steps = [GridDeduplicator(cell=1e-20), NormClipper(), PCA(1, statistics="noisy")]
+    steps = [GridDeduplicator(cell_width=1e-20), NormClipper(), PCA(1, fit_mode="noisy")]
     return steps, Domain(n_rows=100, n_features=2), Pair.of(left, right)
 
 
@@ -110,9 +110,9 @@ def a_cell_beyond_float64():
     "case",
     [
         from_centre_to_centre(),
-        raw_rows_that_rounding_moved(Deduplicator(keys="raw")),
-        raw_rows_that_rounding_moved(GridDeduplicator(1e-8, keep="soft", keys="raw")),
-        raw_rows_that_rounding_moved(LSHDeduplicator(1, rows=1, keys="raw")),
+        raw_rows_that_rounding_moved(Deduplicator(compare="raw")),
+        raw_rows_that_rounding_moved(GridDeduplicator(1e-8, keep="soft", compare="raw")),
+        raw_rows_that_rounding_moved(LSHDeduplicator(1, rows_per_band=1, compare="raw")),
         one_zero_for_another(Deduplicator()),
         one_zero_for_another(GridQuantizer(0.5), Deduplicator(), ends=(-0.2, 0.2)),
         a_cell_beyond_float64(),
@@ -129,7 +129,7 @@ def test_one_huge_row_changes_the_crowding_by_at_most_1(stage, length):
     rows = np.random.default_rng(0).uniform(-1, 1, (50, 2))
     huge = rows.copy()
     huge[0] = length, -length
-    stage = stage(eta=1e-3, max_cluster=30)
+    stage = stage(radius=1e-3, max_cluster=30)
     (way,) = stage.ways(Domain(n_rows=50, n_features=2, min_present=50), NEIGHBOURS)
     pair = Pair.of(rows, huge)
     margins = [way.conditions[0].margin(side) for side in (pair.left, pair.right)]

@@ -154,7 +154,7 @@ def test_clip_brings_long_rows_together():
 def test_means_over_the_observed_count_keep_the_bound_where_the_condition_holds(n0):
     domain = Domain(n_rows=9, n_features=2, row_norm=1.0)
     world = World(domain, gaps=9)
-    chain = Chain.of([MeanImputer(min_observed=n0, floor=False)], domain, world.distance)
+    chain = Chain.of([MeanImputer(min_observed=n0, use_floor=False)], domain, world.distance)
 
     def ratio(pair):
         counts = min((~np.isnan(rows.X)).sum(axis=0).min() for rows in (pair.left, pair.right))

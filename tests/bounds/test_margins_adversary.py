@@ -56,15 +56,15 @@ def eigenvalue(rows):
 # name -> (stage, slots that may have gaps, whether the condition holds, least change of the margin that is found)
 CONDITIONS = {
     "missing": (MeanImputer(max_missing=6), N, lambda rows: rows.incomplete.sum() <= 6, 0.7),
-    "observed": (MeanImputer(min_observed=4, floor=False), N, lambda rows: observed(rows).min() >= 4, 0.7),
-    "deviation": (StandardScaler(0.25, floor=False), 0, lambda rows: deviations(rows).min() >= 0.25, 0.7),
+    "observed": (MeanImputer(min_observed=4, use_floor=False), N, lambda rows: observed(rows).min() >= 4, 0.7),
+    "deviation": (StandardScaler(0.25, use_floor=False), 0, lambda rows: deviations(rows).min() >= 0.25, 0.7),
     "one scale": (
-        StandardScaler(0.3, floor=False, per_column=False),
+        StandardScaler(0.3, use_floor=False, per_column=False),
         0,
         lambda rows: np.linalg.norm(deviations(rows)) >= 0.3,
         0.7,
     ),
-    "eigengap": (PCA(1, min_gap=0.05, center=False), 0, lambda rows: gap(rows) >= 0.05, 0.7),
+    "eigengap": (PCA(1, min_gap=0.05, with_mean=False), 0, lambda rows: gap(rows) >= 0.05, 0.7),
     "eigenvalue": (RegressionImputer(min_eigenvalue=0.1), 5, lambda rows: eigenvalue(rows) >= 0.1, 0.3),
     "norm of the mean": (MeanFloor(0.7), 0, lambda rows: length(rows) >= 2 / N / math.sqrt(0.6), 0.7),
 }

@@ -24,11 +24,19 @@ ONE = Adjacency.replace().distance
 
 N = 12
 STAGES = {
-    "median": (lambda gap: MedianImputer(gap=gap), (0.5,), True),
-    "quantile": (lambda gap: MinMaxScaler(quantiles=(0.25, 0.8), min_width=0.2, gap=gap), (0.25, 0.8), False),
-    "quantile, gaps": (lambda gap: MinMaxScaler(quantiles=(0.25, 0.8), min_width=0.2, gap=gap), (0.25, 0.8), True),
-    "robust": (lambda gap: RobustScaler(min_width=0.3, clip=1.5, gap=gap), (0.25, 0.5, 0.75), False),
-    "robust, gaps": (lambda gap: RobustScaler(min_width=0.3, clip=1.5, gap=gap), (0.25, 0.5, 0.75), True),
+    "median": (lambda gap: MedianImputer(max_quantile_gap=gap), (0.5,), True),
+    "quantile": (
+        lambda gap: MinMaxScaler(quantiles=(0.25, 0.8), min_width=0.2, max_quantile_gap=gap),
+        (0.25, 0.8),
+        False,
+    ),
+    "quantile, gaps": (
+        lambda gap: MinMaxScaler(quantiles=(0.25, 0.8), min_width=0.2, max_quantile_gap=gap),
+        (0.25, 0.8),
+        True,
+    ),
+    "robust": (lambda gap: RobustScaler(min_width=0.3, clip=1.5, max_quantile_gap=gap), (0.25, 0.5, 0.75), False),
+    "robust, gaps": (lambda gap: RobustScaler(min_width=0.3, clip=1.5, max_quantile_gap=gap), (0.25, 0.5, 0.75), True),
 }
 
 
@@ -104,7 +112,7 @@ def test_all_rows_together_move_by_no_more_than_their_ranks_allow(distance, d, c
         gap = least_gap(pair, quantiles, domain, distance)
         if gap > 2:
             return np.nan
-        chain = Chain.of([RobustScaler(min_width=0.1, clip=clip, gap=gap)], domain, distance)
+        chain = Chain.of([RobustScaler(min_width=0.1, clip=clip, max_quantile_gap=gap)], domain, distance)
         assert chain.steps[0][1].formula == "scaling.robust-by-ranks"
         return by_position(pair.mapped(chain.run), world.free).total / chain.distance.total
 
@@ -153,9 +161,9 @@ def test_evenly_spaced_values_attain_the_bound_of_the_median(n, d):
 @pytest.mark.parametrize(
     "stage",
     [
-        RobustScaler(min_width=0.2, clip=0.5, gap=1e-5),
-        RobustScaler(min_width=0.2, clip=3.0, gap=1e-5),
-        MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.2, gap=1e-5),
+        RobustScaler(min_width=0.2, clip=0.5, max_quantile_gap=1e-5),
+        RobustScaler(min_width=0.2, clip=3.0, max_quantile_gap=1e-5),
+        MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.2, max_quantile_gap=1e-5),
     ],
     ids=["robust, clip=0.5", "robust, clip=3", "quantile"],
 )
@@ -172,7 +180,7 @@ def test_moves_are_charged_in_every_column():
     distance = Distance(moved=2, radius=0.1, total=0.2)
     left = np.array([[0.2, 0.2], [0.2, 0.2], *[[np.nan, np.nan]] * 7])
     right = left + np.array([[0.1, 0.0], [0.0, 0.1], *[[0.0, 0.0]] * 7])
-    chain = Chain.of([MedianImputer(gap=0.1)], domain, distance)
+    chain = Chain.of([MedianImputer(max_quantile_gap=0.1)], domain, distance)
     shift = column_quantiles(Rows.of(right), (1.0,)) - column_quantiles(Rows.of(left), (1.0,))
     assert np.linalg.norm(shift) == pytest.approx(coordinate_moves(domain, distance))
     assert chain.use(Pair.of(left, right), []) <= ROUNDING

@@ -64,7 +64,7 @@ def map_ratio(world, k, **settings):
             least = {"min_alignment": min(cosines) * (1 - 1e-12)}
             if least["min_alignment"] < 1e-3:
                 return np.nan
-        return Chain.of([PCA(k, gap, **{"center": False, **settings}, **least)], world.domain, world.distance).use(
+        return Chain.of([PCA(k, gap, **{"with_mean": False, **settings}, **least)], world.domain, world.distance).use(
             pair, world.free
         )
 
@@ -84,13 +84,13 @@ def test_no_pair_turns_the_projector_further(domain, distance, center):
 
 MAPS = {
     "rank": (1, {}),
-    "centred rank": (1, {"center": True}),
-    "projected": (1, {"output": "projected", "basis": [[0.6], [0.8], [0.0]]}),
-    "centred, projected": (2, {"center": True, "output": "projected", "basis": np.eye(3)[:, 1:]}),
-    "a sign": (1, {"output": "aligned", "basis": [[1.0], [0.0], [0.0]]}),
-    "a sign from two columns": (1, {"output": "aligned", "basis": np.eye(3)[:, :2]}),
-    "a frame": (2, {"output": "aligned", "basis": np.eye(3)[:, :2]}),
-    "a centred frame": (2, {"center": True, "output": "aligned", "basis": np.eye(3)[:, :2]}),
+    "centred rank": (1, {"with_mean": True}),
+    "projected": (1, {"output": "projected", "public_basis": [[0.6], [0.8], [0.0]]}),
+    "centred, projected": (2, {"with_mean": True, "output": "projected", "public_basis": np.eye(3)[:, 1:]}),
+    "a sign": (1, {"output": "aligned", "public_basis": [[1.0], [0.0], [0.0]]}),
+    "a sign from two columns": (1, {"output": "aligned", "public_basis": np.eye(3)[:, :2]}),
+    "a frame": (2, {"output": "aligned", "public_basis": np.eye(3)[:, :2]}),
+    "a centred frame": (2, {"with_mean": True, "output": "aligned", "public_basis": np.eye(3)[:, :2]}),
 }
 
 
@@ -133,7 +133,7 @@ def test_weights_between_0_and_1_move_rows_no_further(distance, center):
         gap = min(gap for gap, _ in spectra(Pair(left, right), domain, 1, center)) * (1 - 1e-12)
         if gap < 1e-3:
             continue
-        chain = Chain.of([PCA(1, gap, center=center)], domain, wide)
+        chain = Chain.of([PCA(1, gap, with_mean=center)], domain, wide)
         move = np.linalg.norm(chain.run(left).X - chain.run(right).X, axis=1)
         matched = np.minimum(weights[0], weights[1])
         matched[: int(distance.replaced)] = 0.0
@@ -175,7 +175,7 @@ def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, c
     domain = Domain(n_rows=24, n_features=3, row_norm=1.0, max_missing=0)
     world = World(domain, distance, deleted=True)
     basis, gap, least = np.eye(3)[:, :2], 0.02, 0.1
-    stage = PCA(2, gap, center=center, output="aligned", basis=basis, min_alignment=least)
+    stage = PCA(2, gap, with_mean=center, output="aligned", public_basis=basis, min_alignment=least)
     chain = Chain.of([stage], domain, distance)
     assert [condition.name for condition in chain.steps[0][1].conditions] == ["eigengap", "alignment"]
 
@@ -193,7 +193,9 @@ def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, c
 def test_the_alignment_changes_by_all_of_its_unit():
     """The leading direction turns by what it can, toward and away from a column that is almost orthogonal to it."""
     case = rotation(200, 0.1)
-    stage = PCA(1, case.stage.min_gap, center=False, output="aligned", basis=[[0.1], [1.0]], min_alignment=1e-6)
+    stage = PCA(
+        1, case.stage.min_gap, with_mean=False, output="aligned", public_basis=[[0.1], [1.0]], min_alignment=1e-6
+    )
     (way,) = (way for way in stage.ways(case.domain, ONE) if way.name == "exact")
     margins = [way.conditions[1].margin(rows) for rows in (case.pair.left, case.pair.right)]
     assert 0.98 <= abs(margins[0] - margins[1]) <= ROUNDING
@@ -237,10 +239,10 @@ def test_a_row_far_from_the_mean_turns_the_centred_projector_as_far_as_any_can(n
     ("mean", "measure", "settings", "least"),
     [
         (math.sqrt(0.9), "radius", {}, 0.95),
-        (math.sqrt(0.9), "radius", {"output": "projected", "basis": np.eye(2)}, 0.92),
-        (math.sqrt(0.9), "radius", {"output": "aligned", "basis": [[0.0], [1.0]], "min_alignment": 0.9}, 0.92),
+        (math.sqrt(0.9), "radius", {"output": "projected", "public_basis": np.eye(2)}, 0.92),
+        (math.sqrt(0.9), "radius", {"output": "aligned", "public_basis": [[0.0], [1.0]], "min_alignment": 0.9}, 0.92),
         (1 / math.sqrt(3), "total", {}, 0.75),
-        (1 / math.sqrt(3), "total", {"output": "projected", "basis": np.eye(2)}, 0.92),
+        (1 / math.sqrt(3), "total", {"output": "projected", "public_basis": np.eye(2)}, 0.92),
     ],
 )
 def test_centred_maps_come_close_to_their_bounds(mean, measure, settings, least):
@@ -282,7 +284,7 @@ def test_coarse_products_close_the_gap_of_all_rows_and_the_bound_allows_for_it()
     pair = Pair.of(*([HALF * (long + sign * short / size), *tail] for sign in (1, -1)))
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
     gap = min(found for found, _ in spectra(pair, domain, 1)) * (1 - 1e-12)
-    stage = PCA(1, gap, center=False)
+    stage = PCA(1, gap, with_mean=False)
     (way,) = (way for way in stage.ways(domain, ONE) if way.name == "exact")
     assert way.formula == "pca.coarse-rank"
     left, right = (stage.prepare(rows, way, domain)["components"] for rows in (pair.left, pair.right))
@@ -299,7 +301,7 @@ def test_the_margin_of_a_coarse_gap_changes_by_at_most_one(center):
     tail = [*[[0.0, 0.5]] * (n // 2), *[[0.0, -0.5]] * (n // 2 - 1)]
     pair = Pair.of([[worst, 0.0], *tail], [[0.0, 1.0], *tail])
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    (way,) = (way for way in PCA(1, 0.01, center=center).ways(domain, ONE) if way.name == "exact")
+    (way,) = (way for way in PCA(1, 0.01, with_mean=center).ways(domain, ONE) if way.name == "exact")
     (condition,) = way.conditions
     assert "coarse" in way.formula
     assert condition.measure.coarse

@@ -28,26 +28,35 @@ PIPELINES = {
     "dedup, impute, scale": (BOX, [Deduplicator(), MeanImputer(max_missing=5), StandardScaler(0.4, clip=2.0)]),
     "impute, scale, project": (
         BALL,
-        [MeanImputer(20, 5, floor=False), StandardScaler(0.25, floor=False, clip=1.0), PCA(1, 0.1, center=False)],
+        [
+            MeanImputer(20, 5, use_floor=False),
+            StandardScaler(0.25, use_floor=False, clip=1.0),
+            PCA(1, 0.1, with_mean=False),
+        ],
     ),
-    "dedup, impute, project": (BALL, [Deduplicator(), MeanImputer(max_missing=5), PCA(1, 0.2, center=False)]),
+    "dedup, impute, project": (BALL, [Deduplicator(), MeanImputer(max_missing=5), PCA(1, 0.2, with_mean=False)]),
     "clip, keep first, scale, project": (
         COMPLETE,
-        [NormClipper(0.8), Deduplicator([0]), StandardScaler(0.25, floor=False, clip=1.0), PCA(1, 0.1, center=False)],
+        [
+            NormClipper(0.8),
+            Deduplicator([0]),
+            StandardScaler(0.25, use_floor=False, clip=1.0),
+            PCA(1, 0.1, with_mean=False),
+        ],
     ),
-    "project, scale": (COMPLETE, [PCA(1, 0.3, center=False), StandardScaler(0.4, clip=1.0)]),
+    "project, scale": (COMPLETE, [PCA(1, 0.3, with_mean=False), StandardScaler(0.4, clip=1.0)]),
     "ranges, impute, project, scale": (
         BALL,
         [
             MinMaxScaler((-0.5, 0.5)),
-            MeanImputer(30, floor=False),
-            PCA(1, 0.3, center=False),
+            MeanImputer(30, use_floor=False),
+            PCA(1, 0.3, with_mean=False),
             StandardScaler(0.35, clip=1.0),
         ],
     ),
     "scale, dedup, project": (
         COMPLETE.but(min_present=N),
-        [StandardScaler(0.3, floor=False), Deduplicator(keys="raw"), PCA(1, 0.1, center=False)],
+        [StandardScaler(0.3, use_floor=False), Deduplicator(compare="raw"), PCA(1, 0.1, with_mean=False)],
     ),
 }
 
@@ -120,7 +129,7 @@ def test_dedup_then_project_is_tight():
     pair = distinct(case.pair)
     spectra = [np.linalg.eigvalsh(rows.X.T @ rows.X / rows.n) for rows in (pair.left, pair.right)]
     least = min(values[1] - values[0] for values in spectra)
-    chain = Chain.of([Deduplicator(), PCA(1, min_gap=float(least) * (1 - 1e-9), center=False)], case.domain, ONE)
+    chain = Chain.of([Deduplicator(), PCA(1, min_gap=float(least) * (1 - 1e-9), with_mean=False)], case.domain, ONE)
     assert 0.999 <= radius_use(chain, pair) <= ROUNDING
 
 

@@ -300,16 +300,16 @@ def test_rows_that_match_in_another_order_are_charged_for_it():
 
 STAGES = {
     "records": Deduplicator(),
-    "cells": GridDeduplicator(cell=0.4),
-    "cells, softly": GridDeduplicator(cell=0.4, keep="soft"),
-    "cells, the first": GridDeduplicator(cell=0.4, keep="first"),
+    "cells": GridDeduplicator(cell_width=0.4),
+    "cells, softly": GridDeduplicator(cell_width=0.4, keep="soft"),
+    "cells, the first": GridDeduplicator(cell_width=0.4, keep="first"),
     "bands": LSHDeduplicator(bands=3, mode="simhash"),
     "bands, a window": LSHDeduplicator(bands=3, mode="simhash", rule="window"),
     "bands, softly": LSHDeduplicator(bands=3, mode="simhash", rule="soft"),
-    "scaled exactly": StandardScaler(statistics="exact"),
-    "cells, scaled": (GridDeduplicator(cell=0.4, keep="soft"), StandardScaler(statistics="exact")),
+    "scaled exactly": StandardScaler(fit_mode="exact"),
+    "cells, scaled": (GridDeduplicator(cell_width=0.4, keep="soft"), StandardScaler(fit_mode="exact")),
     "projected": RandomProjection(2),
-    "grid": GridQuantizer(cell=0.3, mode="staircase"),
+    "grid": GridQuantizer(cell_width=0.3, mode="staircase"),
 }
 
 

@@ -177,9 +177,9 @@ def test_rows_stay_in_their_ball_and_box_even_if_a_release_is_all_noise(conditio
     """What a released matrix is like must not matter: norm, entries and Lipschitz constant are public."""
     rng = np.random.default_rng(0)
     share = 0.1
-    form = {"min_eigenvalue": share} if conditional else {"regularization": share}
+    form = {"min_eigenvalue": share} if conditional else {"alpha": share}
     for domain in domains(9, 3):
-        stage = RegressionImputer(statistics="noisy", **form)
+        stage = RegressionImputer(fit_mode="noisy", **form)
         distance = Distance(moved=4, radius=0.1, total=0.3)
         world = World(domain, distance, gaps=9)
         (way,) = stage.ways(domain, distance)

@@ -77,11 +77,11 @@ def test_a_row_that_moved_may_get_other_gaps():
 
 
 STAGES = {
-    "coarse": GridQuantizer(cell=0.7),
-    "fine": GridQuantizer(cell=1e-3),
-    "staircase": GridQuantizer(cell=0.4, mode="staircase", ramp=0.3),
-    "slope only": GridQuantizer(cell=0.4, mode="staircase", ramp=1),
-    "dither": GridQuantizer(cell=0.4, mode="dither", seed=3),
+    "coarse": GridQuantizer(cell_width=0.7),
+    "fine": GridQuantizer(cell_width=1e-3),
+    "staircase": GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=0.3),
+    "slope only": GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=1),
+    "dither": GridQuantizer(cell_width=0.4, mode="dither", public_seed=3),
 }
 
 
@@ -93,8 +93,8 @@ def test_no_row_moves_further_than_half_a_cell(name):
         rows = World(domain).draw(rng).left
         (way,) = stage.ways(domain, Distance(replaced=1))
         out = stage.apply(rows, stage.prepare(rows, way, domain))
-        share = 1 - stage.ramp if stage.mode == "staircase" else 1
-        most = share * stage.cell / 2 * np.sqrt(domain.d)
+        share = 1 - stage.soft_edge if stage.mode == "staircase" else 1
+        most = share * stage.cell_width / 2 * np.sqrt(domain.d)
         assert np.linalg.norm(out.X - rows.X, axis=1).max() <= most + 1e-12
 
 
@@ -111,18 +111,20 @@ def attained(stage, left, right, names):
 def test_rows_on_either_side_of_a_corner_of_cells_attain_the_jump():
     corner = np.array([[0.5, 0.5, 0.5], [1.5, -0.5, 2.5]])
     names = "moved", "radius", "total"
-    assert attained(GridQuantizer(cell=1.0), corner - 1e-9, corner + 1e-9, names) == pytest.approx([1, 1, 1], abs=1e-7)
+    assert attained(GridQuantizer(cell_width=1.0), corner - 1e-9, corner + 1e-9, names) == pytest.approx(
+        [1, 1, 1], abs=1e-7
+    )
 
 
 def test_rows_on_a_slope_attain_the_lipschitz_constant():
-    stage = GridQuantizer(cell=1.0, mode="staircase", ramp=0.25)
+    stage = GridQuantizer(cell_width=1.0, mode="staircase", soft_edge=0.25)
     slope = np.array([[0.5, -0.5], [1.5, 2.5]])
     names = "moved", "radius", "total"
     assert attained(stage, slope - 0.05, slope + 0.05, names) == pytest.approx([1, 1, 1], abs=1e-7)
 
 
 def test_a_staircase_has_no_jumps():
-    stage = GridQuantizer(cell=0.5, mode="staircase", ramp=0.2).fit(np.ones((1, 1)))
+    stage = GridQuantizer(cell_width=0.5, mode="staircase", soft_edge=0.2).fit(np.ones((1, 1)))
     x = np.linspace(-1, 1, 20001)[:, None]
     y = stage.transform(x)
     assert np.diff(y, axis=0).max() <= 1e-4 / 0.2 * (1 + 1e-9)

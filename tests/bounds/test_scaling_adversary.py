@@ -38,7 +38,7 @@ def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, form
         least = min(deviations) / domain.row_norm * (1 - 1e-12)
         if least < 1e-3:
             return np.nan
-        stage = StandardScaler(float(least), floor=False, **form)
+        stage = StandardScaler(float(least), use_floor=False, **form)
         return Chain.of([stage], domain, distance).use(pair, world.free)
 
     reached, _ = attack(world, ratio, draws=25, steps=40)
@@ -107,7 +107,7 @@ def test_the_total_is_reached_up_to_a_small_factor(setting, least):
 def test_without_centring_the_conditional_bound_is_reached():
     """Only the scale changes: the row at the pole is at distance R from the centre."""
     case = poles(200, 0.35)
-    stage = StandardScaler(case.stage.min_std, floor=False, clip=None, with_mean=False)
+    stage = StandardScaler(case.stage.min_std, use_floor=False, clip=None, with_mean=False)
     chain = Chain.of([stage], case.domain, ONE)
     assert 0.95 <= chain.use(case.pair, [0]) <= ROUNDING
 
@@ -119,7 +119,7 @@ def test_a_box_makes_the_bound_smaller_and_it_still_holds():
     box = ball.but(entry_bound=1.0)
     case = poles(n, 0.3)
     pair = case.pair.mapped(lambda rows: type(rows)(np.repeat(rows.X, d, axis=1), None, rows.weight))
-    stage = StandardScaler(case.stage.min_std / math.sqrt(d), floor=False, clip=None)
+    stage = StandardScaler(case.stage.min_std / math.sqrt(d), use_floor=False, clip=None)
     tight, loose = (Chain.of([stage], domain, ONE) for domain in (box, ball))
     assert tight.distance.radius < 0.5 * loose.distance.radius
     assert 0.9 <= tight.use(pair, [0]) <= ROUNDING
@@ -181,7 +181,7 @@ def test_one_scale_for_all_columns_holds_at_the_smallest_deviation(domain, dista
         least = min(deviation(pair.left), deviation(pair.right)) / domain.row_norm * (1 - 1e-12)
         if not 1e-3 < least <= 1:
             return np.nan
-        stage = StandardScaler(least, floor=False, per_column=False, **form)
+        stage = StandardScaler(least, use_floor=False, per_column=False, **form)
         return Chain.of([stage], domain, distance).use(pair, world.free)
 
     reached, _ = attack(world, ratio, draws=15, steps=15)
@@ -194,7 +194,7 @@ def test_one_scale_is_reached_in_one_dimension_with_and_without_the_condition(n,
     """The floor costs nothing here: only a dataset whose deviation is above s can have another scale."""
     case = poles(n, s)
     for floor in (False, True):
-        stage = StandardScaler(case.stage.min_std, floor=floor, clip=None, per_column=False)
+        stage = StandardScaler(case.stage.min_std, use_floor=floor, clip=None, per_column=False)
         chain = Chain.of([stage], case.domain, ONE)
         assert chain.distance.radius == pytest.approx(case.certified.radius, rel=1e-6)
         assert {10: 0.86, 50: 0.95, 200: 0.98}[n] <= chain.use(case.pair, [0]) <= ROUNDING
@@ -216,7 +216,7 @@ def test_the_reach_of_the_condition_is_enough_for_the_floor_form_however_few_row
 
 
 def pooled_margin(domain, distance, s):
-    stage = StandardScaler(s, floor=False, per_column=False)
+    stage = StandardScaler(s, use_floor=False, per_column=False)
     ways = {way.name: way for way in stage.ways(domain, distance)}
     (found,) = ways["exact"].conditions
     return found
@@ -253,10 +253,10 @@ def test_weights_between_0_and_1_leave_no_exact_way_with_a_condition():
     distance = Distance(replaced=1, reweighted=2, mass=3, one_sided=1.5)
     assert {way.name for way in StandardScaler().ways(domain, distance)} == {"noisy", "exact"}
     for statistics in ("auto", "noisy"):
-        stage = StandardScaler(floor=False, statistics=statistics)
+        stage = StandardScaler(use_floor=False, fit_mode=statistics)
         assert [way.name for way in stage.ways(domain, distance)] == ["noisy"]
     with pytest.raises(UnsupportedOrder, match="weights"):
-        StandardScaler(floor=False, statistics="exact").ways(domain, distance)
+        StandardScaler(use_floor=False, fit_mode="exact").ways(domain, distance)
     parameters = {"min_std": 0.1, "conditional": True, "clip": None}
     with pytest.raises(CertificateError):
         lookup("scaling.standard", "stability")(domain, distance, **parameters)

@@ -90,11 +90,11 @@ def test_it_costs_as_much_as_a_projector_whose_gap_is_the_ridge():
 
 N = 40
 STAGES = {
-    "rank": PCA(2, statistics="noisy", center=False),
-    "centred": PCA(2, statistics="noisy"),
-    "projected": PCA(2, statistics="noisy", output="projected", n_columns=3),
-    "aligned": PCA(1, statistics="noisy", output="aligned", basis=np.eye(5)[:, :2]),
-    "soft": SoftPCA(statistics="noisy", regularization=0.01),
+    "rank": PCA(2, fit_mode="noisy", with_mean=False),
+    "centred": PCA(2, fit_mode="noisy"),
+    "projected": PCA(2, fit_mode="noisy", output="projected", n_columns=3),
+    "aligned": PCA(1, fit_mode="noisy", output="aligned", public_basis=np.eye(5)[:, :2]),
+    "soft": SoftPCA(fit_mode="noisy", alpha=0.01),
 }
 DOMAIN = Domain(n_rows=N, n_features=5, row_norm=1.0, max_missing=0)
 each_stage = pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
@@ -142,7 +142,7 @@ def test_a_row_that_moves_along_a_direction_moves_as_far(stage):
     assert least < moved / way.distance.radius <= ROUNDING
 
 
-@pytest.mark.parametrize("stage", [PCA(None, statistics="noisy", center=False), STAGES["soft"]], ids=["pca", "soft"])
+@pytest.mark.parametrize("stage", [PCA(None, fit_mode="noisy", with_mean=False), STAGES["soft"]], ids=["pca", "soft"])
 @pytest.mark.parametrize(("d", "k"), [(2, 1), (7, 3), (60, 59), (300, 4)])
 def test_rounding_is_what_the_page_says(stage, d, k):
     domain, rng = Domain(n_rows=N, n_features=d, row_norm=3.0, max_missing=0), np.random.default_rng(d)

@@ -29,11 +29,11 @@ ROW_WISE = {
     "clip": lambda d: NormClipper(0.6),
     "ranges": lambda d: MinMaxScaler(ranges=[(-0.5, 1.0), (-1.0, 0.25), (0.0, 0.5)][:d]),
     "narrow ranges": lambda d: MinMaxScaler(ranges=(-2.0, 2.0), feature_range=(0.25, 0.5)),
-    "coarse grid": lambda d: GridQuantizer(cell=0.7),
-    "fine grid": lambda d: GridQuantizer(cell=1e-3),
-    "staircase": lambda d: GridQuantizer(cell=0.4, mode="staircase", ramp=0.3),
-    "slope only": lambda d: GridQuantizer(cell=0.4, mode="staircase", ramp=1),
-    "dither": lambda d: GridQuantizer(cell=0.4, mode="dither", seed=3),
+    "coarse grid": lambda d: GridQuantizer(cell_width=0.7),
+    "fine grid": lambda d: GridQuantizer(cell_width=1e-3),
+    "staircase": lambda d: GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=0.3),
+    "slope only": lambda d: GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=1),
+    "dither": lambda d: GridQuantizer(cell_width=0.4, mode="dither", public_seed=3),
 }
 FUNCTIONS = {  # a user's function may give a row with gaps others
     "smooth map": lambda d: RowMap(np.tanh, out_ranges=(-0.5, 1.0), lipschitz=1.0),

@@ -150,7 +150,7 @@ def test_statistics_that_predictions_need_are_not_said_to_fit():
     domain = Domain(n_rows=1000, n_features=2)
     model = LogisticRegression((0, 1))
     exact, noisy = (
-        make_pipeline(NormClipper(), StandardScaler(statistics=way), model).plan(domain) for way in ("exact", "noisy")
+        make_pipeline(NormClipper(), StandardScaler(fit_mode=way), model).plan(domain) for way in ("exact", "noisy")
     )
     stage = {
         id(plan): next(step for step in plan.steps if step.name == "standardscaler").stage for plan in (exact, noisy)
@@ -159,7 +159,7 @@ def test_statistics_that_predictions_need_are_not_said_to_fit():
     told = [_too_noisy(plan, imprecise[id(plan)]) for plan in (exact, noisy)]
     assert told == ["", ""], "a user who chose the way insists on it"
     for plan in (exact, noisy):
-        stage[id(plan)].statistics = "auto"
+        stage[id(plan)].fit_mode = "auto"
     assert _too_noisy(noisy, imprecise[id(noisy)]) == (
         "too noisy: the mean squares for 'standardscaler' err by 29 % of the largest square"
     )

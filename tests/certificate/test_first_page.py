@@ -200,7 +200,7 @@ def test_every_public_parameter_of_every_step_is_listed(name):
 
 def test_columns_are_named_and_stages_stand_in_their_order_in_the_settings():
     frame = pd.DataFrame(np.zeros((400, 2)), columns=["age", "dose"])
-    steps = MinMaxScaler((0, 1)), MeanImputer(columns=["dose"], statistics="noisy"), GaussianMechanism()
+    steps = MinMaxScaler((0, 1)), MeanImputer(columns=["dose"], fit_mode="noisy"), GaussianMechanism()
     text = Reader(make_pipeline(*steps).fit(frame).certificate_.to_html()).text
     listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST SP 800-226 What")]
     assert "columns = [dose]" in listed

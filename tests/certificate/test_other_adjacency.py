@@ -51,7 +51,7 @@ def certificate(last, adjacency, **parameters):
 
 def test_choices_cost_their_own_rounding():
     """Beside counts so large that it is no small part: more than that of as many numbers, and all that is proved."""
-    steps = MinMaxScaler(ranges=(0, 1)), RobustScaler(statistics="noisy"), GaussianMechanism("sum")
+    steps = MinMaxScaler(ranges=(0, 1)), RobustScaler(fit_mode="noisy"), GaussianMechanism("sum")
     c = make_pipeline(*steps, epsilon=1.0, delta=1e-6).fit(X).certificate_.record
     domain, distance = Domain.from_dict(c.steps[0].domain), Distance.from_dict(c.steps[0].distance)
     coarse = replace(c.releases[0], bound=c.releases[0].noise_scale * 2.0**25)
@@ -120,8 +120,8 @@ def test_a_gate_covers_no_more_rows_than_it_was_made_for():
 def test_raw_keys_ladders_and_searches_were_bounded_for_replaced_rows():
     raw = make_pipeline(
         MinMaxScaler(ranges=(0, 1)),
-        StandardScaler(statistics="exact"),
-        Deduplicator(keys="raw"),
+        StandardScaler(fit_mode="exact"),
+        Deduplicator(compare="raw"),
         GaussianMechanism("sum"),
     )
     with pytest.raises(InvalidParameter, match="no bound of a step holds there"):

@@ -93,13 +93,13 @@ EDGES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "an imputer that promises that nothing is missing": ([BOX, imputer(max_missing=0), MEAN], {}),
     "the same before another stage": ([BOX, imputer(max_missing=0), scaler(), MEAN], {}),
     "no gaps declared, and an imputer": ([BOX, imputer(), MEAN], {"domain": Domain(max_missing=0)}),
-    "few gaps declared": ([BOX, imputer(statistics="noisy"), MEAN], {"domain": Domain(max_missing=0.1)}),
+    "few gaps declared": ([BOX, imputer(fit_mode="noisy"), MEAN], {"domain": Domain(max_missing=0.1)}),
     "a projection on everything": ([CLIP, ("pca", PCA()), MEAN], {}),
     "public stages that end a pipeline": ([CLIP], {}),
-    "duplicates twice": ([CLIP, ("one", Deduplicator()), ("two", Deduplicator(key=[0])), MEAN], {}),
+    "duplicates twice": ([CLIP, ("one", Deduplicator()), ("two", Deduplicator(subset=[0])), MEAN], {}),
     "classes of the domain": ([CLIP, ("model", LogisticRegression())], {"domain": Domain(classes=(0, 1))}),
-    "shares of the user": ([CLIP, scaler(statistics="noisy"), MEAN], {"budget": {"release": 0.5}}),
-    "a fraction of the rows": ([BOX, imputer(min_observed=0.9, max_missing=0.5, statistics="exact"), MEAN], {}),
+    "shares of the user": ([CLIP, scaler(fit_mode="noisy"), MEAN], {"budget": {"release": 0.5}}),
+    "a fraction of the rows": ([BOX, imputer(min_observed=0.9, max_missing=0.5, fit_mode="exact"), MEAN], {}),
     "other columns": ([BOX, imputer(), ("map", RowMap(_first_two, out_ranges={"u": (-1, 1), "v": (0, 2)})), MEAN], {}),
 }
 

@@ -192,7 +192,7 @@ class TestFit:
 
     def test_a_gate_that_refuses_is_a_no(self, study, capsys):
         steps = '[[steps]]\nname = "scale"\nuse = "StandardScaler"\n'
-        text = PIPELINE.replace(steps, f'{steps}floor = false\nstatistics = "exact"\n').replace(
+        text = PIPELINE.replace(steps, f'{steps}use_floor = false\nfit_mode = "exact"\n').replace(
             "epsilon = 5.0", "epsilon = 20"
         )
         (study / "study.toml").write_text(text)
@@ -203,7 +203,7 @@ class TestFit:
 
     def test_conditional_leaves_only_if_asked(self, study):
         text = PIPELINE.replace('dataset = "clinic"', 'gate = "none"')
-        (study / "study.toml").write_text(text.replace("min_std = 0.1", 'floor = false\nstatistics = "exact"'))
+        (study / "study.toml").write_text(text.replace("min_std = 0.1", 'use_floor = false\nfit_mode = "exact"'))
         assert fitted(study) == 2
         assert fitted(study, "--conditional") == 0
         assert load(study / "out" / "model.zip").certificate_.status == "CONDITIONAL"

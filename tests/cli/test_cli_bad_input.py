@@ -59,7 +59,7 @@ FILES = {  # what stands there, what stands there instead, where in the file, wh
     "an unknown parameter": ("min_std", "minstd", ": steps[1].minstd", "did you mean 'min_std'?"),
     "a parameter of another kind": ("min_std = 0.1", 'min_std = "x"', ": steps[1].min_std", "got 'x'"),
     "a negative threshold": ("min_std = 0.1", "min_std = -1", ": steps[1].min_std", "got -1"),
-    "an unknown word": ("min_std = 0.1", 'statistics = "exat"', ": steps[1].statistics", "'exact'"),
+    "an unknown word": ("min_std = 0.1", 'fit_mode = "exat"', ": steps[1].fit_mode", "'exact'"),
     "a list for a number": ("max_iter = 20", "max_iter = [20]", ": steps[2].max_iter", "got [20]"),
     "code": ("min_std = 0.1", 'min_std = 0.1\n[[steps]]\nuse = "RowMap"\nfunction = "f"', ": steps[2]", "code"),
     "a seed": ("max_iter = 20", "random_state = 0", ": steps[2].random_state", "leave it out"),
@@ -167,7 +167,7 @@ def test_command_lines(case, study, capsys):
 
 def test_conditions_that_are_not_tested_are_refused_before_anything_is_spent(study, capsys):
     text = PIPELINE.replace('dataset = "clinic"', 'gate = "none"')
-    exact = 'min_std = 0.1\nfloor = false\nstatistics = "exact"'
+    exact = 'min_std = 0.1\nuse_floor = false\nfit_mode = "exact"'
     (study / "study.toml").write_text(text.replace("min_std = 0.1", exact), encoding="utf-8")
     refuse([*FIT, "--ledger", "l.db"], "study.toml: pipeline.gate", "--conditional", study, capsys)
 

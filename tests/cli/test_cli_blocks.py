@@ -145,7 +145,7 @@ epsilon = 5.0
 delta = 1e-5
 [[steps]]
 use = "MeanImputer"
-statistics = "noisy"
+fit_mode = "noisy"
 [[steps]]
 use = "LogisticRegression"
 classes = [0, 1]

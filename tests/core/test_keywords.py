@@ -54,7 +54,7 @@ class TestNamesOfScikitLearn:
         for wrong in parameters(theirs) - parameters(own):
             with pytest.raises(UnknownParameter, match=f"{own.__name__} has no parameter '{wrong}'") as refused:
                 own(**{wrong: None})
-            assert refused.value.fix == (INSTEAD[wrong] if wrong != "smooth" else "did you mean 'smoothing'?")
+            assert refused.value.fix == INSTEAD[wrong]
 
     def test_of_methods(self, name):
         own, theirs = BOTH[name]

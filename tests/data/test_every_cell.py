@@ -158,7 +158,7 @@ def steps_of(reader):
     mechanisms = {"targets": LinearRegression(y_range=(-1, 1)), "ids": GaussianMechanism()}
     mechanisms["labels of text"] = LogisticRegression(classes=("a", "b"), max_iter=3)
     good = {"labels": [0, 1], "labels of text": ["a", "b"], "ids": [*"abcdefg"]}.get(reader, [0.25, -0.5, 1])
-    return [("box", box), ("impute", MeanImputer(statistics="noisy"))], mechanisms.get(reader, MODEL), good
+    return [("box", box), ("impute", MeanImputer(fit_mode="noisy"))], mechanisms.get(reader, MODEL), good
 
 
 READERS = [*ENCODERS, "means of categories", "numbers", "private ranges", "labels", "labels of text", "targets", "ids"]

@@ -123,36 +123,36 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
 
 
 GATED = {
-    "PCA on clipped rows": (lambda: (NormClipper(), PCA(1, center=False, statistics="exact")), None, "max"),
+    "PCA on clipped rows": (lambda: (NormClipper(), PCA(1, with_mean=False, fit_mode="exact")), None, "max"),
     "PCA behind a noisy scaler": (
-        lambda: (NormClipper(), StandardScaler(statistics="noisy"), PCA(1, center=False, statistics="exact")),
+        lambda: (NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, with_mean=False, fit_mode="exact")),
         None,
         "sum",
     ),
     "noisy scaler behind PCA": (
-        lambda: (NormClipper(), PCA(1, center=False, statistics="exact"), StandardScaler(statistics="noisy")),
+        lambda: (NormClipper(), PCA(1, with_mean=False, fit_mode="exact"), StandardScaler(fit_mode="noisy")),
         None,
         "max",
     ),
     "two conditions": (
         lambda: (
             NormClipper(),
-            PCA(1, center=False, statistics="exact"),
-            StandardScaler(floor=False, statistics="exact", min_std=0.01),
+            PCA(1, with_mean=False, fit_mode="exact"),
+            StandardScaler(use_floor=False, fit_mode="exact", min_std=0.01),
         ),
         None,
         "max",
     ),
     "prediction release at the condition": (
-        lambda: (MinMaxScaler((-1, 1)), MeanImputer(max_missing=0.2, statistics="exact")),
+        lambda: (MinMaxScaler((-1, 1)), MeanImputer(max_missing=0.2, fit_mode="exact")),
         classifier,
         None,
     ),
     "prediction release before the condition": (
         lambda: (
             NormClipper(),
-            StandardScaler(statistics="exact", min_std=0.5),
-            PCA(1, center=False, statistics="exact"),
+            StandardScaler(fit_mode="exact", min_std=0.5),
+            PCA(1, with_mean=False, fit_mode="exact"),
         ),
         classifier,
         None,
@@ -160,9 +160,9 @@ GATED = {
     "prediction release between conditions": (
         lambda: (
             MinMaxScaler((-1, 1)),
-            MeanImputer(max_missing=500, statistics="exact"),
-            StandardScaler(floor=False, statistics="exact", min_std=0.1),
-            PCA(1, center=False, statistics="exact"),
+            MeanImputer(max_missing=500, fit_mode="exact"),
+            StandardScaler(use_floor=False, fit_mode="exact", min_std=0.1),
+            PCA(1, with_mean=False, fit_mode="exact"),
         ),
         classifier,
         None,

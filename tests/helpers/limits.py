@@ -73,7 +73,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "RobustScaler",
-        lambda: [S.RobustScaler(statistics="noisy")],
+        lambda: [S.RobustScaler(fit_mode="noisy")],
         transformed,
         robust,
         tables=tuple(name for name in FAMILIES if name != "one-hot"),
@@ -91,7 +91,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("MeanImputer", lambda: [S.MeanImputer()], filled, sk(impute.SimpleImputer, "gapped", "all_gaps"), "gapped"),
     Entry(
         "MedianImputer",
-        lambda: [S.MedianImputer(statistics="noisy")],
+        lambda: [S.MedianImputer(fit_mode="noisy")],
         filled,
         sk(lambda: impute.SimpleImputer(strategy="median"), "gapped", "all_gaps"),
         "gapped",
@@ -115,7 +115,7 @@ ENTRIES: tuple[Entry, ...] = (
     # -------- projections
     Entry(
         "PCA",
-        lambda: [SCALED(), S.PCA(2, statistics="noisy")],
+        lambda: [SCALED(), S.PCA(2, fit_mode="noisy")],
         unexplained,
         least_unexplained,
         unit=lambda _: 1.0,
@@ -220,9 +220,9 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "LSHDeduplicator",
-        lambda: [S.LSHDeduplicator(bands=2, rows=8, mode="simhash"), mechanisms.GaussianMechanism()],
+        lambda: [S.LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash"), mechanisms.GaussianMechanism()],
         answer("mean_"),
-        alone(lambda: S.LSHDeduplicator(bands=2, rows=8, mode="simhash")),
+        alone(lambda: S.LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash")),
         labels="y",
         tables=("mild",),
         most=9.0,
@@ -349,7 +349,7 @@ ENTRIES: tuple[Entry, ...] = (
     # -------- pipelines
     Entry(
         "PCA, LogisticRegression",
-        lambda: [SCALED(), S.PCA(2, statistics="noisy"), mechanisms.LogisticRegression((0, 1))],
+        lambda: [SCALED(), S.PCA(2, fit_mode="noisy"), mechanisms.LogisticRegression((0, 1))],
         probabilities,
         sk(
             lambda: make_pipeline(preprocessing.StandardScaler(), decomposition.PCA(2), linear.LogisticRegression()),
@@ -360,7 +360,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "MeanImputer, LogisticRegression",
-        lambda: [S.MeanImputer(statistics="noisy"), SCALED(), mechanisms.LogisticRegression((0, 1))],
+        lambda: [S.MeanImputer(fit_mode="noisy"), SCALED(), mechanisms.LogisticRegression((0, 1))],
         probabilities,
         sk(
             lambda: make_pipeline(impute.SimpleImputer(), preprocessing.StandardScaler(), linear.LogisticRegression()),
@@ -374,7 +374,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "MedianImputer, Ridge",
-        lambda: [S.MedianImputer(statistics="noisy"), SCALED(), mechanisms.Ridge(y_range=(-1, 1))],
+        lambda: [S.MedianImputer(fit_mode="noisy"), SCALED(), mechanisms.Ridge(y_range=(-1, 1))],
         predicted,
         sk(
             lambda: make_pipeline(
@@ -390,7 +390,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "RobustScaler, LinearRegression",
-        lambda: [S.RobustScaler(statistics="noisy", clip=1e3), mechanisms.LinearRegression(y_range=(-1, 1))],
+        lambda: [S.RobustScaler(fit_mode="noisy", clip=1e3), mechanisms.LinearRegression(y_range=(-1, 1))],
         predicted,
         sk(linear.LinearRegression, labels="target"),
         labels="target",
@@ -426,4 +426,4 @@ def _standalone(kind: type[Any]) -> Entry:
 
 _WRITTEN = {entry.name.partition(",")[0] for entry in ENTRIES}
 _OTHERS = [getattr(S, name) for name in S.__all__ if name not in _WRITTEN]
-ENTRIES += tuple(_standalone(kind) for kind in _OTHERS if hasattr(kind, "statistics"))  # which can be released
+ENTRIES += tuple(_standalone(kind) for kind in _OTHERS if hasattr(kind, "fit_mode"))  # which can be released

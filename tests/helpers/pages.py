@@ -32,7 +32,7 @@ def rows_with_gaps():
 
 
 def exact_pca():
-    return PCA(n_components=1, min_gap=0.1, center=False, statistics="exact")
+    return PCA(n_components=1, min_gap=0.1, with_mean=False, fit_mode="exact")
 
 
 def cleaned(**parameters):
@@ -52,7 +52,7 @@ def real_documents():
     model = ("model", LogisticRegression(classes=(0, 1)))
     fitted = {
         "unconditional": Pipeline([*cleaned(), model], dataset="survey of 2024").fit(gappy, y),
-        "moved": Pipeline([*cleaned(statistics="exact"), model]).fit(gappy, y),
+        "moved": Pipeline([*cleaned(fit_mode="exact"), model]).fit(gappy, y),
         "conditional": make_pipeline(*clean, gate=None).fit(X),
         "gated": make_pipeline(*clean, dataset="simulated").fit(X),
         "deltas add": make_pipeline(*clean, ledger=Ledger()).fit(X),

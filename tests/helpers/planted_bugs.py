@@ -331,10 +331,10 @@ CELL[127:, 0] = 0.5
 SPARSE = np.full((N, 3), np.nan)
 SPARSE[:3] = 0.1
 TALL = np.column_stack([RNG.uniform(-0.5, 0.5, 400), 1e-3 * RNG.uniform(-1, 1, 400)])
-SHARP = {"min_std": 0.15, "floor": False, "statistics": "exact"}
+SHARP = {"min_std": 0.15, "use_floor": False, "fit_mode": "exact"}
 
 RARE = X - [0.45, 0.0, 0.0]
-LOOSE = {"min_std": 0.05, "floor": False, "statistics": "exact"}
+LOOSE = {"min_std": 0.05, "use_floor": False, "fit_mode": "exact"}
 MARKS = np.linspace(-1, 1, 9).tolist()
 MISSING = Domain(max_missing=58)
 LAST = GaussianMechanism()
@@ -375,7 +375,7 @@ PLANTED = {
     "a resize that shuffles": (X, planned(Resized(), GaussianMechanism())),
     "a forgotten origin": (X, planned(NormClipper(), FarOrigin())),
     "half of a group": (X, planned(NormClipper(), WholeGroup())),
-    "observed entries": (SPARSE, planned(NormClipper(), ObservedNumber(statistics="exact"), LAST, domain=MISSING)),
-    "exact moments": (X, planned(NormClipper(), ExactScale(statistics="noisy"), GaussianMechanism())),
+    "observed entries": (SPARSE, planned(NormClipper(), ObservedNumber(fit_mode="exact"), LAST, domain=MISSING)),
+    "exact moments": (X, planned(NormClipper(), ExactScale(fit_mode="noisy"), GaussianMechanism())),
     "uneven noise": (X, planned(NormClipper(), Uneven())),
 }

@@ -21,14 +21,14 @@ from ppdp.transformers import (
 
 DEDUPLICATORS = {
     "records": Deduplicator(),
-    "unanimous": Deduplicator(labels="unanimous"),
-    "a key": Deduplicator(key=[0, 1], labels="first"),
-    "a key, unanimous": Deduplicator(key=[0, 1], labels="unanimous"),
-    "raw": Deduplicator(keys="raw"),
-    "centre": GridDeduplicator(cell=0.7, labels="first"),
-    "cells, unanimous": GridDeduplicator(cell=0.7, keep="first", labels="unanimous"),
-    "angles": LSHDeduplicator(bands=2, rows=8, mode="simhash"),
-    "window": LSHDeduplicator(bands=2, rows=3, rule="window"),
+    "unanimous": Deduplicator(label_rule="unanimous"),
+    "a key": Deduplicator(subset=[0, 1], label_rule="first"),
+    "a key, unanimous": Deduplicator(subset=[0, 1], label_rule="unanimous"),
+    "raw": Deduplicator(compare="raw"),
+    "centre": GridDeduplicator(cell_width=0.7, label_rule="first"),
+    "cells, unanimous": GridDeduplicator(cell_width=0.7, keep="first", label_rule="unanimous"),
+    "angles": LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash"),
+    "window": LSHDeduplicator(bands=2, rows_per_band=3, rule="window"),
 }
 
 
@@ -43,7 +43,7 @@ def table_of(n, d, seed=0, decimals=None):
 
 
 def front(statistics="auto"):
-    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(statistics=statistics), StandardScaler(statistics=statistics)
+    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(fit_mode=statistics), StandardScaler(fit_mode=statistics)
 
 
 def left(pipe):
@@ -85,7 +85,7 @@ def repeated_rows(n, d, values=41):
 
 def deduplicated(stage, given):
     """What a fit left that compares rows so."""
-    front = RowMap(np.tanh, out_norm=2.0) if getattr(stage, "keys", "") == "raw" else MinMaxScaler(ranges=(-1, 1))
+    front = RowMap(np.tanh, out_norm=2.0) if getattr(stage, "compare", "") == "raw" else MinMaxScaler(ranges=(-1, 1))
     model = LogisticRegression(classes=(0, 1), max_iter=2)
     return left(
         make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5, diagnostics=None).fit(

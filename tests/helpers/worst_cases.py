@@ -119,7 +119,7 @@ def four_values(
     pair = Pair.of([[z], *rest], [[-math.copysign(1.0, z)], *rest])
     least = min(pair.left.X.std(), pair.right.X.std()) * (1 - 1e-12) if s is None else s
     domain = Domain(n_rows=n, n_features=1, row_norm=1.0, max_missing=0)
-    return Case(StandardScaler(min_std=float(least), clip=clip, floor=floor), domain, pair)
+    return Case(StandardScaler(min_std=float(least), clip=clip, use_floor=floor), domain, pair)
 
 
 def poles(n: int, s: float) -> Case:
@@ -171,7 +171,7 @@ def rotation(n: int, beta: float, *, everywhere: bool = False) -> Case:
     pair = Pair.of(np.vstack([[a, a], rest]), np.vstack([[a, -a], rest]))
     values = np.linalg.eigvalsh(pair.left.X.T @ pair.left.X / n)
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    return Case(PCA(1, min_gap=float(values[1] - values[0]), center=False), domain, pair)
+    return Case(PCA(1, min_gap=float(values[1] - values[0]), with_mean=False), domain, pair)
 
 
 LENSES = {
@@ -194,7 +194,7 @@ def lens(n: int, mean: float, **settings: Any) -> Case:
     values = (np.linalg.eigvalsh(np.cov(rows.X.T, bias=True)) for rows in (pair.left, pair.right))
     gap = min(float(high - low) for low, high in values) * (1 - 1e-12)
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    return Case(PCA(1, gap, center=True, **settings), domain, pair)
+    return Case(PCA(1, gap, with_mean=True, **settings), domain, pair)
 
 
 def shrunk(n: int, ridge: float, *, everywhere: bool = False) -> Case:
@@ -225,7 +225,7 @@ def gap_then_scale(n: int, few: int, clip: float | None) -> tuple[list[Any], Dom
     other = X.copy()
     other[0] = -1.0
     deviation = float(min(filled(X).std(), filled(other).std())) * (1 - 1e-9)
-    stages = [MeanImputer(n - 1, max_missing=1), StandardScaler(deviation, floor=False, clip=clip)]
+    stages = [MeanImputer(n - 1, max_missing=1), StandardScaler(deviation, use_floor=False, clip=clip)]
     return stages, Domain(n_rows=n, n_features=1, row_norm=1.0, entry_bound=1.0), Pair.of(X, other)
 
 
@@ -324,7 +324,7 @@ def evenly_spaced(n: int, d: int) -> Case:
     right = left.copy()
     right[0] = 1.0
     domain = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), entry_bound=1.0)
-    return Case(MedianImputer(gap=gap * (1 + 1e-9)), domain, Pair.of(left, right))
+    return Case(MedianImputer(max_quantile_gap=gap * (1 + 1e-9)), domain, Pair.of(left, right))
 
 
 def outliers_cut(n: int, d: int) -> Case:
@@ -347,7 +347,7 @@ def pulled_apart(n: int, d: int, gap: float) -> Case:
     left = np.repeat(at, [1, lower - 2, median - lower + 1, 1, 1, upper - median - 2, 1, 1, n - upper - 2])
     right = np.append(far, left[1:])
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
-    stage = RobustScaler(min_width=0.2 / math.sqrt(d), gap=gap)
+    stage = RobustScaler(min_width=0.2 / math.sqrt(d), max_quantile_gap=gap)
     return Case(stage, domain, Pair.of(*(side[:, None].repeat(d, axis=1) for side in (left, right))))
 
 
@@ -356,7 +356,7 @@ def three_steps(stage: Any) -> Case:
 
     Each rises by the gap of the stage. Clips to 0.5 and 3 widths begin at rows at 0.1 and 0.6.
     """
-    gap = stage.gap * (1 - 1e-6)
+    gap = stage.max_quantile_gap * (1 - 1e-6)
     left = np.repeat([-0.1, 0, gap, 2 * gap, 0.1, 0.1 + gap, 0.1 + 2 * gap, 0.6], [104, 97, 1, 48, 51, 1, 98, 1])
     domain = Domain(n_rows=401, n_features=1, row_norm=1.0, max_missing=0, min_present=401)
     return Case(stage, domain, Pair.of(left[:, None], np.append(1.0, left[1:])[:, None]))

@@ -77,47 +77,47 @@ def scaler(**parameters: Any) -> tuple[str, StandardScaler]:
 
 
 CLIP, BOX, MEAN = ("clip", NormClipper()), ("box", MinMaxScaler(ranges=(-1, 1))), ("mean", GaussianMechanism())
-EXACT_PCA = "pca", PCA(1, center=False, statistics="exact")
+EXACT_PCA = "pca", PCA(1, with_mean=False, fit_mode="exact")
 VOTE = {"candidates": ["a", "b", "c"], "utility": np.abs, "lipschitz": 1.0}
-FEW_GAPS = {"max_missing": 500, "statistics": "exact"}
+FEW_GAPS = {"max_missing": 500, "fit_mode": "exact"}
 
 ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "unconditional": ([BOX, ("dedup", Deduplicator()), imputer(), scaler(), ("model", classifier(solver="dpgd"))], {}),
     "gated, max": ([CLIP, EXACT_PCA, MEAN], {}),
-    "gated, sum": ([CLIP, scaler(statistics="noisy"), EXACT_PCA, MEAN], {}),
+    "gated, sum": ([CLIP, scaler(fit_mode="noisy"), EXACT_PCA, MEAN], {}),
     "gated, Laplace": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "laplace"}),
     "gated, whole": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "discrete-laplace"}),
-    "gated, predicting": ([BOX, imputer(floor=False, **FEW_GAPS), ("model", classifier())], {}),
+    "gated, predicting": ([BOX, imputer(use_floor=False, **FEW_GAPS), ("model", classifier())], {}),
     "conditional": (
         [
             BOX,
             imputer(**FEW_GAPS),
-            scaler(floor=False, statistics="exact", min_std=0.1),
+            scaler(use_floor=False, fit_mode="exact", min_std=0.1),
             ("model", classifier()),
         ],
         {"gate": None},
     ),
     "scaled, many columns": (
-        [CLIP, ("project", RandomProjection(8)), ("again", NormClipper(0.5)), scaler(statistics="noisy"), MEAN],
+        [CLIP, ("project", RandomProjection(8)), ("again", NormClipper(0.5)), scaler(fit_mode="noisy"), MEAN],
         {},
     ),
     "nothing to scale": ([("cats", CategoryEncoder([0, 1])), scaler(), MEAN], {}),
     "seeded": ([CLIP, MEAN], {"random_state": 0}),
     "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"invalid": "repair"}),
     "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),
-    "keyed": ([BOX, ("dedup", Deduplicator(key=["a"])), imputer(statistics="noisy"), MEAN], {}),
+    "keyed": ([BOX, ("dedup", Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
     "private categories": (
         [("cats", CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
         {},
     ),
     "mean labels": (
-        [BOX, imputer(statistics="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
+        [BOX, imputer(fit_mode="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
         {},
     ),
     "row map": (
         [
             BOX,
-            imputer(statistics="exact"),
+            imputer(fit_mode="exact"),
             ("map", RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)),
             ("again", MinMaxScaler(ranges=(-2, 2))),
             ("model", classifier(fit_intercept=False)),
@@ -132,10 +132,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "grids": (
         [
             BOX,
-            imputer(statistics="noisy"),
-            ("hard", GridQuantizer(cell=0.1)),
+            imputer(fit_mode="noisy"),
+            ("hard", GridQuantizer(cell_width=0.1)),
             ("soft", GridDeduplicator(keep="soft")),
-            ("stairs", GridQuantizer(cell=0.1, mode="staircase")),
+            ("stairs", GridQuantizer(cell_width=0.1, mode="staircase")),
             ("model", classifier()),
         ],
         {},
@@ -145,8 +145,8 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
             CLIP,
             ("cells", GridDeduplicator()),
             ("first", GridDeduplicator(keep="first")),
-            ("agreed", Deduplicator(labels="unanimous")),
-            ("dither", GridQuantizer(cell=0.1, mode="dither")),
+            ("agreed", Deduplicator(label_rule="unanimous")),
+            ("dither", GridQuantizer(cell_width=0.1, mode="dither")),
             MEAN,
         ],
         {},
@@ -164,42 +164,42 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "clusters": ([CLIP, ("groups", ClusterQuantizer(1e-7, 400)), MEAN], {}),
     "cluster copies": ([CLIP, ("dedup", ClusterDeduplicator(1e-7, 400)), MEAN], {}),
     "late clusters": (
-        [CLIP, ("soft", SoftPCA(statistics="exact")), ("dedup", ClusterDeduplicator(1e-7, 400, keys="raw")), MEAN],
+        [CLIP, ("soft", SoftPCA(fit_mode="exact")), ("dedup", ClusterDeduplicator(1e-7, 400, compare="raw")), MEAN],
         {},
     ),
     "nothing known": (
         [
-            ("range", MinMaxScaler(ranges="private", statistics="noisy")),
-            ("fill", MedianImputer(statistics="noisy")),
-            ("ends", MinMaxScaler(quantiles=(0.1, 0.9), statistics="noisy")),
-            ("robust", RobustScaler(statistics="noisy")),
+            ("range", MinMaxScaler(ranges="private", fit_mode="noisy")),
+            ("fill", MedianImputer(fit_mode="noisy")),
+            ("ends", MinMaxScaler(quantiles=(0.1, 0.9), fit_mode="noisy")),
+            ("robust", RobustScaler(fit_mode="noisy")),
             ("model", classifier()),
         ],
         {},
     ),
     "medians": (
-        [BOX, ("impute", MedianImputer(gap=0.01, statistics="exact")), ("model", classifier())],
+        [BOX, ("impute", MedianImputer(max_quantile_gap=0.01, fit_mode="exact")), ("model", classifier())],
         {"gate": None},
     ),
     "quantiles": (
         [
             CLIP,
-            ("ends", MinMaxScaler(quantiles=(0.05, 0.95), gap=1e-5, statistics="exact")),
-            ("robust", RobustScaler(gap=1e-4, statistics="exact")),
+            ("ends", MinMaxScaler(quantiles=(0.05, 0.95), max_quantile_gap=1e-5, fit_mode="exact")),
+            ("robust", RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")),
             ("model", classifier()),
         ],
         {"gate": None},
     ),
     "quantiles without duplicates": (
-        [CLIP, ("dedup", Deduplicator()), ("robust", RobustScaler(gap=1e-4, statistics="exact")), MEAN],
+        [CLIP, ("dedup", Deduplicator()), ("robust", RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")), MEAN],
         {"gate": None},
     ),
     "trimmed": (
-        [BOX, ("impute", TrimmedMeanImputer(statistics="noisy")), ("soft", SoftPCA(statistics="noisy")), MEAN],
+        [BOX, ("impute", TrimmedMeanImputer(fit_mode="noisy")), ("soft", SoftPCA(fit_mode="noisy")), MEAN],
         {},
     ),
-    "trimmed exactly": ([BOX, ("impute", TrimmedMeanImputer(statistics="exact")), ("model", classifier())], {}),
-    "regression": ([BOX, ("impute", RegressionImputer(statistics="noisy")), ("model", classifier())], {}),
+    "trimmed exactly": ([BOX, ("impute", TrimmedMeanImputer(fit_mode="exact")), ("model", classifier())], {}),
+    "regression": ([BOX, ("impute", RegressionImputer(fit_mode="noisy")), ("model", classifier())], {}),
     "regression, eigenvalue": (
         [BOX, ("impute", RegressionImputer(min_eigenvalue=1e-6, **FEW_GAPS)), ("project", RandomProjection(2)), MEAN],
         {"gate": None},
@@ -208,21 +208,21 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [CLIP, ("public", Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN],
         {},
     ),
-    "scaled to sums of zero": ([CLIP, scaler(statistics="exact", clip=None), MEAN], {}),
-    "centred": ([CLIP, ("pca", PCA(1, center=True, statistics="exact")), MEAN], {}),
+    "scaled to sums of zero": ([CLIP, scaler(fit_mode="exact", clip=None), MEAN], {}),
+    "centred": ([CLIP, ("pca", PCA(1, with_mean=True, fit_mode="exact")), MEAN], {}),
     "projected": (
-        [CLIP, ("pca", PCA(1, center=False, output="projected", statistics="exact")), ("model", classifier())],
+        [CLIP, ("pca", PCA(1, with_mean=False, output="projected", fit_mode="exact")), ("model", classifier())],
         {},
     ),
     "aligned": (
-        [CLIP, ("pca", PCA(1, 0.4, center=False, output="aligned", min_alignment=0.1, statistics="exact")), MEAN],
+        [CLIP, ("pca", PCA(1, 0.4, with_mean=False, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
         {},
     ),
     "aligned, centred": (
-        [CLIP, ("pca", PCA(1, 0.4, center=True, output="aligned", min_alignment=0.1, statistics="exact")), MEAN],
+        [CLIP, ("pca", PCA(1, 0.4, with_mean=True, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
         {},
     ),
-    "projected noisily": ([CLIP, ("pca", PCA(1, center=False, output="projected", statistics="noisy"))], {}),
+    "projected noisily": ([CLIP, ("pca", PCA(1, with_mean=False, output="projected", fit_mode="noisy"))], {}),
     "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))], {}),
     "second moments": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="moments"))], {}),
     "support vectors": ([CLIP, ("model", LinearSVC((0, 1), solver="dpgd", max_iter=10))], {}),
@@ -252,33 +252,33 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "a count": ([CLIP, ("dedup", Deduplicator()), ("count", GaussianMechanism("count"))], {}),
     "a covariance": ([CLIP, ("dedup", Deduplicator()), ("covariance", GaussianMechanism("covariance"))], {}),
     "a histogram": ([CLIP, ("counts", GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
-    "rows": ([CLIP, scaler(statistics="noisy"), ("rows", GaussianMechanism("rows"))], {}),
+    "rows": ([CLIP, scaler(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))], {}),
     "projected rows": (
         [CLIP, ("dedup", Deduplicator()), ("project", RandomProjection(2)), ("rows", GaussianMechanism("rows"))],
         {},
     ),
     "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {"diagnostics": None}),
-    "Laplace rows": ([BOX, imputer(statistics="exact"), ("rows", LaplaceMechanism("rows"))], {}),
+    "Laplace rows": ([BOX, imputer(fit_mode="exact"), ("rows", LaplaceMechanism("rows"))], {}),
     "pure rows of a change": (
-        [BOX, imputer(statistics="exact"), ("rows", LaplaceMechanism("rows"))],
+        [BOX, imputer(fit_mode="exact"), ("rows", LaplaceMechanism("rows"))],
         {"adjacency": Adjacency.change(coordinate=0.1), "delta": 0.0},
     ),
     "added rows": (
-        [BOX, ("dedup", Deduplicator()), imputer(statistics="noisy"), ("rows", GaussianMechanism("rows"))],
+        [BOX, ("dedup", Deduplicator()), imputer(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))],
         {"adjacency": Adjacency.add_remove(2), "domain": Domain(n_rows=4000)},
     ),
     "persons": (
-        [BOX, ("dedup", Deduplicator()), imputer(statistics="noisy"), ("rows", GaussianMechanism("rows"))],
+        [BOX, ("dedup", Deduplicator()), imputer(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))],
         {"adjacency": Adjacency.person(3), "domain": Domain(n_rows=4000)},
     ),
-    "a Laplace sum": ([BOX, imputer(statistics="exact"), ("sum", LaplaceMechanism("sum"))], {}),
+    "a Laplace sum": ([BOX, imputer(fit_mode="exact"), ("sum", LaplaceMechanism("sum"))], {}),
     "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),
     "whole histograms": ([CLIP, ("counts", LaplaceMechanism("histogram", bins=4))], {}),
     "signs and a matrix": ([CLIP, ("signs", SignMechanism("angle", n_signs=3, norm_floor=0.5))], {}),
     "signs": ([CLIP, ("project", RandomProjection(2)), ("signs", SignMechanism())], {}),
     "smooth signs": ([CLIP, ("dedup", Deduplicator()), ("signs", SignMechanism("smooth", unit=0.6))], {}),
-    "responses": ([CLIP, scaler(statistics="noisy"), ("signs", SignMechanism("randomized-response"))], {}),
-    "Laplace signs": ([CLIP, scaler(statistics="exact"), ("signs", SignMechanism("laplace"))], {}),
+    "responses": ([CLIP, scaler(fit_mode="noisy"), ("signs", SignMechanism("randomized-response"))], {}),
+    "Laplace signs": ([CLIP, scaler(fit_mode="exact"), ("signs", SignMechanism("laplace"))], {}),
     "changed signs": (
         [BOX, imputer(max_missing=0), ("project", RandomProjection(3)), ("signs", SignMechanism("gaussian"))],
         {"adjacency": Adjacency.change(coordinate=0.5)},
@@ -301,7 +301,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))],
         {"diagnostics": None},
     ),
-    "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
+    "a vote": ([BOX, imputer(fit_mode="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
     "diffprivlib's logistic regression": (
         [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))],
         {},

@@ -180,7 +180,7 @@ class TestPrivacy:
     def test_exact_stages_before_several_classes(self, three):
         X, y = three
         model = LogisticRegression(("a", "b", "c"), max_iter=20)
-        scale = StandardScaler(statistics="exact")
+        scale = StandardScaler(fit_mode="exact")
         pipe = make_pipeline(MinMaxScaler(ranges=(-2, 2)), scale, model, epsilon=8.0).fit(X, y)
         assert pipe.certificate_["steps"][1]["distance"]["moved"] > 0
         assert pipe.certificate_.verify()

@@ -238,7 +238,7 @@ def test_choices_follow_the_declared_scale():
 def test_releases_that_fit_a_stage():
     """Means and squares for a noisy scaler, 2 D numbers with one declared scale."""
     mechanism = GaussianMechanism()
-    plan, certificate = planned(mechanism, ("scale", StandardScaler(statistics="noisy")), epsilon=15.0)
+    plan, certificate = planned(mechanism, ("scale", StandardScaler(fit_mode="noisy")), epsilon=15.0)
     (declared,) = certificate["releases"]
     noise = Witness(8)
     executed(plan, mechanism, noise, least=100 * D)

@@ -169,7 +169,7 @@ class TestPrivacy:
 
         X, y = problem(PoissonRegressor, n=2000)
         holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.01)
-        impute = MeanImputer(max_missing=200, statistics="exact", min_observed=1000)
+        impute = MeanImputer(max_missing=200, fit_mode="exact", min_observed=1000)
         steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", impute), ("model", PoissonRegressor(RANGE))]
         document = Pipeline(steps, epsilon=5.0).fit(holes, y).certificate_.to_dict()
         document["mechanism"]["parameters"][name] = value

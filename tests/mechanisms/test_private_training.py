@@ -106,7 +106,7 @@ def test_the_norm_is_that_which_arrives_with_the_intercept(intercept):
     }
     for name, largest in natural.items():
         chosen = model(name, fit_intercept=intercept, clip=1e6)
-        plan = make_pipeline(NormClipper(), StandardScaler(statistics="noisy"), chosen, delta=1e-6).plan(domain)
+        plan = make_pipeline(NormClipper(), StandardScaler(fit_mode="noisy"), chosen, delta=1e-6).plan(domain)
         norm = augmented_norm(plan.end[0].row_norm, intercept)
         assert plan.end[0].row_norm > 1.5
         assert plan.mechanism.question.bound == pytest.approx(largest(norm), rel=1e-9)

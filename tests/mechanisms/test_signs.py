@@ -246,7 +246,7 @@ class TestInAPipeline:
 
     def test_every_row_that_a_fitted_stage_moves_counts(self):
         domain = Domain(n_rows=400, n_features=2, row_norm=1.0)
-        steps = NormClipper(1.0), StandardScaler(statistics="exact", clip=1.0)
+        steps = NormClipper(1.0), StandardScaler(fit_mode="exact", clip=1.0)
         plan = make_pipeline(*steps, SignMechanism(), epsilon=8.0, delta=1e-6, gate=None).plan(domain)
         assert sum(part.count for part in plan.mechanism.loss.parts) == 400 * 2
         assert plan.mechanism.noise_scale > 15
@@ -365,7 +365,7 @@ def test_behind_a_fitted_stage_the_plan_says_which_flips_stay_affordable():
     facts = Domain(n_rows=400, n_features=3, row_norm=1.0)
 
     def planned(flips):
-        scaler = StandardScaler(statistics="exact", min_std=0.3)
+        scaler = StandardScaler(fit_mode="exact", min_std=0.3)
         return make_pipeline(scaler, SignMechanism(flips), epsilon=8.0, delta=1e-6, gate=None).plan(facts)
 
     told = {flips: any("what rows moved together" in one for one in planned(flips).warnings) for flips in signs.FLIPS}

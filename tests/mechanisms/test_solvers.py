@@ -107,7 +107,7 @@ class TestCertificates:
     @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
     @pytest.mark.parametrize(
         "stages",
-        [(StandardScaler(statistics="noisy"),), (Deduplicator(), StandardScaler(statistics="exact"))],
+        [(StandardScaler(fit_mode="noisy"),), (Deduplicator(), StandardScaler(fit_mode="exact"))],
         ids=["noisy", "exact"],
     )
     @pytest.mark.repeated("name", "stages", "solver", keep=3)
@@ -118,7 +118,7 @@ class TestCertificates:
         assert pipe[-1].n_iter_ == certificate["mechanism"]["steps"]
         kinds = [part["kind"] for part in certificate["total"]["parts"]]
         assert kinds == ([] if solver == "epochs" else [solver])
-        if stages[-1].statistics == "exact":
+        if stages[-1].fit_mode == "exact":
             assert certificate["steps"][-1]["distance"]["moved"] > 1000
 
     def test_a_small_rate_costs_less_than_full_batches_with_the_same_noise_on_the_sum(self):
@@ -182,7 +182,7 @@ class TestWhatMayBeAsked:
 
     def test_what_is_not_proved_is_refused_before_any_data(self):
         """Reweighted rows, and batches of fixed size where several rows of a person are replaced."""
-        soft = GridDeduplicator(cell=0.2, keep="soft")
+        soft = GridDeduplicator(cell_width=0.2, keep="soft")
         for solver in SAMPLED:
             with pytest.raises(UnsupportedOrder, match="weight"):
                 make_pipeline(NormClipper(), soft, model("logistic", solver=solver)).plan(

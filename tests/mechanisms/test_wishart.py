@@ -152,7 +152,7 @@ class TestWhatIsCertified:
         assert found.verify()
 
     def test_behind_a_stage_that_changes_more_rows_the_floor_is_higher(self):
-        plans = [pipeline(None, *stages).plan(FACTS) for stages in ((), (Deduplicator(key=[0]),))]
+        plans = [pipeline(None, *stages).plan(FACTS) for stages in ((), (Deduplicator(subset=[0]),))]
         norms = [plan.steps[-1].way.parameters["min_norm"] for plan in plans]
         assert norms[1] == pytest.approx(2 * norms[0])
 

@@ -113,7 +113,11 @@ def test_frames_and_sparse_rows_are_placed_like_arrays():
     frame = pd.DataFrame(TABLE[:9], columns=["a", "b"])
     fits = [pipeline(random_state=3).fit(X).release_.arrays for X in (frame, TABLE[:9])]
     np.testing.assert_array_equal(*(arrays["last.answer"] for arrays in fits))
-    steps = [("clip", NormClipper(1.0)), ("project", RandomProjection(2, seed=1)), ("last", GaussianMechanism("rows"))]
+    steps = [
+        ("clip", NormClipper(1.0)),
+        ("project", RandomProjection(2, public_seed=1)),
+        ("last", GaussianMechanism("rows")),
+    ]
     pipe = Pipeline(steps, epsilon=20.0, delta=1e-3, domain=FACTS, random_state=3)
     fits = [clone(pipe).fit(X).release_.arrays for X in (csr_array(TABLE[:9]), TABLE[:9])]
     np.testing.assert_array_equal(*(arrays["last.answer"] for arrays in fits))

@@ -233,7 +233,7 @@ def test_the_share_of_the_budget():
 )
 def test_where_nothing_is_told_of_altered_rows_every_page_says_so(why, given):
     middle, last = (
-        ([StandardScaler(statistics="noisy")], GaussianMechanism()) if why == "budget" else ([], LaplaceMechanism())
+        ([StandardScaler(fit_mode="noisy")], GaussianMechanism()) if why == "budget" else ([], LaplaceMechanism())
     )
     pipe = make_pipeline(IN_YEARS, *middle, last, epsilon=4, **given).fit(TABLE)
     c = pipe.certificate_

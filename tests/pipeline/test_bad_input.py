@@ -235,7 +235,7 @@ class TestValues:
 class TestFromTheOutside:
     """What a hostile reviewer found; each of these once went through."""
 
-    @pytest.mark.parametrize("stage", [StandardScaler(statistics="noisy"), StandardScaler(statistics="exact")])
+    @pytest.mark.parametrize("stage", [StandardScaler(fit_mode="noisy"), StandardScaler(fit_mode="exact")])
     def test_a_gap_where_none_is_declared_is_an_invalid_value_also_before_an_imputer(self, stage):
         X = np.full((2000, 2), 0.5)
         X[0, 0] = np.nan

@@ -133,21 +133,21 @@ IMPOSSIBLE = {
         "ranges": [(1, 0), (0, 0), (0, math.nan), 5, "ab", [(0, 1)], {"a": (0, 1)}, [(0, 1)] * 4, (-1e308, 1e308)],
         "feature_range": [(1, 0), (0, 0), (0, math.inf), 5, "ab", (0, 1, 2), ("a", "b"), None],
     },
-    Deduplicator: {"key": [[], "a", 5, ["zz"], [3], [-1], [None], [1.5]]},
+    Deduplicator: {"subset": [[], "a", 5, ["zz"], [3], [-1], [None], [1.5]]},
     MeanImputer: {
         "min_observed": [0, -1, "1", None, math.nan, N + 1, 1.5, True],
         "max_missing": [-1, "1", math.nan, [1]],
-        "statistics": ["other", None, []],
+        "fit_mode": ["other", None, []],
     },
     StandardScaler: {
         "min_std": [0, -1, 2, "1", math.nan, 1e-300],
         "clip": [0, -1, "1", math.nan, math.inf, True],
-        "statistics": ["other", None, []],
+        "fit_mode": ["other", None, []],
     },
     PCA: {
         "n_components": [0, -1, 4, 1.5, "mle", True],
         "min_gap": [0, -1, 5, "1", math.nan],
-        "statistics": ["other", None, []],
+        "fit_mode": ["other", None, []],
     },
     GaussianMechanism: {"query": ["median", None, []]},
     LogisticRegression: {

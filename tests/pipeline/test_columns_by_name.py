@@ -68,7 +68,7 @@ POSITIONS = {
     "ranges": [MinMaxScaler(ranges={0: (0, 1), 1: (0, 1000)})],
     "a part": [make_column_map((MinMaxScaler(ranges=(0, 1)), [0]))],
     "a slice": [make_column_map((MinMaxScaler(ranges=(0, 1)), ["a"]), (CategoryEncoder([0.0, 1.0]), [1]))],
-    "a key": [PUBLIC, Deduplicator(key=[1])],
+    "a key": [PUBLIC, Deduplicator(subset=[1])],
     "columns": [PUBLIC, MeanImputer(columns=[1])],
 }
 
@@ -89,11 +89,11 @@ def test_so_are_positions_in_the_last_one(table, last):
 
 def test_positions_in_steps_stand_where_the_named_column_is_the_last(table):
     last = table[["a", "b", "label"]]
-    assert pipeline(PUBLIC, Deduplicator(key=[1])).fit(last, "label").certificate_.verify()
+    assert pipeline(PUBLIC, Deduplicator(subset=[1])).fit(last, "label").certificate_.verify()
 
 
 def test_names_in_steps_stand_beside_a_named_column(table):
-    assert pipeline(PUBLIC, Deduplicator(key=["b"])).fit(table, "label").certificate_.verify()
+    assert pipeline(PUBLIC, Deduplicator(subset=["b"])).fit(table, "label").certificate_.verify()
 
 
 def test_released_categories_name_the_columns_of_all_stages_behind():

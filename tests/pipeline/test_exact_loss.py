@@ -47,7 +47,7 @@ class NoNoise(Noise):
 
 
 def planned(n: int, d: int, floor: int, missing: int | None) -> Plan:
-    imputer = MeanImputer(min_observed=floor, max_missing=missing, statistics="exact")
+    imputer = MeanImputer(min_observed=floor, max_missing=missing, fit_mode="exact")
     pipe = Pipeline(
         [("clip", NormClipper()), ("impute", imputer), ("mean", GaussianMechanism())], gate=None, diagnostics=None
     )
@@ -114,7 +114,7 @@ def test_mean_imputation_and_gaussian_mean(case):
 def test_with_public_ranges_any_row_may_have_gaps(d):
     """As in the main job: entries are bounded, so means that follow one row cost what is certified."""
     n = 100
-    stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", MeanImputer(statistics="exact"))]
+    stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", MeanImputer(fit_mode="exact"))]
     plan = Pipeline([*stages, ("mean", GaussianMechanism())], diagnostics=None).plan(Domain(n_rows=n, n_features=d))
     X = np.full((n, d), np.nan)
     Z = X.copy()

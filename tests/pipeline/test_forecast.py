@@ -115,7 +115,7 @@ class TestWhereThereIsNone:
         with pytest.raises(MissingBound):
             pipeline(GaussianMechanism()).forecast(epsilons=[1.0])
 
-    @pytest.mark.parametrize("last", [SignMechanism(), GaussianMechanism("rows"), StandardScaler(statistics="noisy")])
+    @pytest.mark.parametrize("last", [SignMechanism(), GaussianMechanism("rows"), StandardScaler(fit_mode="noisy")])
     def test_what_nobody_can_score_is_refused(self, last):
         with pytest.raises(InvalidParameter):
             pipeline(last).forecast(SHAPE, epsilons=[1.0])

@@ -15,8 +15,8 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, NormClipper, StandardScaler
 
-EXACT = ("pca", PCA(1, statistics="exact"))
-NOISY = ("scale", StandardScaler(statistics="noisy"))
+EXACT = ("pca", PCA(1, fit_mode="exact"))
+NOISY = ("scale", StandardScaler(fit_mode="noisy"))
 COUNT = LaplaceMechanism("count")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

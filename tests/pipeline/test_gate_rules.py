@@ -77,7 +77,7 @@ class TestRule:
 
 class TestOrder:
     def test_a_condition_on_a_release_that_rests_on_a_condition_is_not_offered(self):
-        stages = PCA(2, statistics="exact"), StandardScaler(statistics="noisy"), PCA(1, statistics="exact")
+        stages = PCA(2, fit_mode="exact"), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact")
         with pytest.raises(NoRoute, match="a condition would rest on a release that rests on a condition"):
             plan(NormClipper(), *stages)
 
@@ -154,7 +154,7 @@ class TestRefusal:
             assert np.isfinite(outcome.released["m.answer" if GATED[name][1] is None else "m.theta"]).all()
 
     def test_nothing_is_issued_after_a_refusal(self):
-        pipe = Pipeline([("clip", NormClipper()), ("pca", PCA(1, statistics="exact")), ("m", GaussianMechanism())])
+        pipe = Pipeline([("clip", NormClipper()), ("pca", PCA(1, fit_mode="exact")), ("m", GaussianMechanism())])
         with pytest.raises(PrivacyRefusal):
             pipe.fit(np.zeros((5000, 3)))
         assert not hasattr(pipe, "certificate_")

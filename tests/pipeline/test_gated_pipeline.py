@@ -19,9 +19,9 @@ def conditional(**parameters):
     """Three conditions, and two releases that nothing before the gate needs."""
     steps = [
         ("range", MinMaxScaler(ranges=(-1, 1))),
-        ("impute", MeanImputer(max_missing=1500, floor=False, statistics="exact")),
-        ("scale", StandardScaler(statistics="exact")),
-        ("pca", PCA(1, statistics="exact")),
+        ("impute", MeanImputer(max_missing=1500, use_floor=False, fit_mode="exact")),
+        ("scale", StandardScaler(fit_mode="exact")),
+        ("pca", PCA(1, fit_mode="exact")),
         ("model", LogisticRegression(classes=(0, 1), max_iter=5)),
     ]
     return Pipeline(steps, **{"epsilon": 20.0, "delta": 1e-6, "random_state": 0, "diagnostics": None, **parameters})
@@ -53,7 +53,7 @@ def spoiled(correlated, how):
 
 
 SPOILED = ["missing", "just not missing", "observed", "eigengap"]
-UNCONDITIONAL = {"impute__max_missing": None, "impute__floor": True, "impute__statistics": "noisy"}
+UNCONDITIONAL = {"impute__max_missing": None, "impute__use_floor": True, "impute__fit_mode": "noisy"}
 
 
 class TestGate:
@@ -82,7 +82,7 @@ class TestGate:
         assert certificate["gate"]["rule"] == "max"
 
     def test_only_what_shapes_the_tested_rows_comes_before_it_and_then_deltas_add(self, correlated, drawn):
-        certificate = conditional().set_params(scale__statistics="noisy", **UNCONDITIONAL).fit(*correlated).certificate_
+        certificate = conditional().set_params(scale__fit_mode="noisy", **UNCONDITIONAL).fit(*correlated).certificate_
         means, squares = certificate["releases"]
         order = [squares["noise_scale"], certificate["gate"]["noise_scale"]]
         assert [draw.noise_scale for draw in drawn[1:3]] == order

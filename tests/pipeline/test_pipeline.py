@@ -77,8 +77,8 @@ class TestPlan:
     @pytest.mark.parametrize("delta", [1e-8, 1e-4])
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
     def test_the_budget_is_kept_and_used(self, epsilon, delta, gate):
-        imputer = MeanImputer(max_missing=5, statistics="exact")
-        steps = NormClipper(), imputer, PCA(1, statistics="exact"), GaussianMechanism()
+        imputer = MeanImputer(max_missing=5, fit_mode="exact")
+        steps = NormClipper(), imputer, PCA(1, fit_mode="exact"), GaussianMechanism()
         plan = make_pipeline(*steps, epsilon=epsilon, delta=delta, gate=gate).plan(Domain(n_rows=5000, n_features=4))
         assert bool(plan.gate) == (gate == "auto")
         rest = delta - plan.allowance
@@ -86,7 +86,7 @@ class TestPlan:
         assert 0.999 * epsilon < PrivacyLoss(plan.loss.mu).epsilon(rest) <= epsilon
 
     def test_shares_of_the_budget_can_be_set(self):
-        steps = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism()
+        steps = NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), GaussianMechanism()
         pipe = make_pipeline(*steps, epsilon=2.0, budget={"gate": 0.25, "release": 0.5}, diagnostics=None)
         plan = pipe.plan(Domain(n_rows=5000, n_features=4))
         total = plan.loss.mu**2
@@ -96,7 +96,7 @@ class TestPlan:
 
     @pytest.mark.parametrize("budget", [{"gates": 0.1}, {"gate": 0}, {"gate": 2}, {"release": math.nan}, "half", 0.1])
     def test_impossible_shares_are_refused_whatever_the_route(self, budget):
-        for stages in [(NormClipper(),), (NormClipper(), StandardScaler(), PCA(1, statistics="exact"))]:
+        for stages in [(NormClipper(),), (NormClipper(), StandardScaler(), PCA(1, fit_mode="exact"))]:
             pipe = make_pipeline(*stages, GaussianMechanism(), budget=budget)
             with pytest.raises(InvalidParameter, match=r"budget|share"):
                 pipe.plan(Domain(n_rows=5000, n_features=4))
@@ -111,7 +111,7 @@ class TestPlan:
     )
     def test_auto_takes_the_offered_route_of_least_noise(self, n, epsilon, missing, expected):
         def plan(impute="auto", scale="auto"):
-            stages = MeanImputer(max_missing=missing, statistics=impute), StandardScaler(statistics=scale)
+            stages = MeanImputer(max_missing=missing, fit_mode=impute), StandardScaler(fit_mode=scale)
             # assumed, since no data could pass a gate that counts so few rows with gaps
             pipe = make_pipeline(NormClipper(), *stages, GaussianMechanism(), epsilon=epsilon, gate=None)
             return pipe.plan(Domain(n_rows=n, n_features=4))

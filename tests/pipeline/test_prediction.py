@@ -114,7 +114,7 @@ class TestEndsInATransformer:
 
     def test_an_exact_way_cannot_be_forced(self, patients):
         with pytest.raises(ValueError, match="statistics must be"):
-            scaling().set_params(scale__statistics="exact").fit(patients[0])
+            scaling().set_params(scale__fit_mode="exact").fit(patients[0])
 
     @pytest.mark.parametrize(("container", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
     def test_containers(self, patients, container, kind):
@@ -179,7 +179,7 @@ class TestOddData:
     @pytest.mark.repeated("statistics")
     def test_constant_and_all_missing_columns(self, patients, column, statistics):
         X, y = patients
-        pipe = classifier(epsilon=20.0).set_params(impute__statistics=statistics, scale__statistics=statistics)
+        pipe = classifier(epsilon=20.0).set_params(impute__fit_mode=statistics, scale__fit_mode=statistics)
         pipe.fit(X.assign(dose=column), y)
         assert pipe.certificate_.verify()
         assert np.isfinite(pipe.predict_proba(X.assign(dose=column))).all()

@@ -45,9 +45,9 @@ def test_choices_are_pure_as_well():
     ("steps", "why"),
     [
         ([RANGE, ("release", GaussianMechanism())], "Gaussian noise needs a delta"),
-        ([RANGE, ("scale", StandardScaler(statistics="noisy")), ("release", LaplaceMechanism())], "a delta above 0"),
+        ([RANGE, ("scale", StandardScaler(fit_mode="noisy")), ("release", LaplaceMechanism())], "a delta above 0"),
         (
-            [RANGE, ("pca", PCA(1, statistics="exact", min_gap=0.05)), ("release", LaplaceMechanism())],
+            [RANGE, ("pca", PCA(1, fit_mode="exact", min_gap=0.05)), ("release", LaplaceMechanism())],
             "a delta",
         ),
     ],

@@ -74,7 +74,7 @@ FITS = {
     },
     "hidden": lambda: (*front("noisy"), LogisticRegression(classes=(0, 1), solver="hidden")),
     "counts": lambda: (*front(), PoissonRegressor(y_range=(0, 1), max_iter=4)),
-    "covariance": lambda: (*front()[:1], RegressionImputer(), PCA(2, center=True), GaussianMechanism("covariance")),
+    "covariance": lambda: (*front()[:1], RegressionImputer(), PCA(2, with_mean=True), GaussianMechanism("covariance")),
     "own map": lambda: (*front(), RowMap(np.tanh, out_norm=2.0), GaussianMechanism("histogram")),
     "quantile": lambda: (*front("noisy"), ExponentialMechanism("quantile", candidates=20)),
     "stages": front,
@@ -135,7 +135,7 @@ def test_categories_that_nobody_declared_are_counted_in_blocks(keys, monkeypatch
     table, passes = with_cities(TABLE), []
 
     def pipe(rows):
-        steps = CategoryEncoder("private", max_categories=4), Deduplicator(keys=keys), MeanImputer()
+        steps = CategoryEncoder("private", max_categories=4), Deduplicator(compare=keys), MeanImputer()
         columns = make_column_map((steps[0], ["city"]), (MinMaxScaler((0, 1)), ["x0", "x1", "x2", "x3"]))
         model = LogisticRegression(classes=(0, 1), max_iter=2)
         return make_pipeline(columns, *steps[1:], model, random_state=5, epsilon=8.0).fit(rows, "y")
@@ -176,8 +176,8 @@ def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):
     ("stage", "name"),
     [
         (GridDeduplicator(keep="soft"), "griddeduplicator"),
-        (RobustScaler(statistics="exact"), "robustscaler"),
-        (StandardScaler(floor=False, statistics="exact"), "standardscaler"),
+        (RobustScaler(fit_mode="exact"), "robustscaler"),
+        (StandardScaler(use_floor=False, fit_mode="exact"), "standardscaler"),
     ],
 )
 def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
@@ -208,7 +208,7 @@ GATED = {
 def test_gates_pass_and_refuse_as_in_memory(name):
     (gate, missing), found = GATED[name], []
     for X in (TABLE, Split(TABLE, [0, 7, N])):
-        imputer = MeanImputer(max_missing=missing, statistics="exact")
+        imputer = MeanImputer(max_missing=missing, fit_mode="exact")
         pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), imputer, GaussianMechanism(), gate=gate, random_state=5)
         try:
             found.append(left(pipe.fit(X, "y")))

@@ -144,7 +144,7 @@ class TestOneBits:
         more = {"rank": 2} if solver == "m2" else {}
         model = LogisticRegression((0, 1), solver=solver, class_weight=weights, max_iter=3, **more)
         seed = None if solver == "m2" else 3
-        pipe = pipeline(StandardScaler(statistics="noisy"), model, epsilon=9.0, random_state=seed)
+        pipe = pipeline(StandardScaler(fit_mode="noisy"), model, epsilon=9.0, random_state=seed)
         one = self.released(pipe, X, Y, sample_weight=WEIGHTS)
         assert pipe.certificate_.verify()
         other = self.released(clone(pipe), folder, "y", sample_weight="w")

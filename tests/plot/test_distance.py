@@ -22,15 +22,15 @@ def cleaned(statistics):
     steps = [
         ("range", MinMaxScaler(ranges=[(0, 1)] * 3)),
         ("dedup", Deduplicator()),
-        ("impute", MeanImputer(statistics=statistics)),
-        ("scale", StandardScaler(statistics=statistics)),
+        ("impute", MeanImputer(fit_mode=statistics)),
+        ("scale", StandardScaler(fit_mode=statistics)),
         ("model", LogisticRegression(classes=(0, 1))),
     ]
     return Pipeline(steps).plan(DOMAIN)
 
 
 def projected(gate="auto", rows_per_unit=1):
-    pca = PCA(n_components=1, min_gap=0.1, statistics="exact")
+    pca = PCA(n_components=1, min_gap=0.1, fit_mode="exact")
     pipe = make_pipeline(NormClipper(), Deduplicator(), pca, GaussianMechanism(), gate=gate)
     return pipe, DOMAIN.but(rows_per_unit=rows_per_unit)
 
@@ -114,7 +114,7 @@ def test_routes_side_by_side():
 
 def test_routes_with_other_stages_share_the_rows_they_have_in_common():
     pipe, domain = projected()
-    short = make_pipeline(NormClipper(), PCA(n_components=1, min_gap=0.1, statistics="exact"), GaussianMechanism())
+    short = make_pipeline(NormClipper(), PCA(n_components=1, min_gap=0.1, fit_mode="exact"), GaussianMechanism())
     plans = pipe.plan(domain), short.plan(domain)
     ax = ppdp.plot.distance([("short", plans[1]), ("long", plans[0])])
     assert stages(ax) == ["entrance", "normclipper", "deduplicator", "pca"]

@@ -45,7 +45,7 @@ def cleaned(**parameters):
 
 
 def gated(gate="gaussian", mechanism=None):
-    pca = PCA(n_components=1, min_gap=0.1, statistics="exact")
+    pca = PCA(n_components=1, min_gap=0.1, fit_mode="exact")
     return Pipeline([("clip", NormClipper()), ("pca", pca), ("mean", mechanism or GaussianMechanism())], gate=gate)
 
 

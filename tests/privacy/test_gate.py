@@ -198,7 +198,7 @@ class TestNeededMargin:
             assert gaussian.needed_margin() - 1 < other.needed_margin() <= gaussian.needed_margin()
 
     def test_a_plan_prints_it_and_warns_when_it_is_hopeless(self):
-        few, many = (plan(NormClipper(), PCA(1, statistics="exact"), n=n) for n in (150, 5000))
+        few, many = (plan(NormClipper(), PCA(1, fit_mode="exact"), n=n) for n in (150, 5000))
         assert "gaussian noise, passes in 99 % of cases from a margin of 135 rows" in repr(many)
         assert not any("refusal" in warning for warning in many.warnings)
         assert any("refusal" in warning or "no data could pass" in warning for warning in few.warnings)

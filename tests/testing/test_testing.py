@@ -80,7 +80,9 @@ def test_a_right_bound_is_accepted_and_its_use_returned(promise):
     assert 0.6 < check_stage(Centred(), pairs=6, climbs=8) <= 1
 
 
-@pytest.mark.parametrize("stage", [StandardScaler(min_std=0.05, floor=False, statistics="exact"), PCA(1, min_gap=1e-3)])
+@pytest.mark.parametrize(
+    "stage", [StandardScaler(min_std=0.05, use_floor=False, fit_mode="exact"), PCA(1, min_gap=1e-3)]
+)
 def test_conditional_stages_are_checked_where_their_condition_holds(stage):
     assert 0.05 < check_stage(stage, Domain(n_rows=40, n_features=2), pairs=6, climbs=10) <= 1
 

@@ -129,6 +129,6 @@ def test_the_description_says_so(stage):
 
 
 def test_it_may_depend_on_parameters():
-    sorting = [StandardScaler(floor=False), MinMaxScaler(quantiles=(0.1, 0.9))]
+    sorting = [StandardScaler(use_floor=False), MinMaxScaler(quantiles=(0.1, 0.9))]
     others = [StandardScaler(), MinMaxScaler(ranges=(0, 1))]
     assert [stage.in_memory for stage in sorting + others] == [True, True, False, False]

@@ -47,7 +47,7 @@ def test_the_rules_record_by_record(columns, labels):
     for _ in range(50):
         rows = rng.choice([0.0, -0.0, 1.0, -2.0, np.nan], size=(rng.integers(1, 30), 3))
         y = rng.integers(2, size=len(rows)).astype(float)
-        weight = Deduplicator(columns, labels=labels).weights(rows, y)
+        weight = Deduplicator(columns, label_rule=labels).weights(rows, y)
         assert np.flatnonzero(weight).tolist() == naive(rows, y, columns, labels)
 
 
@@ -88,7 +88,12 @@ class TestOrder:
             return release(self, rows, *args)
 
         monkeypatch.setattr(GaussianMechanism, "release", spy)
-        stages = MinMaxScaler(ranges=(-1, 1)), MeanImputer(), StandardScaler(floor=True), Deduplicator(keys="raw")
+        stages = (
+            MinMaxScaler(ranges=(-1, 1)),
+            MeanImputer(),
+            StandardScaler(use_floor=True),
+            Deduplicator(compare="raw"),
+        )
         pipe = make_pipeline(*stages, GaussianMechanism(), epsilon=20.0, delta=1e-4).fit(rows)
         assert pipe.certificate_.verify()
         assert seen == [200]
@@ -114,7 +119,7 @@ class TestRecords:
     def test_nothing_is_grouped_if_nobody_is_present(self):
         rows = Rows(np.zeros((3, 2)), np.zeros(3), np.zeros(3))
         for labels in ("record", "unanimous", "first"):
-            stage = Deduplicator(labels=labels)
+            stage = Deduplicator(label_rule=labels)
             assert not stage.apply(rows, {"columns": None}).weight.any()
 
     def test_smallest_has_gaps_last(self):
@@ -147,29 +152,29 @@ class TestClusters:
     X = np.array([[0.0], [1.0], [0.5], [10.0], [10.9], [20.0], [21.1], [30.0], [31.0], [32.5]])
 
     def test_one_row_of_each_cluster_is_kept(self):
-        kept = ClusterDeduplicator(eta=1.0).fit_resample(self.X)[0]
+        kept = ClusterDeduplicator(radius=1.0).fit_resample(self.X)[0]
         assert kept.ravel().tolist() == [0.0, 10.0, 20.0, 21.1, 30.0, 31.0, 32.5]
 
     def test_rows_move_to_the_one_that_is_kept(self):
-        moved = ClusterQuantizer(eta=1.0).fit_resample(self.X)[0]
+        moved = ClusterQuantizer(radius=1.0).fit_resample(self.X)[0]
         assert moved.ravel().tolist() == [0, 0, 0, 10, 10, 20, 21.1, 30, 31, 32.5]
 
     def test_copies_of_a_row_are_a_cluster(self):
         X = np.repeat([[1.0, -0.0], [1.0, 5.0]], 40, axis=0)
         X[::2, 1] += 0.0
-        assert len(ClusterDeduplicator(eta=0.1).fit_resample(X)[0]) == 2
-        assert (ClusterQuantizer(eta=0.1).fit_resample(X)[0] == X).all()
+        assert len(ClusterDeduplicator(radius=0.1).fit_resample(X)[0]) == 2
+        assert (ClusterQuantizer(radius=0.1).fit_resample(X)[0] == X).all()
 
     def test_rows_of_other_labels_are_far_away(self):
         X, y = np.array([[0.0], [0.1], [0.2]]), np.array(["b", "a", "b"])
-        kept, labels = ClusterDeduplicator(eta=1.0).fit_resample(X, y)
+        kept, labels = ClusterDeduplicator(radius=1.0).fit_resample(X, y)
         assert (kept.ravel().tolist(), labels.tolist()) == ([0.0, 0.1], ["b", "a"])
-        assert ClusterQuantizer(eta=1.0).fit_resample(X, y)[0].ravel().tolist() == [0.0, 0.1, 0.0]
+        assert ClusterQuantizer(radius=1.0).fit_resample(X, y)[0].ravel().tolist() == [0.0, 0.1, 0.0]
 
     @every_class
     def test_rows_with_gaps_stay(self, kind):
         X = np.array([[0.0, 1.0], [np.nan, 1.0], [np.nan, 1.0], [0.0, 1.0]])
-        out = kind(eta=1.0).fit_resample(X)[0]
+        out = kind(radius=1.0).fit_resample(X)[0]
         assert np.isnan(out[:, 0]).sum() == 2
 
 
@@ -179,10 +184,10 @@ class TestInPipeline:
 
     def test_near_copies_do_not_count_twice(self):
         X, _ = copied(20000, 9000, 2)
-        pipe = self.pipe(ClusterDeduplicator(eta=2e-4, max_cluster=200), GaussianMechanism(), epsilon=8.0)
+        pipe = self.pipe(ClusterDeduplicator(radius=2e-4, max_cluster=200), GaussianMechanism(), epsilon=8.0)
         mechanism = pipe.fit(X)["gaussianmechanism"]
         assert pipe.certificate_.verify()
-        kept = len(ClusterDeduplicator(eta=2e-4).fit_resample(X)[0])
+        kept = len(ClusterDeduplicator(radius=2e-4).fit_resample(X)[0])
         assert kept < 11500
         assert mechanism.present_ == pytest.approx(kept / 20000, abs=0.1)
 
@@ -190,8 +195,8 @@ class TestInPipeline:
     def test_crowded_rows_are_refused(self, kind):
         X = np.zeros((1000, 2))
         with pytest.raises(PrivacyRefusal):
-            self.pipe(kind(eta=0.001, max_cluster=200), GaussianMechanism(), epsilon=8.0).fit(X)
-        certificate = self.pipe(kind(eta=0.001), GaussianMechanism(), gate=None).fit(X).certificate_
+            self.pipe(kind(radius=0.001, max_cluster=200), GaussianMechanism(), epsilon=8.0).fit(X)
+        certificate = self.pipe(kind(radius=0.001), GaussianMechanism(), gate=None).fit(X).certificate_
         assert certificate.status == "CONDITIONAL"
 
 
@@ -200,10 +205,10 @@ DOMAIN = Domain(n_rows=1000, n_features=5, row_norm=1.0, min_present=1000)
 
 class TestPlanning:
     def test_sensitivity_of_one_record(self):
-        stage = ClusterQuantizer(eta=0.01, max_cluster=4)
+        stage = ClusterQuantizer(radius=0.01, max_cluster=4)
         assert stage.sensitivity(DOMAIN).linf == 6
         assert stage.sensitivity(DOMAIN).l2 == pytest.approx(0.02)
-        out = ClusterDeduplicator(eta=0.01, max_cluster=4).stability_map(DOMAIN, ONE)[1]
+        out = ClusterDeduplicator(radius=0.01, max_cluster=4).stability_map(DOMAIN, ONE)[1]
         assert (out.toggled, out.mass, out.moved) == (6, 8, 0)
 
     def test_few_columns(self):
@@ -225,4 +230,4 @@ class TestPlanning:
     def test_raw_keys_need_not_know_the_columns_of_now(self):
         narrow = RandomProjection(n_components=2).stability_map(DOMAIN.but(max_missing=0), ONE)
         with pytest.raises(InvalidParameter, match="compared as they are"):
-            ClusterDeduplicator(keys="raw", low_dimension=True).ways(*narrow)
+            ClusterDeduplicator(compare="raw", low_dimension=True).ways(*narrow)

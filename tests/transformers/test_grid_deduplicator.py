@@ -22,8 +22,8 @@ def near_copies(n, copies, rng, spread=1e-6):
 
 def cells(stage, rows):
     """Cell of every row, one after the other, by the definition."""
-    sides = np.broadcast_to(stage.cell, rows.shape[1])
-    origin = np.random.Generator(np.random.PCG64(stage.seed)).random(rows.shape[1]) * sides
+    sides = np.broadcast_to(stage.cell_width, rows.shape[1])
+    origin = np.random.Generator(np.random.PCG64(stage.public_seed)).random(rows.shape[1]) * sides
     return [
         tuple("gap" if np.isnan(x) else np.floor((x - o) / s) for x, o, s in zip(row, origin, sides)) for row in rows
     ]
@@ -38,7 +38,7 @@ def test_the_rules_cell_by_cell(keep, labels, cell):
     for seed in range(20):
         rows = np.where(rng.random((25, 2)) < 0.2, np.nan, rng.uniform(-1, 1, size=(25, 2)))
         y = rng.integers(2, size=25).astype(float)
-        stage = GridDeduplicator(cell, keep=keep, labels=labels, seed=seed)
+        stage = GridDeduplicator(cell, keep=keep, label_rule=labels, public_seed=seed)
         groups = {}
         for i, key in enumerate(cells(stage, rows)):
             groups.setdefault((*key, y[i]) if labels == "record" else key, []).append(i)
@@ -94,7 +94,7 @@ class TestOutsideAPipeline:
         stage = GridDeduplicator(0.5, keep="soft")
         np.testing.assert_allclose(stage.weights(rows), [1 / 3, 1 / 3, 1, 1 / 3])
         assert stage.weights(rows, [0, 1, 0, 1]).tolist() == [1, 0.5, 1, 0.5]
-        assert stage.set_params(labels="first").weights(rows, [0, 1, 0, 1]).sum() == pytest.approx(2)
+        assert stage.set_params(label_rule="first").weights(rows, [0, 1, 0, 1]).sum() == pytest.approx(2)
         with pytest.raises(InvalidParameter, match="weights"):
             stage.fit_resample(rows)
 
@@ -105,7 +105,7 @@ class TestOutsideAPipeline:
 
     def test_the_seed_moves_the_grid(self):
         rows = near_copies(100, 20, np.random.default_rng(0))
-        counts = {len(GridDeduplicator(0.2, seed=seed).fit_resample(rows)[0]) for seed in range(5)}
+        counts = {len(GridDeduplicator(0.2, public_seed=seed).fit_resample(rows)[0]) for seed in range(5)}
         assert len(counts) > 1
 
 
@@ -127,7 +127,7 @@ class TestDistance:
         assert out.radius == pytest.approx(0.05)
         assert GridDeduplicator(1.7, keep="first").stability_map(DOMAIN, ONE)[1].radius == 2.0
         for labels, domain in (("first", DOMAIN), ("unanimous", DOMAIN), ("record", DOMAIN.but(row_norm=None))):
-            _, out = GridDeduplicator(0.1, keep="first", labels=labels).stability_map(domain, ONE)
+            _, out = GridDeduplicator(0.1, keep="first", label_rule=labels).stability_map(domain, ONE)
             assert (out.toggled, out.moved, out.mass) == (2, 0, 4)
 
     def test_weights_say_that_they_are_weights(self):
@@ -140,7 +140,7 @@ class TestDistance:
     def test_raw_keys_behind_a_stage_that_moves_all_rows(self):
         moved = Distance(replaced=1, moved=99, radius=0.01)
         for keep, mass in (("first", 4), ("soft", 2)):
-            _, out = GridDeduplicator(0.1, keep=keep, keys="raw").stability_map(DOMAIN, moved)
+            _, out = GridDeduplicator(0.1, keep=keep, compare="raw").stability_map(DOMAIN, moved)
             assert (out.moved, out.radius, out.mass) == (99, 0.01, mass)
 
 
@@ -150,7 +150,7 @@ ROUNDED = np.array([[0.3, -0.2], [0.8, np.nan], [-0.74, 0.0]])
 
 
 def test_rows_go_to_the_nearest_centre():
-    out = GridQuantizer(cell=0.5).fit_transform(ROUNDED)
+    out = GridQuantizer(cell_width=0.5).fit_transform(ROUNDED)
     np.testing.assert_array_equal(out, [[0.5, 0.0], [0.8, np.nan], [-0.5, 0.0]])  # 1.0 is more than any entry was
 
 
@@ -162,16 +162,16 @@ def test_the_default_cell_is_a_tenth_of_the_norm():
 
 
 def test_a_staircase_is_flat_inside_and_continuous():
-    stage = GridQuantizer(cell=1.0, mode="staircase", ramp=0.2).fit([[3.0]])
+    stage = GridQuantizer(cell_width=1.0, mode="staircase", soft_edge=0.2).fit([[3.0]])
     x = np.array([[0.0], [0.39], [0.4], [0.45], [0.5], [0.6], [1.3], [-0.45]])
     np.testing.assert_allclose(stage.transform(x).ravel(), [0, 0, 0, 0.25, 0.5, 1, 1, -0.25], atol=1e-12)
-    whole = GridQuantizer(cell=1.0, mode="staircase", ramp=1).fit([[3.0]])
+    whole = GridQuantizer(cell_width=1.0, mode="staircase", soft_edge=1).fit([[3.0]])
     np.testing.assert_allclose(whole.transform(x), x, atol=1e-12)
 
 
 def test_dither_is_for_slots_and_averages_out():
     domain = Domain(n_rows=20000, n_features=1, row_norm=1.0)
-    stage = GridQuantizer(cell=0.4, mode="dither", seed=5)
+    stage = GridQuantizer(cell_width=0.4, mode="dither", public_seed=5)
     (way,) = stage.ways(domain, ONE)
     rows = Rows.of(np.full((20000, 1), 0.13))
     statistics = stage.prepare(rows, way, domain)
@@ -180,7 +180,7 @@ def test_dither_is_for_slots_and_averages_out():
     assert out.mean() == pytest.approx(0.13, abs=0.005)
     assert (out == stage.apply(rows, statistics).X).all()
     assert (stage.map_rows(rows.X, statistics) == 0).all()  # a new row has no slot: the nearest centre
-    assert (out != GridQuantizer(cell=0.4, mode="dither", seed=6).apply(rows, statistics).X).any()
+    assert (out != GridQuantizer(cell_width=0.4, mode="dither", public_seed=6).apply(rows, statistics).X).any()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -32,49 +32,49 @@ NAN, INF = np.nan, np.inf
 DOMAIN = Domain(n_rows=1000, n_features=6, row_norm=1.0, min_present=1000)
 COMPLETE = DOMAIN.but(max_missing=0)
 
-IMPUTERS = {"max_missing": (-1, "1", NAN, [1]), "statistics": ("other", None, [])}
-QUANTILES = {"gap": (0, -1, 3, "1", NAN, True), "min_width": (0, -1, 3, "1"), "statistics": ("rough",)}
+IMPUTERS = {"max_missing": (-1, "1", NAN, [1]), "fit_mode": ("other", None, [])}
+QUANTILES = {"max_quantile_gap": (0, -1, 3, "1", NAN, True), "min_width": (0, -1, 3, "1"), "fit_mode": ("rough",)}
 OBSERVED = {"min_observed": (0, -1, "1", None, 1001, 1.5, True)}
-CLUSTERS = {"eta": (0, "1"), "max_cluster": (0, 2.5), "low_dimension": (1,)}
+CLUSTERS = {"radius": (0, "1"), "max_cluster": (0, 2.5), "low_dimension": (1,)}
 
 WRONG = {
     MeanImputer: {**IMPUTERS, **OBSERVED},
-    MedianImputer: {**IMPUTERS, "gap": QUANTILES["gap"]},
+    MedianImputer: {**IMPUTERS, "max_quantile_gap": QUANTILES["max_quantile_gap"]},
     TrimmedMeanImputer: {**IMPUTERS, **OBSERVED, "trim": (-0.1, 0.6, "1", None, NAN, True)},
     RegressionImputer: {
         **IMPUTERS,
-        "regularization": (0, -1, "1", NAN),
+        "alpha": (0, -1, "1", NAN),
         "min_eigenvalue": (0, 0.34, True),
     },
-    StandardScaler: {"min_std": (0, -1, 2, "1", NAN), "clip": (0, -1, "no", INF), "statistics": ("rough",)},
+    StandardScaler: {"min_std": (0, -1, 2, "1", NAN), "clip": (0, -1, "no", INF), "fit_mode": ("rough",)},
     RobustScaler: {
         **QUANTILES,
         "quantile_range": ((75, 25), (0, 50), 5, (-1, 50)),
         "clip": (0, -1, None, INF),
     },
     PCA: {"n_components": (0, -1, 7, 1.5, "mle"), "output": ("signed", None)},
-    SoftPCA: {"regularization": (0, -1, "1", NAN, INF, True, 1e-9), "statistics": ("other",)},
+    SoftPCA: {"alpha": (0, -1, "1", NAN, INF, True, 1e-9), "fit_mode": ("other",)},
     RandomProjection: {
         "n_components": (0, -1, 1.5, True, "auto", None, 10**9),
         "family": ("normal", None, 1),
-        "seed": (-1, 1.5, None, True, 2**63, np.random.default_rng(0)),
+        "public_seed": (-1, 1.5, None, True, 2**63, np.random.default_rng(0)),
     },
-    GridQuantizer: {"cell": (0, 2.5, "1"), "mode": ("soft",), "ramp": (0, 1.5), "seed": (-1, 0.5)},
-    Deduplicator: {"labels": ("majority", None), "keys": ("old",)},
+    GridQuantizer: {"cell_width": (0, 2.5, "1"), "mode": ("soft",), "soft_edge": (0, 1.5), "public_seed": (-1, 0.5)},
+    Deduplicator: {"label_rule": ("majority", None), "compare": ("old",)},
     GridDeduplicator: {
-        "cell": (0, "a", NAN, [0.1, -1]),
+        "cell_width": (0, "a", NAN, [0.1, -1]),
         "keep": ("mean",),
-        "labels": ("majority",),
-        "seed": (-1,),
-        "keys": ("old",),
+        "label_rule": ("majority",),
+        "public_seed": (-1,),
+        "compare": ("old",),
     },
     LSHDeduplicator: {
         "bands": (0, 1.5),
-        "rows": (0, 1025),
+        "rows_per_band": (0, 1025),
         "mode": ("edit",),
         "rule": ("components",),
-        "seed": (-1,),
-        "keys": ("old",),
+        "public_seed": (-1,),
+        "compare": ("old",),
     },
     ClusterDeduplicator: CLUSTERS,
     ClusterQuantizer: CLUSTERS,
@@ -86,13 +86,16 @@ TOGETHER = [
     (MinMaxScaler(ranges=(0, 1), quantiles=(0.1, 0.9)), "exclude"),
     *((MinMaxScaler(quantiles=value), "quantiles") for value in ((0.9, 0.1), (0, 1), 5, (0.0, 0.5))),
     *((MinMaxScaler(quantiles=(0.1, 0.9), min_width=value), "min_width") for value in QUANTILES["min_width"]),
-    *((MinMaxScaler(quantiles=(0.1, 0.9), gap=value), "gap") for value in QUANTILES["gap"]),
+    *(
+        (MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=value), "max_quantile_gap")
+        for value in QUANTILES["max_quantile_gap"]
+    ),
     *((PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, "1", NAN)),
     (PCA(2, output="aligned", min_alignment=0.0), "min_alignment"),
     (PCA(2, output="aligned", min_alignment=1.1), "min_alignment"),
     (PCA(2, output="projected", n_columns=7), "n_columns"),
     (PCA(2, output="aligned", n_columns=1), "n_columns"),
-    (PCA(2, output="projected", basis=np.eye(6)[:, :3], n_columns=2), "n_columns"),
+    (PCA(2, output="projected", public_basis=np.eye(6)[:, :3], n_columns=2), "n_columns"),
     (RandomProjection(3, s=3.0), "s"),
     (RandomProjection(3, "oporp", s=3.0), "s"),
     (RandomProjection(3, bins="fixed"), "bins"),
@@ -100,15 +103,15 @@ TOGETHER = [
     *((RandomProjection(3, "sparse", s=value), "s") for value in (0.5, 0, INF, NAN, "3", True, 2**40)),
     *((RandomProjection(3, "oporp", bins=value), "bins") for value in ("padded", 1, True)),
     (RandomProjection(2**27, "oporp"), "n_components"),
-    (Deduplicator([0], keys="raw"), "whole rows"),
-    (GridDeduplicator(keep="soft", labels="unanimous"), "soft"),
-    (GridDeduplicator(keys="raw"), "centre"),
-    (LSHDeduplicator(rows=65, mode="simhash"), "rows"),
+    (Deduplicator([0], compare="raw"), "whole rows"),
+    (GridDeduplicator(keep="soft", label_rule="unanimous"), "soft"),
+    (GridDeduplicator(compare="raw"), "centre"),
+    (LSHDeduplicator(rows_per_band=65, mode="simhash"), "rows"),
     (LSHDeduplicator(rule="window", window=0), "window"),
     (LSHDeduplicator(rule="window", similarity=0), "similarity"),
     (LSHDeduplicator(rule="window", similarity=1.1), "similarity"),
     (ClusterDeduplicator(low_dimension=True), "at most 3 columns"),
-    (ClusterDeduplicator(eta=2.0), "eta"),
+    (ClusterDeduplicator(radius=2.0), "radius"),
 ]
 
 
@@ -133,7 +136,9 @@ def test_parameters_that_do_not_go_together(stage, words):
     refused(stage, words)
 
 
-@pytest.mark.parametrize("cell", [{"cell": [0.1]}, {"cell": [0.1] * 6, "keep": "first", "keys": "raw"}], ids=str)
+@pytest.mark.parametrize(
+    "cell", [{"cell_width": [0.1]}, {"cell_width": [0.1] * 6, "keep": "first", "compare": "raw"}], ids=str
+)
 def test_as_many_sides_as_columns(cell):
     refused(GridDeduplicator(**cell), "cell", DomainMismatch)
 
@@ -146,7 +151,7 @@ def test_as_many_sides_as_columns(cell):
     ],
 )
 def test_columns_that_are_no_basis(basis):
-    refused(PCA(2, output="projected", basis=basis), "basis")
+    refused(PCA(2, output="projected", public_basis=basis), "basis")
 
 
 BOUNDED = [

@@ -61,9 +61,9 @@ def test_all_columns_named_are_all_columns():
 @pytest.mark.parametrize("statistics", ["exact", "noisy"])
 def test_a_pipeline_is_certified_and_pays_less(statistics):
     facts = Domain(max_missing=0.5)
-    some = pipeline(columns=["a"], statistics=statistics)
+    some = pipeline(columns=["a"], fit_mode=statistics)
     some.set_params(domain=facts, gate=None).fit(frame())
-    every = pipeline(statistics=statistics).set_params(domain=facts, gate=None)
+    every = pipeline(fit_mode=statistics).set_params(domain=facts, gate=None)
     assert some.certificate_.verify()
     noise = [
         pipe.plan(Domain(n_rows=60, n_features=3, feature_names=("a", "b", "c"), max_missing=0.5))
@@ -93,11 +93,11 @@ def test_columns_that_do_not_exist(columns, error):
         MeanImputer(columns=columns).fit(frame())
 
 
-@pytest.mark.parametrize("stage", [MeanImputer(max_missing=2), MeanImputer(min_observed=8, floor=False)], ids=repr)
+@pytest.mark.parametrize("stage", [MeanImputer(max_missing=2), MeanImputer(min_observed=8, use_floor=False)], ids=repr)
 def test_what_no_neighbour_changes_holds_for_ever_or_not_at_all(stage):
     """Rows that move keep their gaps: the margin is infinite where the condition holds, and 0 where it fails."""
     X = np.full((10, 1), 0.5)
-    (*_, condition) = stage.set_params(statistics="exact").conditions(
+    (*_, condition) = stage.set_params(fit_mode="exact").conditions(
         Domain(n_rows=10, n_features=1, row_norm=1.0, min_present=10), Distance(moved=3, radius=0.1)
     )
     assert condition.unit == 0
@@ -162,7 +162,7 @@ class TestValues:
 class TestPipelines:
     def test_few_rows_with_gaps_are_a_condition_of_the_exact_way(self):
         X, _ = data()
-        pipe = trimmed_pipeline(GaussianMechanism(), statistics="exact", max_missing=0.2).fit(X)
+        pipe = trimmed_pipeline(GaussianMechanism(), fit_mode="exact", max_missing=0.2).fit(X)
         assert pipe.certificate_.verify()
         step = pipe.certificate_["steps"][1]
         assert [k["formula"] for k in step["conditions"]] == ["imputation.missing"]
@@ -306,13 +306,13 @@ DOMAIN = Domain(n_rows=100, n_features=3, row_norm=1.0)
     ],
 )
 def test_what_the_exact_way_assumes(parameters, facts, names):
-    stage = RegressionImputer(statistics="exact", **parameters)
+    stage = RegressionImputer(fit_mode="exact", **parameters)
     domain = DOMAIN.but(**facts)
     assert [condition.name for condition in stage.conditions(domain, ONE)] == names
     after, distance = stage.stability_map(domain, ONE)
     assert distance.moved == (10 if "missing" in names else 99)
     assert after.missing_rows == 0
-    noisy = RegressionImputer(statistics="noisy", **parameters)
+    noisy = RegressionImputer(fit_mode="noisy", **parameters)
     assert noisy.conditions(domain, ONE) == ()
     assert noisy.stability_map(domain, ONE)[1] == ONE
 
@@ -337,7 +337,7 @@ def test_the_gate_tests_the_smallest_eigenvalue():
     rng = np.random.default_rng(0)
     X = rng.choice([-1.0, 1.0], (8000, 2)) / math.sqrt(2)
     X[:50, 0] = GAP
-    stage = RegressionImputer(min_eigenvalue=0.2, max_missing=400, statistics="exact")
+    stage = RegressionImputer(min_eigenvalue=0.2, max_missing=400, fit_mode="exact")
     pipe = make_pipeline(NormClipper(), stage, GaussianMechanism(), epsilon=3.0, delta=1e-5).fit(X)
     assert pipe.certificate_.verify()
     conditions = pipe.certificate_.to_dict()["steps"][1]["conditions"]

@@ -36,7 +36,7 @@ FITTED = [
     RegressionImputer(max_missing=0.3),
     StandardScaler(0.1),
     StandardScaler(0.1, per_column=False),
-    StandardScaler(0.1, per_column=False, floor=False),
+    StandardScaler(0.1, per_column=False, use_floor=False),
     RobustScaler(),
     MinMaxScaler(quantiles=(0.1, 0.9)),
     PCA(1),
@@ -44,23 +44,23 @@ FITTED = [
     SoftPCA(0.05),
 ]
 PUBLIC = [
-    *(GridQuantizer(cell=0.25, mode=mode, seed=2) for mode in ("hard", "staircase", "dither")),
-    *(Deduplicator(labels=labels) for labels in ("record", "unanimous", "first")),
+    *(GridQuantizer(cell_width=0.25, mode=mode, public_seed=2) for mode in ("hard", "staircase", "dither")),
+    *(Deduplicator(label_rule=labels) for labels in ("record", "unanimous", "first")),
     *(
-        GridDeduplicator(0.02, keep=keep, labels=labels)
+        GridDeduplicator(0.02, keep=keep, label_rule=labels)
         for keep in ("centre", "first")
         for labels in ("record", "unanimous", "first")
     ),
     GridDeduplicator(0.001, keep="soft"),
     *(LSHDeduplicator(2, mode="simhash", rule=rule, window=2) for rule in ("first", "window", "soft")),
-    ClusterDeduplicator(eta=0.001, max_cluster=400),
-    ClusterQuantizer(eta=0.001, max_cluster=400),
+    ClusterDeduplicator(radius=0.001, max_cluster=400),
+    ClusterQuantizer(radius=0.001, max_cluster=400),
 ]
 BEHIND = [
-    Deduplicator(keys="raw"),
-    GridDeduplicator(0.01, keep="first", keys="raw"),
-    LSHDeduplicator(2, mode="simhash", keys="raw"),
-    ClusterDeduplicator(eta=0.001, max_cluster=400, keys="raw"),
+    Deduplicator(compare="raw"),
+    GridDeduplicator(0.01, keep="first", compare="raw"),
+    LSHDeduplicator(2, mode="simhash", compare="raw"),
+    ClusterDeduplicator(radius=0.001, max_cluster=400, compare="raw"),
 ]
 N = 4000
 
@@ -90,7 +90,7 @@ def model():
 @pytest.mark.repeated("statistics", keep=2)
 def test_a_model_behind_a_fitted_stage_predicts_with_released_values_only(stage, statistics):
     X, y = table(stage.fills_gaps)
-    stage = clone(stage).set_params(statistics=statistics)
+    stage = clone(stage).set_params(fit_mode=statistics)
     pipe = pipeline(stage, model()).fit(X, y)
     step = pipe.certificate_["steps"][1]
     assert pipe.certificate_.verify()
@@ -100,7 +100,7 @@ def test_a_model_behind_a_fitted_stage_predicts_with_released_values_only(stage,
     assert statistics == "exact" or step["distance"]["moved"] == 0
     assert statistics == "exact" or pipe.score(X, y) > 0.8
     assert pipe.predict(X).shape == y.shape
-    released, standalone = pipe[1], clone(stage).set_params(statistics="exact").fit(X)
+    released, standalone = pipe[1], clone(stage).set_params(fit_mode="exact").fit(X)
     for name in set(stage.statistic_names) - {"norm", "clip", "columns", "entry_bound", "ridge"}:
         value = getattr(released, f"{name}_", None)
         assert value is None or not np.array_equal(value, getattr(standalone, f"{name}_"))
@@ -109,7 +109,7 @@ def test_a_model_behind_a_fitted_stage_predicts_with_released_values_only(stage,
 @pytest.mark.parametrize("stage", FITTED, ids=repr)
 def test_in_front_of_a_mean_nothing_is_released_for_new_rows(stage):
     X, _ = table(stage.fills_gaps)
-    pipe = pipeline(clone(stage).set_params(statistics="exact"), GaussianMechanism()).fit(X)
+    pipe = pipeline(clone(stage).set_params(fit_mode="exact"), GaussianMechanism()).fit(X)
     assert pipe.certificate_.verify()
     assert not [name for name in pipe.release_.arrays if name.startswith(f"{type(stage).__name__.lower()}.")]
 
@@ -128,7 +128,7 @@ def test_stages_that_release_nothing(stage):
 @pytest.mark.parametrize("stage", BEHIND, ids=repr)
 def test_raw_keys_let_it_stand_behind_a_stage_that_moved_all_rows(stage):
     X, y = table(gaps=False)
-    stages = StandardScaler(statistics="exact"), clone(stage), model()
+    stages = StandardScaler(fit_mode="exact"), clone(stage), model()
     pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), *stages, epsilon=20.0, delta=1e-4).fit(X, y)
     assert pipe.certificate_.verify()
     assert pipe.certificate_["steps"][-1]["distance"]["moved"] > N / 2

@@ -210,7 +210,7 @@ def test_distances():
     assert (window.toggled, window.mass, window.one_sided) == (24, 26, 13)
     soft = out(rule="soft")
     assert (soft.toggled, soft.reweighted, soft.mass, soft.one_sided) == (0, 100, 5, 3)
-    _, raw = LSHDeduplicator(4, keys="raw").stability_map(DOMAIN, Distance(replaced=1, moved=99, radius=0.1))
+    _, raw = LSHDeduplicator(4, compare="raw").stability_map(DOMAIN, Distance(replaced=1, moved=99, radius=0.1))
     assert (raw.toggled, raw.mass, raw.moved, raw.radius) == (8, 10, 99, 0.1)
 
 

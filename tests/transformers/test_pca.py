@@ -43,21 +43,21 @@ class TestMaps:
     def test_rank_is_the_reconstruction_of_scikit_learn_if_centred(self):
         X = rows()
         reference = Reference(2).fit(X)
-        assert PCA(2, center=True).fit_transform(X) == pytest.approx(
+        assert PCA(2, with_mean=True).fit_transform(X) == pytest.approx(
             reference.inverse_transform(reference.transform(X)), abs=1e-12
         )
 
     def test_uncentred_is_the_best_approximation_through_the_origin(self):
         X, V = rows(), leading(rows(), 2)
-        assert PCA(2, center=False).fit_transform(X) == pytest.approx(X @ V.T @ V, abs=1e-12)
+        assert PCA(2, with_mean=False).fit_transform(X) == pytest.approx(X @ V.T @ V, abs=1e-12)
 
     @pytest.mark.parametrize("center", [False, True])
     def test_projected_is_the_projection_in_public_columns(self, center):
         X = rows()
-        kept = PCA(2, center=center).fit(X)
+        kept = PCA(2, with_mean=center).fit(X)
         G = np.linalg.qr(np.arange(18.0).reshape(6, 3) ** 1.5)[0]
         origin = 0 if kept.mean_ is None else kept.mean_
-        out = PCA(2, center=center, output="projected", basis=G).fit_transform(X)
+        out = PCA(2, with_mean=center, output="projected", public_basis=G).fit_transform(X)
         assert out == pytest.approx((kept.transform(X) - origin) @ G, abs=1e-12)
 
     @pytest.mark.parametrize("center", [False, True])
@@ -65,8 +65,8 @@ class TestMaps:
     def test_aligned_keeps_lengths_and_is_closest_to_the_public_columns(self, center, columns):
         X = rows()
         G = np.linalg.qr(np.arange(6.0 * columns).reshape(6, columns) ** 1.5)[0]
-        stage = PCA(2, center=center, output="aligned", basis=G).fit(X)
-        kept = PCA(2, center=center).fit_transform(X)
+        stage = PCA(2, with_mean=center, output="aligned", public_basis=G).fit(X)
+        kept = PCA(2, with_mean=center).fit_transform(X)
         if center:
             kept -= X.mean(axis=0)
         assert np.linalg.norm(stage.transform(X), axis=1) == pytest.approx(np.linalg.norm(kept, axis=1))
@@ -77,24 +77,24 @@ class TestMaps:
     def test_aligned_with_eigenvectors_as_columns_gives_their_coordinates(self):
         X = rows()
         V = leading(X, 2)
-        stage = PCA(2, center=False, output="aligned", basis=V.T)
+        stage = PCA(2, with_mean=False, output="aligned", public_basis=V.T)
         assert stage.fit_transform(X) == pytest.approx(X @ V.T, abs=1e-10)
 
     @pytest.mark.parametrize("output", ["projected", "aligned"])
     def test_all_components_are_a_public_map(self, output):
         X, G = rows(), PublicColumns.of(0, None, 6, usual=6, least=6, stage=None).matrix
-        assert PCA(center=False, output=output).fit_transform(X) == pytest.approx(X @ G, abs=1e-10)
-        assert exact(PCA(center=False, output=output)).conditions == ()
+        assert PCA(with_mean=False, output=output).fit_transform(X) == pytest.approx(X @ G, abs=1e-10)
+        assert exact(PCA(with_mean=False, output=output)).conditions == ()
 
     def test_all_components_of_rank_change_nothing(self):
         X = rows()
-        assert PCA(center=True).fit_transform(X) == pytest.approx(X)
+        assert PCA(with_mean=True).fit_transform(X) == pytest.approx(X)
 
     @pytest.mark.parametrize("center", [False, True])
     @pytest.mark.parametrize("output", OUTPUTS)
     def test_released_moments_go_through_the_map(self, output, center):
         X = rows()
-        stage = PCA(2, center=center, output=output).fit(X)
+        stage = PCA(2, with_mean=center, output=output).fit(X)
         carried = stage.carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage.held())
         Z = stage.transform(X)
         assert carried.mean == pytest.approx(Z.mean(axis=0))
@@ -103,7 +103,7 @@ class TestMaps:
 
 class TestPublicColumns:
     def test_a_seed_decides_them_and_no_row_does(self):
-        first, second = (PCA(1, output="projected", basis=7).fit(rows(shift=s)) for s in (0.0, 3.0))
+        first, second = (PCA(1, output="projected", public_basis=7).fit(rows(shift=s)) for s in (0.0, 3.0))
         matrices = [PublicColumns.of(seed, None, 6, usual=2, least=1, stage=None).matrix for seed in (7, 7, 8)]
         assert np.array_equal(matrices[0], matrices[1])
         assert not np.allclose(matrices[0], matrices[2])
@@ -151,13 +151,13 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("settings", "formula", "conditions"),
         [
-            ({"center": False}, "pca.rank", ["pca.gap"]),
+            ({"with_mean": False}, "pca.rank", ["pca.gap"]),
             ({}, "pca.centred-rank", ["pca.centred-gap"]),
-            ({"output": "projected", "center": False}, "pca.projected", ["pca.gap"]),
+            ({"output": "projected", "with_mean": False}, "pca.projected", ["pca.gap"]),
             ({"output": "projected"}, "pca.projected", ["pca.centred-gap"]),
-            ({"output": "aligned", "center": False}, "pca.aligned", ["pca.gap", "pca.alignment"]),
+            ({"output": "aligned", "with_mean": False}, "pca.aligned", ["pca.gap", "pca.alignment"]),
             ({"output": "aligned"}, "pca.aligned", ["pca.centred-gap", "pca.centred-alignment"]),
-            ({"output": "aligned", "n_columns": 6, "center": False}, "pca.projected", ["pca.gap"]),
+            ({"output": "aligned", "n_columns": 6, "with_mean": False}, "pca.projected", ["pca.gap"]),
         ],
     )
     def test_what_each_output_assumes(self, settings, formula, conditions):
@@ -167,21 +167,21 @@ class TestPlan:
         assert (way.ask is not None) == ("output" in settings)
 
     def test_projected_costs_no_more_than_rank_and_aligned_by_its_threshold(self):
-        stage = PCA(2, center=False, basis=np.eye(6)[:, :2], min_alignment=0.25)
+        stage = PCA(2, with_mean=False, public_basis=np.eye(6)[:, :2], min_alignment=0.25)
         rank, projected, aligned = (exact(clone(stage).set_params(output=output)).distance for output in OUTPUTS)
         assert projected.radius == pytest.approx(rank.radius)
         assert projected.total == pytest.approx(rank.total)
         assert aligned.radius == pytest.approx(4 * rank.radius)
 
     def test_centring_costs_more(self):
-        assert exact(PCA(2, center=True)).distance.radius > 2 * exact(PCA(2, center=False)).distance.radius
+        assert exact(PCA(2, with_mean=True)).distance.radius > 2 * exact(PCA(2, with_mean=False)).distance.radius
 
     @pytest.mark.parametrize(
         ("settings", "norm", "columns"),
         [
-            ({"center": True}, np.sqrt(1.9), 6),
-            ({"output": "projected", "center": False}, 1.0, 4),
-            ({"output": "aligned", "center": True}, 1 + np.sqrt(0.9), 4),
+            ({"with_mean": True}, np.sqrt(1.9), 6),
+            ({"output": "projected", "with_mean": False}, 1.0, 4),
+            ({"output": "aligned", "with_mean": True}, 1 + np.sqrt(0.9), 4),
         ],
     )
     def test_the_output_domain(self, settings, norm, columns):
@@ -198,11 +198,11 @@ class TestCoarseProducts:
     @pytest.mark.parametrize(
         ("settings", "formula"),
         [
-            ({"center": False}, "pca.coarse-rank"),
+            ({"with_mean": False}, "pca.coarse-rank"),
             ({}, "pca.coarse-centred-rank"),
             ({"output": "projected"}, "pca.coarse-projected"),
             ({"output": "aligned"}, "pca.aligned"),
-            ({"min_gap": 1e-6, "center": False}, "pca.rank"),
+            ({"min_gap": 1e-6, "with_mean": False}, "pca.rank"),
         ],
     )
     def test_public_facts_decide(self, settings, formula):
@@ -216,7 +216,7 @@ class TestCoarseProducts:
             (self.FACTS, far),
             (self.FACTS, far.among(999)),
         ]:
-            found = {way.name: way for way in PCA(1, center=False).ways(domain, distance)}["exact"]
+            found = {way.name: way for way in PCA(1, with_mean=False).ways(domain, distance)}["exact"]
             assert found.formula == "pca.rank"
             assert found.distance == fine(domain, distance, **found.parameters)[1]
             with pytest.raises(CertificateError):
@@ -232,11 +232,11 @@ class TestCoarseProducts:
     def test_alone_the_directions_are_those_of_scikit_learn(self, center):
         X = rows(2**15 + 7)  # in two pieces
         expected = np.abs(Reference(2).fit(X).components_ if center else leading(X, 2))
-        assert np.abs(PCA(2, center=center).fit(X).components_) == pytest.approx(expected, abs=1e-12)
+        assert np.abs(PCA(2, with_mean=center).fit(X).components_) == pytest.approx(expected, abs=1e-12)
 
     @pytest.mark.parametrize("center", [False, True])
     def test_in_a_pipeline_they_are_the_same_but_for_coarse_products(self, center):
-        X, stage = rows(2**15), PCA(2, center=center)
+        X, stage = rows(2**15), PCA(2, with_mean=center)
         domain = Domain(n_rows=2**15, n_features=6, row_norm=float(np.linalg.norm(X, axis=1).max()), max_missing=0)
         way = exact(stage, domain)
         assert way.formula.startswith("pca.coarse")
@@ -246,14 +246,14 @@ class TestCoarseProducts:
     @pytest.mark.parametrize(
         ("settings", "formula"),
         [
-            ({"center": False}, "pca.coarse-rank"),
+            ({"with_mean": False}, "pca.coarse-rank"),
             ({}, "pca.coarse-centred-rank"),
             ({"output": "projected"}, "pca.coarse-projected"),
         ],
     )
     def test_in_a_pipeline_with_a_certificate(self, settings, formula):
         X = np.clip(rows(2**15, 3) / 2, -1, 1)
-        steps = MinMaxScaler(ranges=(-1.0, 1.0)), PCA(1, 0.02, statistics="exact", **settings), GaussianMechanism()
+        steps = MinMaxScaler(ranges=(-1.0, 1.0)), PCA(1, 0.02, fit_mode="exact", **settings), GaussianMechanism()
         certificate = make_pipeline(*steps, epsilon=1.0, random_state=0).fit(X).certificate_
         assert certificate["steps"][1]["formula"] == formula
         assert certificate.verify()
@@ -285,9 +285,9 @@ class TestPipelines:
     @pytest.mark.repeated("center", "statistics", keep=2)
     def test_with_a_classifier(self, output, center, statistics):
         X, y = self.data()
-        stage = PCA(2, 0.02, center, output, statistics=statistics)
+        stage = PCA(2, 0.02, center, output, fit_mode=statistics)
         if output == "aligned":
-            stage.set_params(basis=np.eye(6)[:, [1, 0]], min_alignment=0.5)
+            stage.set_params(public_basis=np.eye(6)[:, [1, 0]], min_alignment=0.5)
         model = LogisticRegression(classes=(0, 1), max_iter=20)
         pipe = make_pipeline(NormClipper(1.0), stage, model, epsilon=4.0, random_state=0).fit(X, y)
         assert pipe.score(X, y) > 0.8
@@ -300,7 +300,7 @@ class TestPipelines:
     @pytest.mark.parametrize("output", OUTPUTS)
     def test_with_a_mean_nothing_is_released_for_prediction(self, output):
         X, _ = self.data()
-        stage = PCA(2, 0.02, True, output, basis=np.eye(6)[:, :2], min_alignment=0.5, statistics="exact")
+        stage = PCA(2, 0.02, True, output, public_basis=np.eye(6)[:, :2], min_alignment=0.5, fit_mode="exact")
         pipe = make_pipeline(NormClipper(1.0), stage, GaussianMechanism(), epsilon=2.0, random_state=0).fit(X)
         certificate = Certificate.from_json(pipe.certificate_.to_json())
         assert certificate.verify()
@@ -309,7 +309,9 @@ class TestPipelines:
     @pytest.mark.parametrize("output", OUTPUTS)
     def test_at_the_end_the_map_is_released(self, output):
         X, _ = self.data()
-        pipe = make_pipeline(NormClipper(1.0), PCA(2, center=True, output=output), epsilon=4.0, random_state=0).fit(X)
+        pipe = make_pipeline(NormClipper(1.0), PCA(2, with_mean=True, output=output), epsilon=4.0, random_state=0).fit(
+            X
+        )
         twin = pipe["pca"]
         assert pipe.certificate_.status == "SEEDED"
         np.testing.assert_allclose(pipe.transform(X), twin.transform(X), 1e-6, 1e-12)
@@ -317,7 +319,7 @@ class TestPipelines:
 
     def test_moments_released_before_it_serve_stages_behind_it(self):
         X, y = self.data()
-        stages = PCA(2, output="projected", statistics="noisy"), StandardScaler(statistics="noisy")
+        stages = PCA(2, output="projected", fit_mode="noisy"), StandardScaler(fit_mode="noisy")
         pipe = make_pipeline(NormClipper(1.0), *stages, LogisticRegression(classes=(0, 1)), epsilon=8.0, random_state=0)
         pipe.fit(X, y)
         assert list(pipe.release_.arrays)[:1] == ["pca.matrix"]

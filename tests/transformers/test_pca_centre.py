@@ -34,7 +34,7 @@ def centred(*stages, facts=FACTS):
 @pytest.mark.parametrize("statistics", ["noisy", "exact"])
 @pytest.mark.parametrize("output", ["rank", "projected", "aligned"])
 def test_a_plan_centres_unless_the_scaler_in_front_did(output, statistics):
-    stage = PCA(1, output=output, statistics=statistics)
+    stage = PCA(1, output=output, fit_mode=statistics)
     assert centred(stage)
     assert centred(NormClipper(0.5), stage)
     assert not centred(StandardScaler(), stage)
@@ -52,47 +52,47 @@ def test_a_plan_centres_unless_the_scaler_in_front_did(output, statistics):
     ids=repr,
 )
 def test_a_scaler_that_leaves_a_mean_does_not_count(ahead):
-    assert centred(*ahead, PCA(1, statistics="noisy"))
+    assert centred(*ahead, PCA(1, fit_mode="noisy"))
 
 
 def test_where_rows_may_be_absent_nothing_is_known_to_be_centred():
-    assert centred(StandardScaler(), PCA(1, statistics="noisy"), facts=ADDED)
+    assert centred(StandardScaler(), PCA(1, fit_mode="noisy"), facts=ADDED)
 
 
 @pytest.mark.parametrize(
     "scaler",
-    [StandardScaler(statistics=way, clip=clip) for way in ("exact", "noisy") for clip in (None, "auto")],
+    [StandardScaler(fit_mode=way, clip=clip) for way in ("exact", "noisy") for clip in (None, "auto")],
     ids=repr,
 )
 def test_every_way_of_the_scaler_counts(scaler):
-    assert not centred(scaler, PCA(1, statistics="noisy"))
+    assert not centred(scaler, PCA(1, fit_mode="noisy"))
 
 
 @pytest.mark.parametrize("center", [True, False])
 def test_what_is_said_holds_everywhere(center):
-    stage = PCA(1, center=center, statistics="noisy")
+    stage = PCA(1, with_mean=center, fit_mode="noisy")
     assert centred(stage) == centred(StandardScaler(), stage) == center
 
 
 @pytest.mark.parametrize("center", [None, 1, "no", np.array(["auto", "auto"])], ids=repr)
 def test_nothing_else_is_taken(center):
     with pytest.raises(InvalidParameter):
-        planned(PCA(1, center=center))
+        planned(PCA(1, with_mean=center))
 
 
 def test_behind_a_scaler_the_release_is_worth_half_of_the_noise():
     sensitivity = {}
     for center in ("auto", True):
-        stages = StandardScaler(statistics="noisy"), PCA(1, center=center, statistics="noisy")
+        stages = StandardScaler(fit_mode="noisy"), PCA(1, with_mean=center, fit_mode="noisy")
         sensitivity[center] = planned(*stages)[1].releases[-1].sensitivity
     assert sensitivity["auto"] <= 0.51 * sensitivity[True]
 
 
 @pytest.mark.parametrize("statistics", ["exact", "noisy"])
-@pytest.mark.parametrize("scaler", [[], [StandardScaler(clip=None, statistics="noisy")]], ids=["rows", "scaled"])
+@pytest.mark.parametrize("scaler", [[], [StandardScaler(clip=None, fit_mode="noisy")]], ids=["rows", "scaled"])
 def test_what_is_planned_is_run_and_certified(scaler, statistics):
     rows = np.random.default_rng(1).normal([0.9, 0.1, 0.0], [0.02, 0.3, 0.02], (50_000, 3)).clip(-1, 1)
-    steps = MinMaxScaler(ranges=(-1, 1)), *scaler, PCA(1, 0.002, output="projected", statistics=statistics)
+    steps = MinMaxScaler(ranges=(-1, 1)), *scaler, PCA(1, 0.002, output="projected", fit_mode=statistics)
     pipe = make_pipeline(*steps, GaussianMechanism(), epsilon=50.0, delta=1e-6, random_state=0).fit(rows)
     assert pipe.certificate_.verify()
     assert pipe.certificate_["steps"][-1]["parameters"]["center"] is (not scaler)
@@ -102,7 +102,7 @@ def test_released_directions_are_those_of_scikit_learn():
     rows = np.random.default_rng(1).normal([0.9, 0.1, 0.0], [0.02, 0.3, 0.05], (20_000, 3)).clip(-1, 1)
     expected, found = theirs.PCA(1).fit(rows).components_[0], {}
     for center in ("auto", False):
-        steps = MinMaxScaler(ranges=(-1, 1)), PCA(1, center=center, statistics="noisy"), GaussianMechanism()
+        steps = MinMaxScaler(ranges=(-1, 1)), PCA(1, with_mean=center, fit_mode="noisy"), GaussianMechanism()
         found[center] = make_pipeline(*steps, epsilon=50.0, delta=1e-6, random_state=0).fit(rows)["pca"].components_[0]
     assert abs(found["auto"] @ expected) > 0.99 > 0.5 > abs(found[False] @ expected)
 
@@ -111,7 +111,7 @@ def test_alone_directions_are_those_of_scikit_learn():
     ours, other = PCA(1).fit(X), theirs.PCA(1).fit(X)
     assert abs(ours.components_[0] @ other.components_[0]) > 1 - 1e-6
     np.testing.assert_allclose(ours.mean_, other.mean_)
-    assert abs(PCA(1, center=False).fit(X).components_[0, 0]) > 0.95 > 0.2 > abs(other.components_[0, 0])
+    assert abs(PCA(1, with_mean=False).fit(X).components_[0, 0]) > 0.95 > 0.2 > abs(other.components_[0, 0])
 
 
 def test_whatever_changes_a_domain_forgets_that_it_is_centred():
@@ -127,4 +127,4 @@ def test_whatever_changes_a_domain_forgets_that_it_is_centred():
 @pytest.mark.parametrize(("kind", "center"), [(theirs.PCA, True), (theirs.TruncatedSVD, False)])
 def test_conversions_say_which(kind, center):
     pipe = Pipeline.from_sklearn(plain_pipeline(kind(1)), ranges=(0, 1))
-    assert pipe.steps[-1][1].center is center
+    assert pipe.steps[-1][1].with_mean is center

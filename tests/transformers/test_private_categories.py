@@ -226,7 +226,7 @@ def test_a_plan_needs_no_data_and_says_what_it_pays():
 
 
 def test_a_gate_behind_it_adds_its_delta():
-    plan = pipeline(encoder(), PCA(1, statistics="exact")).plan(Domain(n_rows=N, feature_names=("city",)))
+    plan = pipeline(encoder(), PCA(1, fit_mode="exact")).plan(Domain(n_rows=N, feature_names=("city",)))
     assert plan.gate.adding
     assert plan.loss.gate == 0
     assert plan.loss.failure == pytest.approx(plan.gate.delta + plan.releases[0].failure, rel=1e-6)

@@ -18,9 +18,9 @@ ONE = Adjacency.replace().distance
 
 GAP = np.nan
 STAGES = [
-    MedianImputer(statistics="exact"),
-    RobustScaler(statistics="exact"),
-    MinMaxScaler(quantiles=(0.1, 0.9), statistics="exact"),
+    MedianImputer(fit_mode="exact"),
+    RobustScaler(fit_mode="exact"),
+    MinMaxScaler(quantiles=(0.1, 0.9), fit_mode="exact"),
 ]
 N = 4000
 
@@ -39,7 +39,7 @@ def data(n=N, gaps=True):
 def pipeline(stage, mechanism, **parameters):
     steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("stage", clone(stage))]
     if not stage.fills_gaps:
-        steps.append(("fill", MeanImputer(statistics="noisy")))
+        steps.append(("fill", MeanImputer(fit_mode="noisy")))
     settings = {"epsilon": 15.0, "delta": 1e-5, "random_state": 0, **parameters}
     return Pipeline([*steps, ("last", mechanism)], **settings)
 
@@ -64,7 +64,7 @@ class TestValues:
     def test_filled_rows_keep_their_norm(self):
         rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
         domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
-        stage = MedianImputer(statistics="exact")
+        stage = MedianImputer(fit_mode="exact")
         (way,) = stage.ways(domain, ONE)
         filled = stage.apply(rows, stage.prepare(rows, way, domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
@@ -141,7 +141,7 @@ class TestPipelines:
 
     def test_declared_missing_rows_are_a_second_condition(self):
         X, _ = data()
-        few = pipeline(MedianImputer(max_missing=0.2, statistics="exact"), GaussianMechanism()).fit(X)
+        few = pipeline(MedianImputer(max_missing=0.2, fit_mode="exact"), GaussianMechanism()).fit(X)
         steps = few.certificate_["steps"]
         assert [k["name"] for k in steps[1]["conditions"]] == ["missing", "gap"]
         assert steps[1]["distance"]["moved"] == 0.2 * N
@@ -155,7 +155,7 @@ class TestPipelines:
         assert pipe.certificate_["steps"][1]["formula"] == "imputation.zero"
 
     def test_auto_does_not_offer_what_no_data_could_pass(self):
-        plan = pipeline(MedianImputer(gap=0.1), GaussianMechanism(), epsilon=1.0, delta=1e-6).plan(
+        plan = pipeline(MedianImputer(max_quantile_gap=0.1), GaussianMechanism(), epsilon=1.0, delta=1e-6).plan(
             Domain(n_rows=200, n_features=2)
         )
         assert plan.steps[1].way.name == "noisy"
@@ -165,7 +165,7 @@ class TestPipelines:
     def test_released_quantiles_are_near_and_move_nothing(self, stage):
         """Of uniform values, one column with gaps, and of another scale behind a released range."""
         X, y = data()
-        noisy = clone(stage).set_params(statistics="noisy")
+        noisy = clone(stage).set_params(fit_mode="noisy")
         pipe = pipeline(noisy, LogisticRegression(classes=(0, 1), max_iter=5), epsilon=4.0).fit(X, y)
         step = next(step for step in pipe.certificate_["steps"] if step["name"] == "stage")
         assert step["way"] == "noisy"

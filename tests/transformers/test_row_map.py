@@ -93,7 +93,7 @@ def test_in_a_pipeline():
     steps = (
         RowMap(doubled, out_norm=3.0),
         MeanImputer(),
-        StandardScaler(statistics="exact"),
+        StandardScaler(fit_mode="exact"),
         RowMap(np.tanh, None, 1, 1),
     )
     pipe = make_pipeline(*steps, GaussianMechanism(), epsilon=5.0, delta=1e-5).fit(X)

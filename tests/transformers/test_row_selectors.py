@@ -88,7 +88,7 @@ def test_it_may_not_stand_behind_a_stage_that_moved_many_rows(stage):
         stage.ways(DOMAIN, moved)
     if stage in REWRITING:  # which compares no raw rows
         return
-    _, out = clone(stage).set_params(keys="raw").stability_map(DOMAIN, moved)
+    _, out = clone(stage).set_params(compare="raw").stability_map(DOMAIN, moved)
     assert (out.moved, out.radius, out.total) == (500, 0.01, 5.0)
 
 
@@ -96,14 +96,14 @@ def test_it_may_not_stand_behind_a_stage_that_moved_many_rows(stage):
 def test_raw_keys_do_not_bring_deleted_rows_back(stage):
     domain, distance = Deduplicator().stability_map(DOMAIN, ONE)
     with pytest.raises(UnsupportedOrder, match="would bring them back"):
-        clone(stage).set_params(keys="raw").ways(domain, distance)
+        clone(stage).set_params(compare="raw").ways(domain, distance)
 
 
 @pytest.mark.parametrize("stage", DELETING, ids=repr)
 def test_raw_rows_decide(stage):
     rows = Rows(np.array([[0.0, 1.0], [5.0, 1.0]]), None, np.ones(2), raw=np.ones((2, 2)))
     for keys, weights in (("raw", [1, 0]), ("current", [1, 1])):
-        chosen = clone(stage).set_params(keys=keys)
+        chosen = clone(stage).set_params(compare=keys)
         (way,) = chosen.ways(DOMAIN, ONE)
         out = chosen.apply(rows, chosen.prepare(rows, way, DOMAIN))
         assert out.weight.tolist() == weights
@@ -156,7 +156,7 @@ class TestWords:
 
     def test_of_one_key_the_smallest_record_stays(self):
         X = np.array([["a", "z"], ["a", "c"], ["b", "d"]], dtype=object)
-        assert Deduplicator(key=[0]).fit_resample(X)[0].tolist() == [["a", "c"], ["b", "d"]]
+        assert Deduplicator(subset=[0]).fit_resample(X)[0].tolist() == [["a", "c"], ["b", "d"]]
 
     def test_a_word_is_not_the_number_that_it_spells(self):
         X = np.array([["x", 1], ["x", "1"]], dtype=object)

@@ -30,8 +30,8 @@ N = 2000
 FACTS = Domain(n_rows=N, feature_names=("a", "b", "c", "ward"))
 SCALERS = [
     StandardScaler(),
-    StandardScaler(statistics="exact"),
-    StandardScaler(floor=False, clip=None, min_std=0.01),
+    StandardScaler(fit_mode="exact"),
+    StandardScaler(use_floor=False, clip=None, min_std=0.01),
     StandardScaler(per_column=False),
     RobustScaler(),
     MinMaxScaler(quantiles=(0.05, 0.95)),
@@ -67,10 +67,12 @@ def test_columns_of_categories_pass_unchanged(scaler):
     assert pipe["scale"].columns_ == [0, 1, 2]
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(columns=["a"], floor=False), StandardScaler(floor=False)], ids=repr)
+@pytest.mark.parametrize(
+    "scaler", [StandardScaler(columns=["a"], use_floor=False), StandardScaler(use_floor=False)], ids=repr
+)
 @pytest.mark.parametrize("per_column", [True, False])
 def test_what_is_assumed_of_some_columns_is_read_as_it_was_written(scaler, per_column):
-    stages = clone(scaler).set_params(statistics="exact", per_column=per_column), GaussianMechanism()
+    stages = clone(scaler).set_params(fit_mode="exact", per_column=per_column), GaussianMechanism()
     pipe = Pipeline([*pipeline(stages[0], 3).steps[:-1], ("last", stages[1])], gate=None, epsilon=5.0, delta=1e-5)
     pipe.fit(table(3)[0].assign(a=np.linspace(0, 100, 2 * N)))
     written = pipe.certificate_.to_json()
@@ -181,7 +183,7 @@ class TestFiveThousandCategories:
 
     @pytest.mark.parametrize(
         "stage",
-        [PCA(3), PCA(3, statistics="exact"), SoftPCA(), SoftPCA(statistics="exact")],
+        [PCA(3), PCA(3, fit_mode="exact"), SoftPCA(), SoftPCA(fit_mode="exact")],
         ids=repr,
     )
     def test_what_takes_a_matrix_is_named_with_its_size(self, stage):
@@ -192,7 +194,7 @@ class TestFiveThousandCategories:
     def test_few_columns_of_many_rows_are_named_too(self):
         for n_rows, long in ((10**5, False), (10**6, True)):
             facts = Domain(n_rows=n_rows, n_features=500)
-            steps = MinMaxScaler(ranges=(0, 1)), PCA(3, statistics="exact"), LogisticRegression((0, 1))
+            steps = MinMaxScaler(ranges=(0, 1)), PCA(3, fit_mode="exact"), LogisticRegression((0, 1))
             plan = make_pipeline(*steps, delta=1e-8, gate=None).plan(facts)
             assert any("matrix" in one for one in plan.warnings) == long
 
@@ -243,12 +245,12 @@ def test_the_condition_is_one_about_the_sum_of_variances():
     """One column may be constant."""
     X = two_columns()
     X[:, 1] = 0.1
-    stage = StandardScaler(0.3, floor=False, per_column=False, statistics="exact")
+    stage = StandardScaler(0.3, use_floor=False, per_column=False, fit_mode="exact")
     pipe = make_pipeline(NormClipper(), stage, GaussianMechanism(), epsilon=3.0, delta=1e-5).fit(X)
     assert pipe.certificate_.verify()
     (condition,) = pipe.certificate_.to_dict()["steps"][1]["conditions"]
     assert "add up" in condition["statement"]
-    each = StandardScaler(0.3, floor=False, statistics="exact")
+    each = StandardScaler(0.3, use_floor=False, fit_mode="exact")
     domain = Domain(n_rows=len(X), n_features=2, row_norm=1.0, max_missing=0)
     assert [found.margin(X) for found in each.conditions(domain, ONE)] == [0.0]
 

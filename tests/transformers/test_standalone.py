@@ -136,17 +136,17 @@ def raised_by(call):
 
 STAGES = [
     StandardScaler(),
-    StandardScaler(floor=False, clip=None, with_mean=False),
+    StandardScaler(use_floor=False, clip=None, with_mean=False),
     StandardScaler(per_column=False),
     MinMaxScaler(ranges=(-1, 2)),
     MeanImputer(),
-    MeanImputer(floor=False, columns=[0, 2]),
+    MeanImputer(use_floor=False, columns=[0, 2]),
     MeanImputer(max_missing=0),
     PCA(),
     PCA(2),
-    PCA(2, center=True),
-    PCA(2, center=True, output="projected"),
-    PCA(1, output="aligned", basis=np.eye(3)[:, :2]),
+    PCA(2, with_mean=True),
+    PCA(2, with_mean=True, output="projected"),
+    PCA(1, output="aligned", public_basis=np.eye(3)[:, :2]),
 ]
 every = pytest.mark.parametrize("stage", STAGES, ids=repr)
 
@@ -234,7 +234,7 @@ def test_nothing_is_claimed_and_nothing_noisy_is_fitted():
     with pytest.raises(MissingBound):
         stage.stability_map(facts, facts.neighbours)
     with pytest.raises(MissingBudget):
-        StandardScaler(statistics="noisy").partial_fit(rows(PCA()))
+        StandardScaler(fit_mode="noisy").partial_fit(rows(PCA()))
 
 
 def test_what_needs_all_rows_or_spends_has_none():

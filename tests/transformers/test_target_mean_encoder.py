@@ -97,7 +97,7 @@ def test_an_export_predicts_the_same_and_there_is_no_plain_twin(tmp_path):
         ([TargetMeanEncoder(), LogisticRegression((0, 1))], MissingBound),
         ([CODES, TargetMeanEncoder([0, 0]), LogisticRegression((0, 1))], InvalidParameter),
         ([CODES, TargetMeanEncoder([7]), LogisticRegression((0, 1))], DomainMismatch),
-        ([CODES, TargetMeanEncoder(smoothing=-1), LogisticRegression((0, 1))], InvalidParameter),
+        ([CODES, TargetMeanEncoder(smooth=-1), LogisticRegression((0, 1))], InvalidParameter),
         (
             [MinMaxScaler((0, 1), feature_range=(0, 1e6)), TargetMeanEncoder(), LogisticRegression((0, 1))],
             InvalidParameter,
@@ -120,11 +120,11 @@ def test_only_the_label_that_the_model_learns_counts():
 
 def test_alone_it_is_what_scikit_learn_fits_on_all_rows():
     codes = WARD[:, None].astype(float)
-    ours = TargetMeanEncoder(smoothing=7.0).fit_transform(codes, Y).ravel()
+    ours = TargetMeanEncoder(smooth=7.0).fit_transform(codes, Y).ravel()
     theirs = TargetEncoder(smooth=7.0).fit(codes, Y).transform(codes).ravel()
     np.testing.assert_allclose((1 + ours) / 2, theirs, atol=1e-12)
     target = 3 + 2 * Y + X1
-    mapped = TargetMeanEncoder(smoothing=7.0).fit(codes, target)
+    mapped = TargetMeanEncoder(smooth=7.0).fit(codes, target)
     theirs = TargetEncoder(smooth=7.0).fit(codes, target).transform(codes).ravel()
     np.testing.assert_allclose(mapped.unit_[0] + mapped.unit_[1] * mapped.transform(codes).ravel(), theirs, atol=1e-9)
     with pytest.raises(InvalidInput, match="requires y"):

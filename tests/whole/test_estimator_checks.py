@@ -35,7 +35,7 @@ def short(estimator):
 
 def full_pipeline():
     """All kinds of stages, on a route that even the checks' few rows leave open."""
-    fitted = MeanImputer(statistics="noisy"), StandardScaler(statistics="noisy")
+    fitted = MeanImputer(fit_mode="noisy"), StandardScaler(fit_mode="noisy")
     stages = MinMaxScaler(ranges=(-10, 10)), Deduplicator(), *fitted
     return make_pipeline(*stages, LogisticRegression(), epsilon=20.0, delta=1e-3)
 

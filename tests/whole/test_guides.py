@@ -40,7 +40,7 @@ def test_the_figures_beside_the_table_are_what_the_plans_say():
     text = " ".join(cost().GUIDE.read_text("utf-8").split())
     assert "a price of 9.25 means 18.5 times the noise on a mean" in text
     domain = Domain(n_rows=1000, n_features=5)
-    assert noise(StandardScaler(statistics="exact"), domain) / noise(None, domain) == pytest.approx(18.5, rel=1e-3)
+    assert noise(StandardScaler(fit_mode="exact"), domain) / noise(None, domain) == pytest.approx(18.5, rel=1e-3)
     assert "by default no data pass it at ε = 1 or 2" in text
     for stage, epsilon in product((ClusterDeduplicator(), ClusterQuantizer()), (1.0, 2.0)):
         with pytest.raises(NoRoute):

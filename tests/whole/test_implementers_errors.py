@@ -67,7 +67,7 @@ def test_a_gate_whose_condition_an_earlier_release_has_shaped_adds_its_delta():
 
     assert truth(0.3, 0.3, 1e-6, 1.9) == pytest.approx(1.778e-6, rel=1e-3)
     X = np.random.default_rng(0).choice([-1.0, 1.0], (20_000, 1)) * [0.9, 0.2, 0.1]
-    stages = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact")
+    stages = NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact")
     certificate = make_pipeline(*stages, GaussianMechanism(), epsilon=1.0, delta=1e-6).fit(X).certificate_
     gate = certificate["gate"]
     before = math.sqrt(sum(release["mu"] ** 2 for release in certificate["releases"]))
@@ -106,14 +106,14 @@ def test_rows_in_single_precision_are_summed_in_double(monkeypatch):
 BUDGETS = [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-4)]
 PIPELINES = {
     "no gate": lambda: (LogisticRegression((0, 1)),),
-    "gate in front": lambda: (PCA(1, statistics="exact"), LogisticRegression((0, 1))),
+    "gate in front": lambda: (PCA(1, fit_mode="exact"), LogisticRegression((0, 1))),
     "gate behind a release": lambda: (
-        StandardScaler(statistics="noisy"),
-        PCA(1, statistics="exact"),
+        StandardScaler(fit_mode="noisy"),
+        PCA(1, fit_mode="exact"),
         LogisticRegression((0, 1)),
     ),
     "samples": lambda: (LogisticRegression((0, 1), solver="poisson", max_iter=50),),
-    "batches": lambda: (StandardScaler(statistics="noisy"), LinearSVC((0, 1), solver="fixed-size", max_iter=50)),
+    "batches": lambda: (StandardScaler(fit_mode="noisy"), LinearSVC((0, 1), solver="fixed-size", max_iter=50)),
 }
 
 

@@ -80,9 +80,9 @@ def model():
 
 def stages(statistics):
     return [
-        ("impute", MeanImputer(statistics=statistics)),
-        ("scale", StandardScaler(statistics=statistics)),
-        ("pca", PCA(1, statistics=statistics)),
+        ("impute", MeanImputer(fit_mode=statistics)),
+        ("scale", StandardScaler(fit_mode=statistics)),
+        ("pca", PCA(1, fit_mode=statistics)),
     ]
 
 
@@ -97,24 +97,24 @@ ROUTES = {
 }
 
 
-FILL = "impute", MeanImputer(statistics="noisy")
+FILL = "impute", MeanImputer(fit_mode="noisy")
 OTHER_STAGES = {
-    "regression": [("impute", RegressionImputer(statistics="exact"))],
-    "regression, noisy": [("impute", RegressionImputer(statistics="noisy"))],
-    "medians": [("impute", MedianImputer(gap=0.5, statistics="exact"))],
-    "trimmed means": [("impute", TrimmedMeanImputer(statistics="exact"))],
-    "robust": [FILL, ("scale", RobustScaler(gap=0.5, statistics="exact"))],
-    "quantiles": [FILL, ("scale", MinMaxScaler(quantiles=(0.1, 0.9), gap=0.5, statistics="exact"))],
-    "one scale": [FILL, ("scale", StandardScaler(statistics="exact", per_column=False))],
-    "soft PCA": [FILL, ("pca", SoftPCA(statistics="exact"))],
-    "projected": [FILL, ("pca", PCA(1, output="projected", statistics="exact"))],
-    "aligned, centred": [FILL, ("pca", PCA(1, output="aligned", center=True, statistics="exact"))],
+    "regression": [("impute", RegressionImputer(fit_mode="exact"))],
+    "regression, noisy": [("impute", RegressionImputer(fit_mode="noisy"))],
+    "medians": [("impute", MedianImputer(max_quantile_gap=0.5, fit_mode="exact"))],
+    "trimmed means": [("impute", TrimmedMeanImputer(fit_mode="exact"))],
+    "robust": [FILL, ("scale", RobustScaler(max_quantile_gap=0.5, fit_mode="exact"))],
+    "quantiles": [FILL, ("scale", MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=0.5, fit_mode="exact"))],
+    "one scale": [FILL, ("scale", StandardScaler(fit_mode="exact", per_column=False))],
+    "soft PCA": [FILL, ("pca", SoftPCA(fit_mode="exact"))],
+    "projected": [FILL, ("pca", PCA(1, output="projected", fit_mode="exact"))],
+    "aligned, centred": [FILL, ("pca", PCA(1, output="aligned", with_mean=True, fit_mode="exact"))],
     "clusters": [FILL, ("clusters", ClusterQuantizer(1e-4, 400))],
     "cluster copies": [FILL, ("copies", ClusterDeduplicator(1e-4, 400))],
-    "cells": [FILL, ("cells", GridDeduplicator(cell=0.3))],
-    "weights": [FILL, ("cells", GridDeduplicator(cell=0.3, keep="soft"))],
+    "cells": [FILL, ("cells", GridDeduplicator(cell_width=0.3))],
+    "weights": [FILL, ("cells", GridDeduplicator(cell_width=0.3, keep="soft"))],
     "bands": [FILL, ("bands", LSHDeduplicator(bands=2, mode="simhash"))],
-    "grid and projection": [FILL, ("grid", GridQuantizer(cell=0.1)), ("project", RandomProjection(2))],
+    "grid and projection": [FILL, ("grid", GridQuantizer(cell_width=0.1)), ("project", RandomProjection(2))],
 }
 
 

@@ -23,8 +23,8 @@ def plan(statistics):
     steps = [
         ("range", MinMaxScaler(ranges=(0, 10))),
         ("dedup", Deduplicator()),
-        ("impute", MeanImputer(statistics=statistics)),
-        ("scale", StandardScaler(statistics=statistics)),
+        ("impute", MeanImputer(fit_mode=statistics)),
+        ("scale", StandardScaler(fit_mode=statistics)),
         ("model", LogisticRegression(classes=(0, 1))),
     ]
     return Pipeline(steps, epsilon=1.0, delta=1e-6).plan(

@@ -15,7 +15,7 @@ from ppdp import Domain, make_pipeline, plot
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, NormClipper
 
-components = PCA(n_components=1, min_gap=0.1, statistics="exact")
+components = PCA(n_components=1, min_gap=0.1, fit_mode="exact")
 pipe = make_pipeline(
     NormClipper(), components, GaussianMechanism(), epsilon=1.0, delta=1e-6
 )

@@ -21,7 +21,7 @@ rows = (measured + rng.normal(0, 0.008, (20, 6, 2))).reshape(-1, 2)
 plt.style.use("seaborn-v0_8-colorblind")
 _, axes = plt.subplots(1, 2, figsize=(6.6, 3.6), layout="constrained")
 for ax, cell in zip(axes, (0.1, 0.25)):
-    kept, _ = GridDeduplicator(cell=cell).fit_resample(rows)
+    kept, _ = GridDeduplicator(cell_width=cell).fit_resample(rows)
     ax.plot(*rows.T, "C2.")
     ax.plot(*kept.T, "C0o", markersize=9, fillstyle="none")
     left, low = kept.min(axis=0) - 1.5 * cell

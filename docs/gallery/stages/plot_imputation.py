@@ -20,7 +20,7 @@ weight = 80 + 1.2 * (height - 170) + rng.normal(0, 5, 5000)
 missing = rng.random(5000) < 0.1
 table = np.column_stack([height, np.where(missing, np.nan, weight)])
 scaler = MinMaxScaler(ranges=[(130, 210), (30, 130)])
-stages = RegressionImputer(0.002, statistics="noisy"), MeanImputer(statistics="noisy")
+stages = RegressionImputer(0.002, fit_mode="noisy"), MeanImputer(fit_mode="noisy")
 
 plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")

@@ -27,7 +27,7 @@ def pairs(count):
 plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for bands, hashes, style in ((20, 4, "^:"), (10, 6, "o-"), (3, 6, "s--")):
-    stage = LSHDeduplicator(bands=bands, rows=hashes)
+    stage = LSHDeduplicator(bands=bands, rows_per_band=hashes)
     texts = [list(pairs(count)) for count in replaced]
     dropped = np.array([400 - len(stage.fit_resample(both)[0]) for both in texts])
     jaccard = (40 - replaced) / (40 + replaced)

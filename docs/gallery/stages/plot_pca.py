@@ -16,9 +16,9 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, NormClipper, SoftPCA
 
 ways = {
-    "PCA, exact": PCA(2, center=False, statistics="exact"),
-    "SoftPCA, exact": SoftPCA(statistics="exact"),
-    "PCA, noisy": PCA(2, center=False, statistics="noisy"),
+    "PCA, exact": PCA(2, with_mean=False, fit_mode="exact"),
+    "SoftPCA, exact": SoftPCA(fit_mode="exact"),
+    "PCA, noisy": PCA(2, with_mean=False, fit_mode="noisy"),
 }
 sizes = [1000, 3000, 10_000, 30_000, 100_000]
 

@@ -16,7 +16,7 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, NormClipper
 
 X = np.random.default_rng(0).normal(size=(8000, 3)) * (0.7, 0.1, 0.1)
-components = PCA(n_components=1, min_gap=0.1, statistics="exact")
+components = PCA(n_components=1, min_gap=0.1, fit_mode="exact")
 pipe = make_pipeline(
     NormClipper(),
     components,

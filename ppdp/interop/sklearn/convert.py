@@ -291,7 +291,7 @@ class _Converter:
                 stage=step.name,
                 fix="put the scaler in front of both, or leave one of the three out.",
             )
-        self.projected, self.shifted = step.name, bool(made.center)
+        self.projected, self.shifted = step.name, bool(made.with_mean)
         step.changed.append(
             "rows keep their columns: they are projected on the components, which for linear models is the same"
         )

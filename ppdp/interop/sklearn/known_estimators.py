@@ -133,7 +133,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "RowMap(function, out_ranges=...) with a public dictionary.",
     ),
     "GaussianRandomProjection SparseRandomProjection": Leak(
-        "none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."
+        "none", PROJECTED, "RandomProjection", "RandomProjection(k, public_seed=0)."
     ),
     "FeatureHasher HashingVectorizer PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
     "FrozenEstimator": Leak(
@@ -176,7 +176,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         },
     ),
     "IncrementalPCA": _COMPONENTS,
-    "TruncatedSVD": Leak("low", "directions of most variance", "PCA", "PCA(k, center=False), or SoftPCA()."),
+    "TruncatedSVD": Leak("low", "directions of most variance", "PCA", "PCA(k, with_mean=False), or SoftPCA()."),
     "IterativeImputer": KnownEstimator(
         Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer()."),
         otherwise={

@@ -88,7 +88,7 @@ def _objects(name: str, step: Any, domain: Domain) -> Objects:
             f"leave it out, or use {', '.join(sorted(kind.__name__ for kind in STAGES))}; export() takes every step.",
         )
     if not step.__sklearn_is_fitted__():
-        _refuse("nothing was released that would map new rows.", name, "statistics='noisy'.")
+        _refuse("nothing was released that would map new rows.", name, "fit_mode='noisy'.")
     return make(name, step, domain)
 
 

@@ -255,9 +255,7 @@ class Newton(Solver):
         long = cls.takes_long(domain, config)
         if not ((long or distance.moved) and cls.pays(domain, Distance(moved=1, radius=1.0), config, mu)):
             return ()
-        why = (
-            f"they would count {distance.moved:,.0f} rows that move as replaced; statistics='noisy' in front moves none"
-        )
+        why = f"they would count {distance.moved:,.0f} rows that move as replaced; fit_mode='noisy' in front moves none"
         if long:
             why = f"{domain.d:,} columns are too many for them: RandomProjection in front makes them fewer"
         return (CLIPPED.format(stage=config.stage, why=why),)

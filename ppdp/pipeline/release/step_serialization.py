@@ -21,6 +21,7 @@ import numpy as np
 
 from ppdp import mechanisms, transformers
 from ppdp.certificate.canonical import strict_json
+from ppdp.core.renamed import renamed_parameters
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.steps import assumption_stages
@@ -66,12 +67,17 @@ def describe(steps: Steps, columns: Sequence[str] | None) -> str:
             "name": name,
             "class": type(step).__name__,
             "own": OURS.get(type(step).__name__) is not type(step),
-            "parameters": {key: _plain(value) for key, value in sorted(step.get_params(deep=False).items())},
+            "parameters": {_issued(step, key): _plain(value) for key, value in step.get_params(deep=False).items()},
         }
         for name, step in steps
     ]
     document = {"columns": None if columns is None else list(columns), "steps": described}
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _issued(step: Any, parameter: str) -> str:
+    """The name of a parameter in exported models, which keep the one that it had first."""
+    return next((old for old, new in renamed_parameters(step.__class__).items() if new == parameter), parameter)
 
 
 def restore(
@@ -103,7 +109,8 @@ def _step(record: Mapping[str, Any], functions: Mapping[str, Any], own: Mapping[
             stage=str(name),
             fix=f"import it and pass stages=[{record['class']}]; its issuer has it.",
         )
-    given = record["parameters"]
+    current = renamed_parameters(kind)
+    given = {current.get(key, key): value for key, value in record["parameters"].items()}
     if set(given) != set(inspect.signature(kind).parameters):
         raise ExportError(
             f"{record['class']} has other parameters here.", stage=str(name), fix="use the ppdp version that wrote it."

@@ -37,9 +37,9 @@ class TargetMeanEncoder(Transformer):
     ----------
     columns : sequence of str or int, optional
         Columns that hold codes of categories, whole numbers from 0. Default: all.
-    smoothing : float, default=10.0
+    smooth : float, default=10.0
         Means are pulled towards that of all rows as if so many rows more had it, and by more where there are few rows
-        beside the noise: ``(sum + m mean) / (rows + m)``, ``m = smoothing (1 + 5 noise² / rows)``.
+        beside the noise: ``(sum + m mean) / (rows + m)``, ``m = smooth (1 + 5 noise² / rows)``.
 
     Attributes
     ----------
@@ -62,19 +62,19 @@ class TargetMeanEncoder(Transformer):
     columns are clipped to [-1, 1]; ``MinMaxScaler(ranges=...)`` puts them there.
 
     The label of a row is a part of its own feature, which costs no privacy beyond what is paid, but a model may fit to
-    it. scikit-learn's ``TargetEncoder`` takes means of other folds when it fits; here the noise and ``smoothing``
+    it. scikit-learn's ``TargetEncoder`` takes means of other folds when it fits; here the noise and ``smooth``
     limit how much one row can say, and as many releases as folds would cost more.
 
     Examples
     --------
     >>> import numpy as np
     >>> ward, died = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]]), [0, 0, 1, 1, 1, 1]
-    >>> TargetMeanEncoder(smoothing=0).fit_transform(ward, died).ravel().round(2)
+    >>> TargetMeanEncoder(smooth=0).fit_transform(ward, died).ravel().round(2)
     array([-0.33, -0.33, -0.33,  1.  ,  1.  ,  1.  ])
     """
 
     columns: Any = None
-    smoothing: float = 10.0
+    smooth: float = 10.0
 
     allows_gaps = True
     bounds_rows = True
@@ -86,7 +86,7 @@ class TargetMeanEncoder(Transformer):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """From a release; it moves nothing, and a row that had moved counts as replaced."""
         columns, name = self._positions(domain), type(self).__name__
-        number("smoothing", self.smoothing, self, least=0.0, most=1e9, fix="smoothing=10.0.")
+        number("smooth", self.smooth, self, least=0.0, most=1e9, fix="smooth=10.0.")
         if domain.classes is None and domain.y_range is None:
             raise MissingBound(
                 "neither the classes nor the range of the labels is declared.",
@@ -134,7 +134,7 @@ class TargetMeanEncoder(Transformer):
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         table, noise = values
-        shares = smoothed_shares(table, noise, float(self.smoothing))
+        shares = smoothed_shares(table, noise, float(self.smooth))
         low, high = (0.0, 1.0) if domain.classes is not None else domain.require("y_range")
         return {
             "means": 2 * (shares if columns_per_category(domain) > 1 else shares[:, :, 1:]) - 1,

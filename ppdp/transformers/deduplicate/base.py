@@ -39,7 +39,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
     allows_gaps = True
     in_memory = True
     compares = True
-    keys = "current"
+    compare = "current"
     keeps_units = True
     leakage = "high", "which rows repeat each other, or lie close to each other"
 
@@ -52,7 +52,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
         A row that moved by the smallest amount may count as another one, so it costs as much as a replaced one.
         """
         name = type(self).__name__
-        raw = bool(choice("keys", self.keys, ["current", "raw"], self) == "raw")
+        raw = bool(choice("compare", self.compare, ["current", "raw"], self) == "raw")
         if distance.reweighted:
             raise UnsupportedOrder(
                 "rows have weights between 0 and 1 here.", stage=name, fix="put it before the stage that weights rows."
@@ -61,20 +61,20 @@ class RowSelector(OneToOneFeatureMixin, Stage):
             raise UnsupportedOrder(
                 "raw keys would show a change that stages in front of it have bounded.",
                 stage=name,
-                fix="keys='current', or Adjacency.replace().",
+                fix="compare='current', or Adjacency.replace().",
             )
         if raw and not nobody_absent(domain, distance):
             raise UnsupportedOrder(
                 "rows may have been deleted before it, and raw keys would bring them back.",
                 stage=name,
-                fix="use one stage with keys='raw', or put this one first.",
+                fix="use one stage with compare='raw', or put this one first.",
             )
         if not raw and distance.moved > MOST_MOVED * domain.n:
             raise UnsupportedOrder(
                 f"an earlier stage may move {distance.moved:g} of {domain.n} rows, and each would count as replaced.",
                 stage=name,
                 fix="put it before that stage"
-                + (", or compare the rows as they came with keys='raw'." if domain.adjacency.bounded else "."),
+                + (", or compare the rows as they came with compare='raw'." if domain.adjacency.bounded else "."),
             )
         return raw
 
@@ -88,8 +88,8 @@ class RowSelector(OneToOneFeatureMixin, Stage):
 
     def _stay(self, rows: Rows, statistics: Statistics, words: Bits, *, whole: bool) -> Array:
         """The weight of every row by its words in one band; see :func:`~ppdp.data.engine.external_join.staying`."""
-        disagreeing = not whole and getattr(self, "labels", "") == "unanimous"
-        rule = clone(self).set_params(labels="record") if disagreeing else self
+        disagreeing = not whole and getattr(self, "label_rule", "") == "unanimous"
+        rule = clone(self).set_params(label_rule="record") if disagreeing else self
         return rule._weight(rows, statistics)
 
     def _decided(self, rows: Rows | Stream, statistics: Statistics, bands: int = 1) -> Statistics:
@@ -100,7 +100,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
         def stay(some: Rows, words: Bits, whole: bool) -> Array:
             return self._stay(some, statistics, words, whole=whole)
 
-        seen = rows.each(lambda block: replace(block, X=compared(block, self.keys), raw=None), rows.d)
+        seen = rows.each(lambda block: replace(block, X=compared(block, self.compare), raw=None), rows.d)
         return {**statistics, "staying": keep_mask(seen, lambda some: self._words(some, statistics), stay, bands)}
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:

@@ -115,20 +115,20 @@ def _apart_by_label(rows: Comparable, radius: float) -> Array:
     return np.column_stack([rows.points, codes * (4 * radius)])
 
 
-def centres(rows: Comparable, eta: float) -> Indices:
-    """Position of the row that represents each row: the first good centre within ``eta`` of it, or itself.
+def centres(rows: Comparable, radius: float) -> Indices:
+    """Position of the row that represents each row: the first good centre within ``radius`` of it, or itself.
 
-    A good centre has no row further than ``eta`` and within ``3 eta``. First in lexicographic order; of equal rows that
-    in the first slot.
+    A good centre has no row further than ``radius`` and within ``3 radius``. First in lexicographic order; of equal
+    rows that in the first slot.
     """
     lead, several = _copies(rows)
     leads = np.flatnonzero(lead == np.arange(len(lead))).astype(lead.dtype)
     n, shared = len(leads), several[leads]
     distinct = rows.some(leads) if n < len(lead) else rows
-    pairs = NearPairs(distinct, 3 * eta)
+    pairs = NearPairs(distinct, 3 * radius)
     spoiled = np.zeros(n, bool)
     for i, j, squared in pairs:
-        far = squared > eta * eta
+        far = squared > radius * radius
         for end in (i, j):
             spoiled[end[far]] = True
             shared[end[~far]] = True
@@ -138,7 +138,7 @@ def centres(rows: Comparable, eta: float) -> Indices:
     rank[order] = np.arange(len(order))
     best = rank.copy()
     for i, j, squared in pairs:
-        near = squared <= eta * eta
+        near = squared <= radius * radius
         i, j = i[near], j[near]
         np.minimum.at(best, i, rank[j])
         np.minimum.at(best, j, rank[i])
@@ -208,28 +208,29 @@ class Crowding:
 
     radius: float
     most: int
-    keys: str
+    compare: str
 
     def __call__(self, rows: Rows, unit: float) -> float:
-        comparable = Comparable.of(compared(rows, self.keys), rows.y, rows.weight)
+        comparable = Comparable.of(compared(rows, self.compare), rows.y, rows.weight)
         return (self.most + 1 - crowding(comparable, self.radius * SLACK, self.most)) / unit
 
 
 class _ClusterStage(RowSelector):
     """A stage that finds clusters, under the condition that rows are not crowded."""
 
-    eta: float
+    radius: float
     max_cluster: int
     low_dimension: bool
     _formula: ClassVar[str]
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        raw, eta, stage = self.takes_raw_keys(domain, distance), length("eta", self.eta, self), type(self).__name__
-        if domain.row_norm is not None and eta >= 2 * domain.row_norm:
+        raw, stage = self.takes_raw_keys(domain, distance), type(self).__name__
+        radius = length("radius", self.radius, self)
+        if domain.row_norm is not None and radius >= 2 * domain.row_norm:
             raise InvalidParameter(
-                f"all rows are within eta = {eta:g} of each other.",
+                f"all rows are within radius = {radius:g} of each other.",
                 stage=stage,
-                fix="eta far below twice the norm of a row.",
+                fix="radius far below twice the norm of a row.",
             )
         if flag("low_dimension", self.low_dimension, self) and (raw or domain.d not in KISSING):
             raise InvalidParameter(
@@ -239,8 +240,8 @@ class _ClusterStage(RowSelector):
                 parameter="low_dimension",
             )
         most = integer("max_cluster", self.max_cluster, self)
-        parameters: dict[str, Any] = {"eta": eta, "max_cluster": most, "low_dimension": self.low_dimension}
-        measure = Crowding(reach(self.low_dimension) * eta, most, self.keys)
+        parameters: dict[str, Any] = {"eta": radius, "max_cluster": most, "low_dimension": self.low_dimension}
+        measure = Crowding(reach(self.low_dimension) * radius, most, self.compare)
         measures = {"clusters.raw-crowding": measure, "clusters.crowding": measure}
         if raw:
             parameters["raw"] = True
@@ -251,21 +252,21 @@ class _ClusterStage(RowSelector):
 class ClusterDeduplicator(_ClusterStage):
     """Keep one row of every cluster of near-duplicates that stands apart from all other rows.
 
-    A row is a good centre if no row lies between ``eta`` and ``3 eta`` from it; the rows within ``eta`` of a good
-    centre are its cluster. Of each cluster the good centre that comes first in lexicographic order is kept. Rows of
-    different labels are never near each other, and a row with missing values is near no other.
+    A row is a good centre if no row lies between ``radius`` and ``3 radius`` from it; the rows within ``radius`` of a
+    good centre are its cluster. Of each cluster the good centre that comes first in lexicographic order is kept. Rows
+    of different labels are never near each other, and a row with missing values is near no other.
 
     Parameters
     ----------
-    eta : float, default=0.01
+    radius : float, default=0.01
         Rows this near are duplicates; in the units of the rows that are compared.
     max_cluster : int, default=50
-        Assumed: no more rows than this crowd within ``8 eta`` (in every set of rows, some row has fewer than
-        ``max_cluster`` others of the set within ``8 eta``). The gate tests it; it needs a few dozen rows of room.
+        Assumed: no more rows than this crowd within ``8 radius`` (in every set of rows, some row has fewer than
+        ``max_cluster`` others of the set within ``8 radius``). The gate tests it; it needs a few dozen rows of room.
     low_dimension : bool, default=False
-        Assume the same within ``2 eta`` only. At equal ``max_cluster`` it costs 2, 6 or 12 times as much in 1, 2 or 3
-        columns, but it can be true where rows are dense.
-    keys : {"current", "raw"}, default="current"
+        Assume the same within ``2 radius`` only. At equal ``max_cluster`` it costs 2, 6 or 12 times as much in 1, 2 or
+        3 columns, but it can be true where rows are dense.
+    compare : {"current", "raw"}, default="current"
         Which rows are compared: as they are, or as they came into the first stage that is fitted.
 
     Notes
@@ -279,22 +280,22 @@ class ClusterDeduplicator(_ClusterStage):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.50, 0.52], [0.50, 0.51], [3.0, 4.0]])
-    >>> ClusterDeduplicator(eta=0.1).fit_resample(X)[0]
+    >>> ClusterDeduplicator(radius=0.1).fit_resample(X)[0]
     array([[0.5 , 0.51],
            [3.  , 4.  ]])
     """
 
-    eta: float = 0.01
+    radius: float = 0.01
     max_cluster: int = 50
     low_dimension: bool = False
-    keys: str = "current"
+    compare: str = "current"
 
     _formula = "clusters.deduplicate"
     relief = "a larger max_cluster or GridDeduplicator"
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        comparable = Comparable.of(compared(rows, self.keys), rows.y, rows.weight)
-        centre = centres(comparable, self.eta)
+        comparable = Comparable.of(compared(rows, self.compare), rows.y, rows.weight)
+        centre = centres(comparable, self.radius)
         weight = rows.weight.copy()
         weight[comparable.slots[centre != np.arange(len(centre), dtype=centre.dtype)]] = 0.0
         return weight
@@ -309,19 +310,19 @@ class ClusterQuantizer(_ClusterStage):
 
     Parameters
     ----------
-    eta : float, default=0.01
+    radius : float, default=0.01
         Rows this near are duplicates; in the units of the rows.
     max_cluster : int, default=50
-        Assumed: no more rows than this crowd within ``8 eta``, see :class:`ClusterDeduplicator`.
+        Assumed: no more rows than this crowd within ``8 radius``, see :class:`ClusterDeduplicator`.
     low_dimension : bool, default=False
-        Assume the same within ``2 eta`` only, for at most 3 columns.
+        Assume the same within ``2 radius`` only, for at most 3 columns.
 
     Notes
     -----
     **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
     non-private pre-processing", which is false): one replaced row moves at most ``2 (max_cluster - 1)`` others, each by
-    at most ``2 eta`` and ``eta`` on average. Conditional: :class:`GridQuantizer` costs nothing and assumes nothing.
-    Rows are compared in memory.
+    at most ``2 radius`` and ``radius`` on average. Conditional: :class:`GridQuantizer` costs nothing and assumes
+    nothing. Rows are compared in memory.
 
     There is no ``transform``: copies of private rows are private, so a new row stays as it is. Outside a pipeline,
     :meth:`fit_resample` returns the moved rows.
@@ -330,13 +331,13 @@ class ClusterQuantizer(_ClusterStage):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.50, 0.52], [0.50, 0.51], [3.0, 4.0]])
-    >>> ClusterQuantizer(eta=0.1).fit_resample(X)[0]
+    >>> ClusterQuantizer(radius=0.1).fit_resample(X)[0]
     array([[0.5 , 0.51],
            [0.5 , 0.51],
            [3.  , 4.  ]])
     """
 
-    eta: float = 0.01
+    radius: float = 0.01
     max_cluster: int = 50
     low_dimension: bool = False
 
@@ -348,5 +349,5 @@ class ClusterQuantizer(_ClusterStage):
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         comparable = Comparable.of(rows.X, rows.y, rows.weight)
         X = rows.X.copy()
-        X[comparable.slots] = rows.X[comparable.slots[centres(comparable, self.eta)]]
+        X[comparable.slots] = rows.X[comparable.slots[centres(comparable, self.radius)]]
         return rows.with_X(X)

@@ -31,21 +31,21 @@ class Deduplicator(RowSelector):
 
     Parameters
     ----------
-    key : sequence of column names or positions, optional
+    subset : sequence of column names or positions, optional
         Records that agree in these columns are duplicates; the lexicographically smallest record of each group is kept.
         Default: all columns.
-    labels : {"record", "unanimous", "first"}, default="record"
+    label_rule : {"record", "unanimous", "first"}, default="record"
         "record": records with different labels are no duplicates. "unanimous": the label is not compared, but a group
         whose labels disagree is deleted as a whole. "first": the label is not compared; the smallest is kept.
-    keys : {"current", "raw"}, default="current"
+    compare : {"current", "raw"}, default="current"
         Which rows are compared: as they are, or as they came into the first stage that is fitted. "raw" allows to
-        stand behind stages that move rows, and takes no ``key``.
+        stand behind stages that move rows, and takes no ``subset``.
 
     Notes
     -----
     **Guarantee** (``docs/theory/deduplication.md``): unconditional. Whole records: nothing moves, a
-    replaced record stays one replaced record, so it costs nothing. With a key, or with ``labels="first"``: at most two
-    further rows are switched on or off; with "unanimous" one. A stage before it that moved rows makes them count as
+    replaced record stays one replaced record, so it costs nothing. With a key, or with ``label_rule="first"``: at most
+    two further rows are switched on or off; with "unanimous" one. A stage before it that moved rows makes them count as
     replaced.
 
     Examples
@@ -54,36 +54,36 @@ class Deduplicator(RowSelector):
     >>> X = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]])
     >>> Deduplicator().fit_resample(X, np.array([0, 0, 1]))
     (array([[1., 2.], [3., 4.]]), array([0, 1]))
-    >>> Deduplicator(labels="unanimous").fit_resample(X, np.array([0, 1, 1]))
+    >>> Deduplicator(label_rule="unanimous").fit_resample(X, np.array([0, 1, 1]))
     (array([[3., 4.]]), array([1]))
     """
 
-    key: Sequence[str | int] | None = None
-    labels: str = "record"
-    keys: str = "current"
+    subset: Sequence[str | int] | None = None
+    label_rule: str = "record"
+    compare: str = "current"
 
     in_memory = False
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        formula = FORMULAS[choice("labels", self.labels, FORMULAS, self)]
+        formula = FORMULAS[choice("label_rule", self.label_rule, FORMULAS, self)]
         columns = self._columns(domain)
         raw = self.takes_raw_keys(domain, distance)
         if raw and columns is not None:
             raise InvalidParameter(
-                "keys='raw' compares whole rows.",
+                "compare='raw' compares whole rows.",
                 stage="Deduplicator",
-                fix="leave key out, or put it first.",
-                parameter="keys",
+                fix="leave subset out, or put it first.",
+                parameter="compare",
             )
         parameters: dict[str, Any] = {"raw": raw}
         if columns is not None:
-            formula, parameters = "keep-first", {"raw": raw, "labels": self.labels}
+            formula, parameters = "keep-first", {"raw": raw, "labels": self.label_rule}
         return (Way.by(f"deduplication.{formula}", domain, distance, **parameters),)
 
     def _columns(self, domain: Domain) -> list[int] | None:
-        if self.key is None:
+        if self.subset is None:
             return None
-        return columns_of("key", self.key, domain.feature_names, domain.d, self)
+        return columns_of("subset", self.subset, domain.feature_names, domain.d, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return self._decided(rows, {"columns": self._columns(domain)})
@@ -97,12 +97,12 @@ class Deduplicator(RowSelector):
         return tags
 
     def _words(self, rows: Rows, statistics: Statistics) -> Bits:
-        return hashes_of(*key_of(rows.X, rows.y, statistics["columns"], self.labels))[:, None]
+        return hashes_of(*key_of(rows.X, rows.y, statistics["columns"], self.label_rule))[:, None]
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        slots, X, y = present(rows, self.keys)
+        slots, X, y = present(rows, self.compare)
         weight = np.zeros(rows.n)
-        weight[slots[kept(X, y, statistics["columns"], self.labels)]] = 1.0
+        weight[slots[kept(X, y, statistics["columns"], self.label_rule)]] = 1.0
         return weight
 
 

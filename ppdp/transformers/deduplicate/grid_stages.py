@@ -30,22 +30,22 @@ FORMULAS = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weight
 class GridDeduplicator(RowSelector):
     """Keep one row per occupied cell of a public grid, so that near-duplicates count once.
 
-    The origin of the grid is drawn from the public ``seed``; two rows are in different cells with a probability of at
-    most their L1 distance over ``cell``. A missing value is a cell of its own.
+    The origin of the grid is drawn from the public ``public_seed``; two rows are in different cells with a probability
+    of at most their L1 distance over ``cell_width``. A missing value is a cell of its own.
 
     Parameters
     ----------
-    cell : float or sequence of floats, default=0.01
+    cell_width : float or sequence of floats, default=0.01
         Side of a cell, in the units of the rows: one number, or one per column.
     keep : {"centre", "first", "soft"}, default="centre"
         "centre": one row at the centre of each cell, clipped to the norm of the rows; it costs nothing. "first": the
         lexicographically smallest row of each cell. "soft": every row, with weight 1 / (rows in its cell).
-    labels : {"record", "unanimous", "first"}, default="record"
+    label_rule : {"record", "unanimous", "first"}, default="record"
         "record": rows with different labels are in different cells. "unanimous": a cell whose labels disagree is
         emptied. "first": the label is not compared; the smallest stays (with "soft": every row has its own).
-    seed : int, default=0
+    public_seed : int, default=0
         Public seed of the origin of the grid.
-    keys : {"current", "raw"}, default="current"
+    compare : {"current", "raw"}, default="current"
         Which rows are compared: as they are, or as they came into the first stage that is fitted ("first" and "soft").
 
     Notes
@@ -59,18 +59,18 @@ class GridDeduplicator(RowSelector):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.50, 0.52], [0.51, 0.51], [3.0, 4.0]])
-    >>> GridDeduplicator(cell=0.5, keep="first").fit_resample(X)[0]
+    >>> GridDeduplicator(cell_width=0.5, keep="first").fit_resample(X)[0]
     array([[0.5 , 0.52],
            [3.  , 4.  ]])
-    >>> GridDeduplicator(cell=0.5, keep="soft").weights(X)
+    >>> GridDeduplicator(cell_width=0.5, keep="soft").weights(X)
     array([0.5, 0.5, 1. ])
     """
 
-    cell: float | Sequence[float] = 0.01
+    cell_width: float | Sequence[float] = 0.01
     keep: str = "centre"
-    labels: str = "record"
-    seed: int = 0
-    keys: str = "current"
+    label_rule: str = "record"
+    public_seed: int = 0
+    compare: str = "current"
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
@@ -87,30 +87,30 @@ class GridDeduplicator(RowSelector):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         keep = choice("keep", self.keep, FORMULAS, self)
-        labels = choice("labels", self.labels, ["record", "unanimous", "first"], self)
-        seed = integer("seed", self.seed, self, least=0)
+        labels = choice("label_rule", self.label_rule, ["record", "unanimous", "first"], self)
+        seed = integer("public_seed", self.public_seed, self, least=0)
         raw = self.takes_raw_keys(domain, distance)
         if keep == "soft" and labels == "unanimous":
             raise InvalidParameter(
                 "keep='soft' keeps every row, so no label decides.",
                 stage="GridDeduplicator",
-                fix="labels='record' or labels='first'.",
+                fix="label_rule='record' or label_rule='first'.",
                 parameter="keep",
             )
         if keep == "centre" and raw:
             raise InvalidParameter(
                 "the centre of a cell of raw rows is no row of this point.",
                 stage="GridDeduplicator",
-                fix="keep='first' with keys='raw', or put it before the first stage that is fitted.",
+                fix="keep='first' with compare='raw', or put it before the first stage that is fitted.",
             )
         sides = self._sides(domain.d, raw=raw)
         widest = math.inf if raw or domain.row_norm is None else 2 * largest_entry(domain)
         if min(sides) > widest:
             raise InvalidParameter(
-                f"cell = {min(sides):g} is wider than all rows together, {widest:.6g}.",
+                f"cell_width = {min(sides):g} is wider than all rows together, {widest:.6g}.",
                 stage="GridDeduplicator",
-                fix="cell in the units of the rows at this step, far below that.",
-                parameter="cell",
+                fix="cell_width in the units of the rows at this step, far below that.",
+                parameter="cell_width",
             )
         parameters: dict[str, Any] = {"cell": sides, "seed": seed, "labels": labels}
         if keep != "centre":
@@ -118,16 +118,16 @@ class GridDeduplicator(RowSelector):
         return (Way.by(f"deduplication.{FORMULAS[keep]}", domain, distance, **parameters),)
 
     def _sides(self, d: int, *, raw: bool) -> list[float]:
-        if isinstance(self.cell, (str, bytes)) or not isinstance(self.cell, (Sequence, np.ndarray)):
-            return [length("cell", self.cell, self)] * (1 if raw else d)
-        sides = [length("cell", side, self) for side in self.cell]
+        if isinstance(self.cell_width, (str, bytes)) or not isinstance(self.cell_width, (Sequence, np.ndarray)):
+            return [length("cell_width", self.cell_width, self)] * (1 if raw else d)
+        sides = [length("cell_width", side, self) for side in self.cell_width]
         if len(sides) == d and not raw:
             return sides
         raise DomainMismatch(
-            f"cell has {len(sides)} sides for {'raw rows' if raw else f'{d} columns'}.",
+            f"cell_width has {len(sides)} sides for {'raw rows' if raw else f'{d} columns'}.",
             stage="GridDeduplicator",
             fix="one number for all columns" + ("." if raw else ", or one per column."),
-            parameter="cell",
+            parameter="cell_width",
         )
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
@@ -138,7 +138,7 @@ class GridDeduplicator(RowSelector):
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         if self.keep != "centre":
             return super().apply(rows, statistics)
-        slots, X, _ = present(rows, self.keys)
+        slots, X, _ = present(rows, self.compare)
         sides, cells = statistics["sides"], self._cells(X, statistics)
         weight = statistics["staying"].of(rows) if "staying" in statistics else self._by_cell(rows, cells)
         cells += 0.5  # in place, so that no further table is needed
@@ -158,17 +158,17 @@ class GridDeduplicator(RowSelector):
         return np.floor(cells, out=cells)
 
     def _keys(self, cells: Array, y: Array | None) -> tuple[Array, ...]:
-        return (cells,) if y is None or self.labels != "record" else (cells, y)
+        return (cells,) if y is None or self.label_rule != "record" else (cells, y)
 
     def _words(self, rows: Rows, statistics: Statistics) -> Bits:
         return hashes_of(*self._keys(self._cells(rows.X, statistics), rows.y))[:, None]
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        return self._by_cell(rows, self._cells(present(rows, self.keys)[1], statistics))
+        return self._by_cell(rows, self._cells(present(rows, self.compare)[1], statistics))
 
     def _by_cell(self, rows: Rows, cells: Array) -> Array:
         """The new weight of every slot, from the cells of the rows that are present."""
-        slots, X, y = present(rows, self.keys)
+        slots, X, y = present(rows, self.compare)
         groups = grouped(*self._keys(cells, y))
         weight = np.zeros(rows.n)
         if self.keep == "soft":
@@ -177,15 +177,15 @@ class GridDeduplicator(RowSelector):
         if self.keep == "first":
             chosen = smallest(X if y is None else np.column_stack([X, y]), groups)
         else:
-            chosen = groups.first if y is None or self.labels != "first" else smallest(y[:, None], groups)
-        if y is not None and self.labels == "unanimous":
+            chosen = groups.first if y is None or self.label_rule != "first" else smallest(y[:, None], groups)
+        if y is not None and self.label_rule == "unanimous":
             chosen = chosen[groups.constant(y)]
         weight[slots[chosen]] = 1.0
         return weight
 
     def _origin(self, d: int) -> Array:
         """Where the grid begins, in units of a cell."""
-        return np.random.Generator(np.random.PCG64(self.seed)).random(d)
+        return np.random.Generator(np.random.PCG64(self.public_seed)).random(d)
 
 
 @dataclass(eq=False, repr=False)
@@ -194,15 +194,15 @@ class GridQuantizer(RowWiseTransformer):
 
     Parameters
     ----------
-    cell : float, optional
+    cell_width : float, optional
         Side of a cell, in the units of the rows. Default: a tenth of ``row_norm``.
     mode : {"hard", "staircase", "dither"}, default="hard"
         "hard": the nearest centre of a cell. "staircase": the same on the inner part of each cell, with slopes between,
         so that rows that moved a little stay near each other. "dither": in a pipeline every training row has a grid of
         its own, shifted at random, so that rounding errors average out; a new row has none and is rounded as in "hard".
-    ramp : float, default=0.5
+    soft_edge : float, default=0.5
         Share of every cell that is slope, for the mode "staircase"; 1 changes nothing at all.
-    seed : int, default=0
+    public_seed : int, default=0
         Draws the shifts of the mode "dither". Public: it hides nothing.
 
     Attributes
@@ -213,22 +213,22 @@ class GridQuantizer(RowWiseTransformer):
     Notes
     -----
     **Guarantee** (``docs/theory/quantization.md``): row-wise, moves nothing. Rows that an earlier stage moved by Δ are
-    at most Δ + cell √d apart, or Δ / ramp with the staircase: behind a fitted stage use the staircase.
+    at most Δ + cell_width √d apart, or Δ / soft_edge with the staircase: behind a fitted stage use the staircase.
 
     Missing values stay missing. Rows end within the bounds that they had: those that left them are projected back.
 
     Examples
     --------
     >>> import numpy as np
-    >>> GridQuantizer(cell=0.5).fit_transform(np.array([[0.2, 0.3], [-0.6, 1.0]])) + 0.0
+    >>> GridQuantizer(cell_width=0.5).fit_transform(np.array([[0.2, 0.3], [-0.6, 1.0]])) + 0.0
     array([[ 0. ,  0.5],
            [-0.5,  1. ]])
     """
 
-    cell: float | None = None
+    cell_width: float | None = None
     mode: str = "hard"
-    ramp: float = 0.5
-    seed: int = 0
+    soft_edge: float = 0.5
+    public_seed: int = 0
 
     leakage = "high", "the length of the longest row, unless it is declared"
     statistic_names = ("cell", "row_norm", "entry_bound")
@@ -236,13 +236,13 @@ class GridQuantizer(RowWiseTransformer):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         norm = float(domain.require("row_norm", "GridQuantizer"))
         widest = 2 * largest_entry(domain)  # in a wider one every entry is rounded to 0
-        fix = f"cell in the units of the rows at this step, whose entries are up to {widest / 2:.6g}."
+        fix = f"cell_width in the units of the rows at this step, whose entries are up to {widest / 2:.6g}."
         cell = norm / 10
-        if self.cell is not None:
-            cell = number("cell", self.cell, self, least=FINEST * norm, most=widest, fix=fix)
+        if self.cell_width is not None:
+            cell = number("cell_width", self.cell_width, self, least=FINEST * norm, most=widest, fix=fix)
         mode = choice("mode", self.mode, ["hard", "staircase", "dither"], self)
-        ramp = number("ramp", self.ramp, self, least=1e-6, most=1)
-        seed = integer("seed", self.seed, self, least=0)
+        ramp = number("soft_edge", self.soft_edge, self, least=1e-6, most=1)
+        seed = integer("public_seed", self.public_seed, self, least=0)
         of_mode: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
         return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **of_mode[mode]),)
 
@@ -256,7 +256,7 @@ class GridQuantizer(RowWiseTransformer):
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         if self.mode != "dither":
             return super().apply(rows, statistics)
-        shift = np.random.Generator(np.random.PCG64(self.seed)).uniform(-0.5, 0.5, rows.X.shape)
+        shift = np.random.Generator(np.random.PCG64(self.public_seed)).uniform(-0.5, 0.5, rows.X.shape)
         return rows.with_X(
             _within(statistics["cell"] * (np.rint(rows.X / statistics["cell"] + shift) - shift), statistics)
         )
@@ -269,7 +269,7 @@ class GridQuantizer(RowWiseTransformer):
         centres = np.rint(places)
         if self.mode == "staircase":
             offset = places - centres
-            climbed = np.maximum(np.abs(offset) - (1 - self.ramp) / 2, 0.0) / self.ramp
+            climbed = np.maximum(np.abs(offset) - (1 - self.soft_edge) / 2, 0.0) / self.soft_edge
             centres += np.copysign(climbed, offset)
         return _within(statistics["cell"] * centres, statistics)
 

@@ -47,7 +47,7 @@ class LSHDeduplicator(RowSelector):
     ----------
     bands : int, default=10
         Number of buckets of a row. More find more duplicates, and cost more.
-    rows : int, optional
+    rows_per_band : int, optional
         Hashes that must agree for two rows to share the bucket of a band. More make buckets smaller. Default: 6 for
         "minhash", 32 for "simhash" (at most 64 there).
     mode : {"minhash", "simhash"}, default="minhash"
@@ -61,9 +61,9 @@ class LSHDeduplicator(RowSelector):
         For ``rule="window"``.
     similarity : float, default=0.8
         For ``rule="window"``: the Jaccard similarity ("minhash") or cosine ("simhash") from which two rows are similar.
-    seed : int, default=0
+    public_seed : int, default=0
         Public seed of the hashes.
-    keys : {"current", "raw"}, default="current"
+    compare : {"current", "raw"}, default="current"
         Which rows are compared: as they are, or as they came into the first stage that is fitted.
 
     Notes
@@ -84,13 +84,13 @@ class LSHDeduplicator(RowSelector):
     """
 
     bands: int = 10
-    rows: int | None = None
+    rows_per_band: int | None = None
     mode: str = "minhash"
     rule: str = "first"
     window: int = 4
     similarity: float = 0.8
-    seed: int = 0
-    keys: str = "current"
+    public_seed: int = 0
+    compare: str = "current"
 
     @classmethod
     def example(cls) -> Any:
@@ -108,7 +108,7 @@ class LSHDeduplicator(RowSelector):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         rule = choice("rule", self.rule, FORMULAS, self)
         parameters: dict[str, Any] = {"bands": integer("bands", self.bands, self)}
-        parameters["seed"] = integer("seed", self.seed, self, least=0)
+        parameters["seed"] = integer("public_seed", self.public_seed, self, least=0)
         self._hashes()
         if rule == "window":
             number("similarity", self.similarity, self, above=0, most=1)
@@ -118,20 +118,24 @@ class LSHDeduplicator(RowSelector):
 
     def _hashes(self) -> int:
         mode = choice("mode", self.mode, list(HASHES), self)
-        return HASHES[mode] if self.rows is None else integer("rows", self.rows, self, most=MOST_HASHES[mode])
+        return (
+            HASHES[mode]
+            if self.rows_per_band is None
+            else integer("rows_per_band", self.rows_per_band, self, most=MOST_HASHES[mode])
+        )
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return self._decided(rows, {}, self.bands)
 
     def _words(self, rows: Rows, statistics: Statistics) -> Bits:
-        return self._table(rows.X).keys(self.bands, self._hashes(), self.seed)
+        return self._table(rows.X).keys(self.bands, self._hashes(), self.public_seed)
 
     def _stay(self, rows: Rows, statistics: Statistics, words: Bits, *, whole: bool) -> Array:
         similar = self._table(rows.X).similar if whole and self.rule == "window" else None
         return self._weights(words[:, None], self._order(rows.X, rows.y), similar)
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        slots, X, y = present(rows, self.keys)
+        slots, X, y = present(rows, self.compare)
         weight = np.zeros(rows.n)
         weight[slots] = self._of_table(self._table(X), self._order(X, y))
         return weight
@@ -144,7 +148,7 @@ class LSHDeduplicator(RowSelector):
 
     def _of_table(self, table: TokenSets | Vectors, order: Positions) -> Array:
         """Weight of every row of a table."""
-        return self._weights(table.keys(self.bands, self._hashes(), self.seed), order, table.similar)
+        return self._weights(table.keys(self.bands, self._hashes(), self.public_seed), order, table.similar)
 
     def _weights(self, keys: Bits, order: Positions, similar: Callable[[float], Similar] | None) -> Array:
         """Weight of every row by its keys; a row is similar to none where nothing is said of it."""

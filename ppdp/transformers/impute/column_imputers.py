@@ -29,7 +29,7 @@ class Imputer(Transformer):
     """Fills the missing values of rows of which at most ``max_missing`` have any."""
 
     max_missing: int | float | None
-    statistics: str
+    fit_mode: str
 
     allows_gaps = True
     fills_gaps = True
@@ -48,7 +48,7 @@ class Imputer(Transformer):
             limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
         if limit == 0:
             return (Way.by("imputation.zero", domain, distance),)
-        return chosen(self._ways(domain, distance, limit, parameters), self.statistics, self)
+        return chosen(self._ways(domain, distance, limit, parameters), self.fit_mode, self)
 
     def _parameters(self, domain: Domain) -> dict[str, Any]:
         """Its own parameters, checked, in public numbers."""
@@ -120,14 +120,14 @@ class MeanImputer(ColumnImputer):
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
-    floor : bool, default=True
+    use_floor : bool, default=True
         Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
         ``n_j >= n0``.
     columns : sequence of column names or positions, optional
         The columns that may have missing values, if that is known: the fewer, the less the exact way costs. Missing
         values elsewhere are filled with 0, so nothing rests on it. Default: all but the columns of 0 and 1 that a step
         in front of it made of categories, where no value is missing.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released means. Outside a pipeline, "auto" is exact.
 
     Attributes
@@ -155,9 +155,9 @@ class MeanImputer(ColumnImputer):
 
     min_observed: int | float = 0.5
     max_missing: int | float | None = None
-    floor: bool = True
+    use_floor: bool = True
     columns: Sequence[str | int] | None = None
-    statistics: str = "auto"
+    fit_mode: str = "auto"
 
     adds_up = True
     statistic_names = ("mean", "norm")
@@ -165,10 +165,10 @@ class MeanImputer(ColumnImputer):
     @property
     def relief(self) -> str:  # type: ignore[override]
         """What to use instead where the gate refuses a condition."""
-        return "statistics='noisy'" if self.floor else "floor=True"
+        return "fit_mode='noisy'" if self.use_floor else "use_floor=True"
 
     def _parameters(self, domain: Domain) -> dict[str, Any]:
-        flag("floor", self.floor, self)
+        flag("use_floor", self.use_floor, self)
         return {"min_observed": least_observed(self.min_observed, domain.n, self)}
 
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
@@ -180,10 +180,10 @@ class MeanImputer(ColumnImputer):
             "imputation.observed": ObservedMargin(floor, columns),
         }
         # Where nobody is absent every column is observed in all complete rows: a floor up to their number is idle.
-        if self.floor and nobody_absent(domain, distance):
+        if self.use_floor and nobody_absent(domain, distance):
             floor = max(floor, domain.n - limit)
         ask = Ask("means", {"min_observed": floor, **which})
-        which = {"min_observed": floor, "max_missing": limit, "conditional": not self.floor, **which}
+        which = {"min_observed": floor, "max_missing": limit, "conditional": not self.use_floor, **which}
         exact = Way.by("imputation.mean", domain, distance, measures=measures, ask=ask, **which)
         return {"noisy": noisy, "exact": exact}
 
@@ -204,8 +204,8 @@ class MeanImputer(ColumnImputer):
         return {"mean": self._means(sums, way, domain), "norm": domain.row_norm}
 
     def _means(self, sums: Array, way: Way, domain: Domain) -> Array:
-        # Under the condition of floor=False, that every column is observed often enough, both forms agree.
-        least = int(way.parameters["min_observed"]) if self.floor else 1
+        # Under the condition of use_floor=False, that every column is observed often enough, both forms agree.
+        least = int(way.parameters["min_observed"]) if self.use_floor else 1
         return means_of(sums, least, self._columns(domain))
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
@@ -240,13 +240,13 @@ class MedianImputer(ColumnImputer):
 
     Parameters
     ----------
-    gap : float, optional
-        The condition: in every column the values ranked next to the median are near it, within ``gap`` in L2 over the
-        columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
+    max_quantile_gap : float, optional
+        The condition: in every column the values ranked next to the median are near it, within ``max_quantile_gap`` in
+        L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, it is a condition as well.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, under the condition, or from released medians, which assume nothing. Outside a
         pipeline, "auto" is exact.
 
@@ -261,8 +261,8 @@ class MedianImputer(ColumnImputer):
     -----
     **Guarantee** (``docs/theory/order-statistics.md``; Proposition 16 of "Provable privacy with non-private
     pre-processing" forgets that one row changes all medians). One replaced row moves every row with missing values by
-    at most ``gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are sorted, so all
-    rows are needed in memory.
+    at most ``max_quantile_gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are
+    sorted, so all rows are needed in memory.
 
     Prefer :class:`TrimmedMeanImputer`: as robust for most purposes, it assumes nothing and moves rows some fifty times
     less.
@@ -277,9 +277,9 @@ class MedianImputer(ColumnImputer):
            [5., 1.]])
     """
 
-    gap: float | None = None
+    max_quantile_gap: float | None = None
     max_missing: int | float | None = None
-    statistics: str = "auto"
+    fit_mode: str = "auto"
 
     in_memory = True
     leakage = "high", "medians of columns, which are values of single rows"
@@ -287,7 +287,7 @@ class MedianImputer(ColumnImputer):
     statistic_names = ("median", "norm")
 
     def _parameters(self, domain: Domain) -> dict[str, Any]:
-        return {"gap": public_gap(self.gap, domain, self)}
+        return {"gap": public_gap(self.max_quantile_gap, domain, self)}
 
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
         refuse_weights(distance, self)
@@ -321,7 +321,7 @@ class TrimmedMeanImputer(ColumnImputer):
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released trimmed means. Outside a pipeline, "auto" is exact.
 
     Attributes
@@ -349,7 +349,7 @@ class TrimmedMeanImputer(ColumnImputer):
     trim: float = 0.1
     min_observed: int | float = 0.5
     max_missing: int | float | None = None
-    statistics: str = "auto"
+    fit_mode: str = "auto"
 
     in_memory = True
     statistic_names = ("mean", "norm")

@@ -35,7 +35,7 @@ class RegressionImputer(Imputer):
 
     Parameters
     ----------
-    regularization : float, optional
+    alpha : float, optional
         The ridge ν, in units of ``row_norm²``; unconditional. Default: 0.1, unless ``min_eigenvalue`` is given. It does
         not fall with the rows: fills stay those of a ridge regression, where scikit-learn's ``IterativeImputer`` has
         next to none.
@@ -45,7 +45,7 @@ class RegressionImputer(Imputer):
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
     Attributes
@@ -67,17 +67,17 @@ class RegressionImputer(Imputer):
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 1.0], [-1.0, -1.0], [0.5, 0.5], [0.4, np.nan]])
-    >>> RegressionImputer(regularization=1e-3).fit_transform(X).round(2)
+    >>> RegressionImputer(alpha=1e-3).fit_transform(X).round(2)
     array([[ 1. ,  1. ],
            [-1. , -1. ],
            [ 0.5,  0.5],
            [ 0.4,  0.4]])
     """
 
-    regularization: float | None = None
+    alpha: float | None = None
     min_eigenvalue: float | None = None
     max_missing: int | float | None = None
-    statistics: str = "auto"
+    fit_mode: str = "auto"
 
     leakage = "low", "a regression of every column"
     multiplies_columns = True
@@ -86,14 +86,14 @@ class RegressionImputer(Imputer):
     def _parameters(self, domain: Domain) -> dict[str, Any]:
         """The public ν, which is the ridge or the least eigenvalue that is assumed, and which of them it is."""
         if self.min_eigenvalue is None:
-            ridge = 0.1 if self.regularization is None else self.regularization
-            return {"share": number("regularization", ridge, self, least=1e-6, most=1e3), "conditional": False}
-        if self.regularization is not None:
+            ridge = 0.1 if self.alpha is None else self.alpha
+            return {"share": number("alpha", ridge, self, least=1e-6, most=1e3), "conditional": False}
+        if self.alpha is not None:
             raise InvalidParameter(
-                "regularization and min_eigenvalue exclude each other.",
+                "alpha and min_eigenvalue exclude each other.",
                 stage="RegressionImputer",
-                fix="give regularization for the unconditional form, or min_eigenvalue for the one with a condition.",
-                parameter="regularization",
+                fix="give alpha for the unconditional form, or min_eigenvalue for the one with a condition.",
+                parameter="alpha",
             )
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
         return {"share": share, "conditional": True}

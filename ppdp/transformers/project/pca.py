@@ -36,7 +36,7 @@ class PCA(Transformer):
     of rows, P of rank k = ``n_components`` and G a public matrix with orthonormal columns,
 
     ============= ============================ ========================== ==================================
-    ``output``    ``center=False``             ``center=True``            assumes (exact way)
+    ``output``    ``with_mean=False``          ``with_mean=True``         assumes (exact way)
     ============= ============================ ========================== ==================================
     "rank"        ``P x``                      ``mu + P (x - mu)``        eigengap
     "projected"   ``Gᵀ P x``                   ``Gᵀ P (x - mu)``          eigengap
@@ -52,7 +52,7 @@ class PCA(Transformer):
     min_gap : float, optional
         The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``, or of the
         square of ``2√d`` behind a scaler whose clip is further out. Default: ``0.1 / k``.
-    center : bool or "auto", default="auto"
+    with_mean : bool or "auto", default="auto"
         Whether to use the covariance and to subtract the mean, as scikit-learn's PCA does. "auto" does, unless the
         step in front is a :class:`StandardScaler` that has centred all columns: then nothing is left to subtract, and
         the release has half of the sensitivity. Of rows that are not centred False finds nearly the mean's direction.
@@ -62,13 +62,13 @@ class PCA(Transformer):
     n_columns : int, optional
         How many columns G has. Default: 2k (at most all): k random columns are nearly orthogonal to some direction of
         the block, so that it would be lost; 2k to 4k are not.
-    basis : int or array of shape (n_features, n_columns), default=0
+    public_basis : int or array of shape (n_features, n_columns), default=0
         G: the seed of a random one, or public columns (of a reference dataset, or of the identity), which are made
         orthonormal. Never read it off the private rows.
     min_alignment : float, optional
         With "aligned" the exact way assumes that the singular values of P G are at least this. Default: half of what is
         typical of a random G, and 0.5 for given columns.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
     Attributes
@@ -101,7 +101,7 @@ class PCA(Transformer):
            [-2.,  0.],
            [ 0.,  0.],
            [ 0.,  0.]])
-    >>> PCA(n_components=1, output="projected", basis=[[1.0], [0.0]]).fit_transform(X)
+    >>> PCA(n_components=1, output="projected", public_basis=[[1.0], [0.0]]).fit_transform(X)
     array([[ 2.],
            [-2.],
            [ 0.],
@@ -110,12 +110,12 @@ class PCA(Transformer):
 
     n_components: int | None = None
     min_gap: float | None = None
-    center: bool | str = "auto"
+    with_mean: bool | str = "auto"
     output: str = "rank"
     n_columns: int | None = None
-    basis: int | ArrayLike = 0
+    public_basis: int | ArrayLike = 0
     min_alignment: float | None = None
-    statistics: str = "auto"
+    fit_mode: str = "auto"
 
     adds_up = True
     leakage = "low", "means and directions of most variance"
@@ -136,7 +136,7 @@ class PCA(Transformer):
         facts: dict[str, Any] = {"center": center, "columns": columns.number if columns else None}
         noisy = Way.by("pca.row-wise", domain, distance, ask=_ask(center), **facts)
         exact = self._exact(domain, distance, k, columns, center)
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+        return chosen({"noisy": noisy, "exact": exact}, self.fit_mode, self)
 
     def _exact(self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None, center: bool) -> Way:
         share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
@@ -163,8 +163,8 @@ class PCA(Transformer):
 
     def _centers(self, domain: Domain) -> bool:
         """Whether a mean is subtracted of these rows."""
-        automatic = isinstance(self.center, str) and self.center == "auto"
-        return not domain.centred if automatic else flag("center", self.center, self)
+        automatic = isinstance(self.with_mean, str) and self.with_mean == "auto"
+        return not domain.centred if automatic else flag("with_mean", self.with_mean, self)
 
     def _rank(self, d: int) -> int:
         # A number of components that is read off the data (a share of variance) would be private.
@@ -176,7 +176,7 @@ class PCA(Transformer):
         if output == "rank":
             return None
         least = k if output == "aligned" else 1
-        return PublicColumns.of(self.basis, self.n_columns, d, usual=2 * k, least=least, stage=self)
+        return PublicColumns.of(self.public_basis, self.n_columns, d, usual=2 * k, least=least, stage=self)
 
     def _frames(self, d: int, columns: PublicColumns) -> bool:
         """Whether the polar factor of P G is asked for, and is something else than P G."""
@@ -280,16 +280,16 @@ class PublicColumns:
         """At least ``least`` columns: drawn from a seed (``usual`` ones unless asked otherwise), or as given."""
         asked = None if n_columns is None else integer("n_columns", n_columns, stage, least=least, most=d)
         if basis is None or isinstance(basis, (str, bytes)) or np.isscalar(basis):
-            seed = integer("basis", basis, stage, least=0)
+            seed = integer("public_basis", basis, stage, least=0)
             wild = np.random.default_rng(seed).standard_normal((d, min(usual, d) if asked is None else asked))
             return cls(_orthonormal(wild), drawn=True)
         given = _columns(basis, d)
         if given is None or given.shape[1] < least or asked not in (None, given.shape[1]):
             raise InvalidParameter(
-                f"basis must be a seed, or an array of {d} rows with n_columns >= {least} independent finite columns.",
+                f"public_basis must be a seed, or an array of {d} rows with n_columns >= {least} independent columns.",
                 stage=type(stage).__name__,
-                fix="basis=0 draws one.",
-                parameter="basis",
+                fix="public_basis=0 draws one.",
+                parameter="public_basis",
             )
         return cls(_orthonormal(given), drawn=False)
 

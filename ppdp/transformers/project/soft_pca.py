@@ -26,10 +26,10 @@ class SoftPCA(Transformer):
 
     Parameters
     ----------
-    regularization : float, optional
+    alpha : float, optional
         λ in units of ``row_norm²``. Default: ``0.25 / n_features``, a quarter of the mean eigenvalue of rows that are
         as long as they may be.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
     Attributes
@@ -47,15 +47,15 @@ class SoftPCA(Transformer):
     --------
     >>> import numpy as np
     >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> SoftPCA(regularization=0.25).fit_transform(X)
+    >>> SoftPCA(alpha=0.25).fit_transform(X)
     array([[ 1. ,  0. ],
            [-1. ,  0. ],
            [ 0. ,  0.2],
            [ 0. , -0.2]])
     """
 
-    regularization: float | None = None
-    statistics: str = "auto"
+    alpha: float | None = None
+    fit_mode: str = "auto"
 
     leakage = "low", "means and directions of most variance"
     multiplies_columns = True
@@ -64,12 +64,12 @@ class SoftPCA(Transformer):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
         norm, share = self._norm_of_complete_rows(domain), 0.25 / domain.d
-        if self.regularization is not None:
-            share = number("regularization", self.regularization, self, least=1e-6, most=1e6)
+        if self.alpha is not None:
+            share = number("alpha", self.alpha, self, least=1e-6, most=1e6)
         ridge = share * norm**2
         names = {"noisy": "soft-pca.row-wise", "exact": "soft-pca.shrinkage"}
         ways = {way: Way.by(name, domain, distance, ask=Ask("moment"), ridge=ridge) for way, name in names.items()}
-        return chosen(ways, self.statistics, self)
+        return chosen(ways, self.fit_mode, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return _shrinkage(second_moment(rows, largest_entry(domain)) / rows.n, way, domain)

@@ -56,8 +56,8 @@ class QuantileScaler(ColumnScaler):
     leakage = "high", "quantiles of columns, which are values of single rows"
 
     min_width: float | None
-    gap: float | None
-    statistics: str
+    max_quantile_gap: float | None
+    fit_mode: str
 
     _default_width: ClassVar[float]  # floor of the width between the outer quantiles, in units of the largest entry
 
@@ -75,7 +75,7 @@ class QuantileScaler(ColumnScaler):
         if columns == []:
             return (Way.by("scaling.none", domain, distance),)
         part, some = entries_of(domain, columns), asked_for(columns)
-        gap, width = public_gap(self.gap, part, self), self._width(part)
+        gap, width = public_gap(self.max_quantile_gap, part, self), self._width(part)
         refuse_weights(distance, self)
         asked: dict[str, Any] = {"gap": gap, "lower": quantiles[0], "upper": quantiles[-1], **some}
         choices: dict[str, Any] = {"quantiles": list(quantiles), **some}
@@ -99,7 +99,7 @@ class QuantileScaler(ColumnScaler):
             min_width=least,
             **parameters,
         )
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+        return chosen({"noisy": noisy, "exact": exact}, self.fit_mode, self)
 
     def _width(self, domain: Domain, default: float | None = None) -> float:
         """The floor of a width; by default a share of the largest possible entry."""
@@ -126,7 +126,7 @@ class QuantileScaler(ColumnScaler):
 def public_gap(gap: Any, domain: Domain, stage: object) -> float:
     """The threshold of the condition; by default 400/n of the row norm."""
     norm = float(domain.require("row_norm", type(stage).__name__))
-    return norm * (min(2.0, _SPREAD / domain.n) if gap is None else positive("gap", gap, stage, most=2))
+    return norm * (min(2.0, _SPREAD / domain.n) if gap is None else positive("max_quantile_gap", gap, stage, most=2))
 
 
 def gap_margin(domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float) -> dict[str, Measure]:

@@ -52,10 +52,10 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
     min_width : float, optional
         With ``quantiles``: a range is at least this wide, in units of ``row_norm``. Default: half of the largest
         possible entry, ``0.5 / √d``.
-    gap : float, optional
+    max_quantile_gap : float, optional
         With ``quantiles``, the condition: in every column the values ranked next to both quantiles are near them,
-        within ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+        within ``max_quantile_gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         With ``quantiles``: fitted without noise, under the condition, or from released quantiles, which assume nothing.
         Private ranges are always noisy. Outside a pipeline, "auto" is exact.
     columns : "all" or list of names or positions, optional
@@ -89,8 +89,8 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
     feature_range: tuple[float, float] = (-1, 1)
     quantiles: tuple[float, float] | None = None
     min_width: float | None = None
-    gap: float | None = None
-    statistics: str = "auto"
+    max_quantile_gap: float | None = None
+    fit_mode: str = "auto"
     columns: Any = None
 
     takes_sparse = "keeps"
@@ -145,7 +145,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             ask = Ask("ranges", {"columns": private})
             asked: dict[str, Any] = {"columns": private, "low": low, "high": high}
             noisy = Way.by("row-wise.released-ranges", domain, distance, ask=ask, **asked)
-            return chosen({"noisy": noisy}, self.statistics, self)
+            return chosen({"noisy": noisy}, self.fit_mode, self)
         check_reached(table, domain, "MinMaxScaler")
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
         return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)

@@ -37,10 +37,10 @@ class RobustScaler(QuantileScaler):
         a width is replaced that, from released quantiles of rows that have not moved, is below ``500 / n``.
     clip : float, default=3.0
         B: scaled entries are clipped to ``[-B, B]``.
-    gap : float, optional
+    max_quantile_gap : float, optional
         The condition: in every column the values ranked next to both quantiles and the median are near them, within
-        ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+        ``max_quantile_gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, under the condition, or from released quantiles, which assume nothing. Outside a
         pipeline, "auto" is exact.
     columns : "all" or list of names or positions, optional
@@ -78,8 +78,8 @@ class RobustScaler(QuantileScaler):
     quantile_range: tuple[float, float] = (25.0, 75.0)
     min_width: float | None = None
     clip: float = 3.0
-    gap: float | None = None
-    statistics: str = "auto"
+    max_quantile_gap: float | None = None
+    fit_mode: str = "auto"
     columns: Any = None
 
     allows_gaps = True

@@ -51,7 +51,7 @@ class StandardScaler(ColumnScaler):
         possible entry, ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns. From released moments of
         rows that have not moved the floor falls with n, see :func:`usual_floor`, unless ``clip`` is None: rows would
         be as long as the floor is low.
-    floor : bool, default=True
+    use_floor : bool, default=True
         Divide by ``max(std, s)``. If False the exact way divides by the standard deviation and assumes that it is at
         least s in every column.
     clip : float, "auto" or None, default="auto"
@@ -59,7 +59,7 @@ class StandardScaler(ColumnScaler):
         moments of rows that have not moved ``(n / (250 d))^¼`` times that, if more. None does not clip.
     with_mean : bool, default=True
         Whether to centre columns.
-    statistics : {"auto", "exact", "noisy"}, default="auto"
+    fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released moments. Outside a pipeline, "auto" is exact.
     per_column : bool, default=True
         Whether every column has its own scale. If False all are divided by the same, the root of the sum of their
@@ -80,8 +80,8 @@ class StandardScaler(ColumnScaler):
     Notes
     -----
     **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
-    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move. ``floor=False`` sorts columns for
-    its condition, so all rows are needed in memory.
+    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move. ``use_floor=False`` sorts columns
+    for its condition, so all rows are needed in memory.
 
     **With more rows** what is fitted from released moments goes to what scikit-learn's ``StandardScaler`` gives. Fitted
     exactly, floor and clip stay as they are: how far all rows move grows with 1/s².
@@ -97,27 +97,27 @@ class StandardScaler(ColumnScaler):
     """
 
     min_std: float | None = None
-    floor: bool = True
+    use_floor: bool = True
     clip: float | str | None = "auto"
     with_mean: bool = True
-    statistics: str = "auto"
+    fit_mode: str = "auto"
     per_column: bool = True
     columns: Any = None
 
     adds_up = True
     leakage = "low", "means and variances of columns"
-    relief = "floor=True"
+    relief = "use_floor=True"
     statistic_names = ("mean", "scale", "clip", "columns")
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
         """True where its condition sorts columns."""
-        return not self.floor
+        return not self.use_floor
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
         self._norm_of_complete_rows(domain)
-        per_column, floor = flag("per_column", self.per_column, self), flag("floor", self.floor, self)
+        per_column, floor = flag("per_column", self.per_column, self), flag("use_floor", self.use_floor, self)
         with_mean = flag("with_mean", self.with_mean, self)
         columns = self._scaled_columns(domain)
         if columns == []:
@@ -134,11 +134,11 @@ class StandardScaler(ColumnScaler):
         s, released = s * norm, (s if distance.moved or clip is None else released) * norm
         grown = clip * usual_growth(domain.n, part.d) if usual and not distance.moved else clip
         whole = floor or not distance.reweighted
-        if not whole and self.statistics == "exact":
+        if not whole and self.fit_mode == "exact":
             raise UnsupportedOrder(
-                "rows may have weights between 0 and 1 here, and the margin of floor=False counts whole rows.",
+                "rows may have weights between 0 and 1 here, and the margin of use_floor=False counts whole rows.",
                 stage="StandardScaler",
-                fix="use floor=True, or statistics='noisy'.",
+                fix="use use_floor=True, or fit_mode='noisy'.",
             )
         chosen_columns, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
         asked: dict[str, Any] = {"ask": Ask("squares", chosen_columns), "with_mean": with_mean, **chosen_columns}
@@ -158,11 +158,11 @@ class StandardScaler(ColumnScaler):
         if columns is None:
             facts: dict[str, Any] = {"centred": centred, "usual_norm": clip}
             offered = {name: replace(way, domain=way.domain.as_scaled(**facts)) for name, way in offered.items()}
-        return chosen(offered, self.statistics, self)
+        return chosen(offered, self.fit_mode, self)
 
     def instead(self) -> Iterator[tuple[str, Any]]:
-        if not self.floor:
-            yield "floor=True", clone(self).set_params(floor=True, statistics="auto")
+        if not self.use_floor:
+            yield "use_floor=True", clone(self).set_params(use_floor=True, fit_mode="auto")
         else:
             yield from super().instead()
 
@@ -179,7 +179,7 @@ class StandardScaler(ColumnScaler):
         columns = columns_of_way(way)
         mean, squares = sums / domain.n if columns is None else sums[:, columns] / domain.n
         variance = self._pooled(np.maximum(squares - mean**2, 0.0))
-        if self.floor:
+        if self.use_floor:
             scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))
         else:
             scale = np.where(variance > 0, np.sqrt(variance), 1.0)

@@ -85,7 +85,7 @@ def test_empty_batches_are_batches(tmp_path, chosen):
 def test_a_gate_decides_as_in_memory(few, tmp_path, chosen):
     """It measures rows with gaps, a thirtieth of all, where they are."""
     table, found = table_of(N, D), []
-    imputer = MeanImputer(max_missing=few, statistics="exact")
+    imputer = MeanImputer(max_missing=few, fit_mode="exact")
     for X in (written(tmp_path, table), table):
         pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), imputer, GaussianMechanism(), random_state=5)
         try:

@@ -104,11 +104,11 @@ STAGES_TRIED = {
     "one scale": [RANGES, StandardScaler(per_column=False, clip=None)],
     "ball": [Deduplicator(), NormClipper(7.0)],
     "small ball": [RANGES, NormClipper(1e-3)],
-    "projector": [RANGES, PCA(2, statistics="noisy")],
-    "centred projector": [RANGES, PCA(2, center=True, statistics="noisy")],
-    "columns of a projector": [RANGES, PCA(2, output="projected", center=True, statistics="noisy")],
+    "projector": [RANGES, PCA(2, fit_mode="noisy")],
+    "centred projector": [RANGES, PCA(2, with_mean=True, fit_mode="noisy")],
+    "columns of a projector": [RANGES, PCA(2, output="projected", with_mean=True, fit_mode="noisy")],
     "whole rank": [RANGES, PCA()],
-    "soft projector": [RANGES, SoftPCA(statistics="noisy")],
+    "soft projector": [RANGES, SoftPCA(fit_mode="noisy")],
     "signs": [RANGES, RandomProjection(3, family="rademacher")],
     "few signs": [RANGES, RandomProjection(3, family="oporp")],
     "identity": [RowMap(out_ranges=[RANGE, RANGE, (-3, 2), (1e6, 1e6 + 5)])],
@@ -249,7 +249,7 @@ class TestWhatItIs:
             Deduplicator(),
             MeanImputer(),
             StandardScaler(),
-            PCA(2, center=False, statistics="noisy"),
+            PCA(2, with_mean=False, fit_mode="noisy"),
             MODEL,
             X=with_gaps(X),
         )
@@ -284,7 +284,7 @@ class TestWhatItIs:
 
     def test_skops_knows_every_type(self):
         skops = pytest.importorskip("skops.io")
-        pipe = fit(RANGES, StandardScaler(clip=1.0), PCA(2, statistics="noisy"), MODEL)
+        pipe = fit(RANGES, StandardScaler(clip=1.0), PCA(2, fit_mode="noisy"), MODEL)
         data = skops.dumps(pipe.release_.to_sklearn())
         norm = ["ppdp.interop.sklearn.norm_clip.NormClip"]
         assert skops.get_untrusted_types(data=data) == norm
@@ -345,7 +345,7 @@ class TestMlflow:
 
 class TestRefused:
     @pytest.mark.parametrize(
-        "stage", [GridQuantizer(0.5), RegressionImputer(statistics="noisy")], ids=["grid", "regression"]
+        "stage", [GridQuantizer(0.5), RegressionImputer(fit_mode="noisy")], ids=["grid", "regression"]
     )
     def test_a_stage_without_a_plain_twin_is_named(self, stage):
         with pytest.raises(ExportError, match=rf"'{type(stage).__name__.lower()}'.*Fix:"):
@@ -363,7 +363,7 @@ class TestRefused:
         seeded = fit(RANGES, MODEL, random_state=0)
         with pytest.raises(ExportError, match="seed"):
             seeded.release_.to_sklearn(conditional=True)
-        assumed = fit(RANGES, PCA(2, output="projected", statistics="exact"), MODEL, gate=None)
+        assumed = fit(RANGES, PCA(2, output="projected", fit_mode="exact"), MODEL, gate=None)
         with pytest.raises(ExportError, match="CONDITIONAL"):
             assumed.release_.to_sklearn()
         assert assumed.release_.to_sklearn(conditional=True)

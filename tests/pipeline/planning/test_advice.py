@@ -57,7 +57,7 @@ class TestErrors:
 
     def test_which_step_to_drop_or_to_replace_with_its_score_and_it_helps(self):
         domain = Domain(n_rows=2000, n_features=5)
-        steps = [NormClipper(), MinMaxScaler(quantiles=(0.05, 0.95), statistics="exact"), LogisticRegression((0, 1))]
+        steps = [NormClipper(), MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="exact"), LogisticRegression((0, 1))]
         advice = make_pipeline(*steps, epsilon=0.5).plan(domain).advice.within(60)
         changes = {change.words: change for change in advice.changes}
         assert set(changes) <= {f"{what} 'minmaxscaler'" for what in ("public ranges for", "StandardScaler for", "no")}
@@ -69,11 +69,11 @@ class TestErrors:
         assert np.mean([score for _, score in forecast.points]) > 0.7
 
     def test_an_order_that_no_epsilon_mends(self):
-        pipe = make_pipeline(NormClipper(), StandardScaler(statistics="exact"), Deduplicator(), GaussianMechanism())
+        pipe = make_pipeline(NormClipper(), StandardScaler(fit_mode="exact"), Deduplicator(), GaussianMechanism())
         error = failing(pipe, Domain(n_rows=500, n_features=3), UnsupportedOrder)
         assert error.advice.least_epsilon is None
         assert "No epsilon up to 20" in str(error)
-        assert "statistics='auto' for 'standardscaler'" in str(error)
+        assert "fit_mode='auto' for 'standardscaler'" in str(error)
 
     def test_nothing_helps_a_budget_that_means_nothing(self):
         error = failing(make_pipeline(NormClipper(), GaussianMechanism(), delta=0.1), kind=ImpossibleBudget)
@@ -158,7 +158,7 @@ class TestPlans:
         assert plan.advice is None
 
     def test_what_gains_most_comes_first(self):
-        stage = MinMaxScaler(quantiles=(0.05, 0.95), statistics="exact")
+        stage = MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="exact")
         pipe = make_pipeline(NormClipper(), stage, LogisticRegression((0, 1)), epsilon=0.5)
         gains = [change.gain for change in pipe.plan(Domain(n_rows=4000, n_features=5)).advice.within(60).changes]
         assert gains == sorted(gains, reverse=True)
@@ -203,7 +203,7 @@ class TestManners:
         assert caught.value.advice.domain.n_rows == 60
 
     def test_it_never_knows_labels_that_were_read(self):
-        pipe = make_pipeline(NormClipper(), PCA(2, statistics="exact"), LogisticRegression(), epsilon=0.1, gate=None)
+        pipe = make_pipeline(NormClipper(), PCA(2, fit_mode="exact"), LogisticRegression(), epsilon=0.1, gate=None)
         plan = plan_of(pipe, None, shape=(60, 3), names=None, read_classes=("secret", "word", "third"))
         assert plan.has_warnings
         assert plan.advice is None

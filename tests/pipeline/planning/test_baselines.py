@@ -42,7 +42,7 @@ def cleaned(model=None, **parameters):
 def projected(**parameters):
     steps = [
         ("clip", NormClipper()),
-        ("pca", PCA(n_components=1, min_gap=0.1, statistics="exact")),
+        ("pca", PCA(n_components=1, min_gap=0.1, fit_mode="exact")),
         ("mean", GaussianMechanism()),
     ]
     return Pipeline(steps, **parameters)
@@ -64,7 +64,7 @@ class TestRows:
 
     @pytest.mark.parametrize(("name", "way"), [("all-exact route", "exact"), ("all-noisy route", "noisy")])
     def test_extreme_routes_are_those_a_user_would_get(self, name, way):
-        alone = cleaned().set_params(impute__statistics=way, scale__statistics=way).plan(DOMAIN)
+        alone = cleaned().set_params(impute__fit_mode=way, scale__fit_mode=way).plan(DOMAIN)
         assert cleaned().compare(DOMAIN)[name].noise_scale == pytest.approx(alone.mechanism.noise_scale, rel=1e-12)
 
     def test_the_naive_claim_is_evaluated_at_the_distance_of_exact_stages(self):

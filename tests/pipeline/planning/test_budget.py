@@ -33,7 +33,7 @@ def release_error(p: Plan, release, mu: float) -> float:
 @pytest.mark.parametrize("n", [60, 400, 600, 800, 1000, 1300, 2000, 20_000])
 @pytest.mark.parametrize("d", [1, 4])
 def test_a_release_gets_five_to_twenty_percent_until_it_is_precise(n, d):
-    stages = MinMaxScaler(ranges=(0, 1)), MeanImputer(statistics="noisy"), StandardScaler(statistics="noisy")
+    stages = MinMaxScaler(ranges=(0, 1)), MeanImputer(fit_mode="noisy"), StandardScaler(fit_mode="noisy")
     p = plan(*stages, classifier(), n=n, d=d, epsilon=1.0, delta=1e-5)
     mu = total_mu(p)
     for release in p.releases:
@@ -51,7 +51,7 @@ def test_a_release_gets_five_to_twenty_percent_until_it_is_precise(n, d):
 def test_every_step_of_the_ladder_occurs():
     shares = set()
     for n in (500, 850, 1100, 20_000):
-        p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(statistics="noisy"), GaussianMechanism(), n=n)
+        p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(fit_mode="noisy"), GaussianMechanism(), n=n)
         shares.add(round((p.releases[0].mu / total_mu(p)) ** 2, 3))
     assert shares == set(SHARES)
 
@@ -60,7 +60,7 @@ def test_every_step_of_the_ladder_occurs():
 def test_auto_takes_statistics_that_are_too_noisy_only_where_nothing_better_is_left_and_says_so(n):
     p = plan(NormClipper(), StandardScaler(), GaussianMechanism(), n=n)
     noisy = next(a for a in p.alternatives if "noisy" in a.route)
-    explicit = plan(NormClipper(), StandardScaler(statistics="noisy"), GaussianMechanism(), n=n)
+    explicit = plan(NormClipper(), StandardScaler(fit_mode="noisy"), GaussianMechanism(), n=n)
     imprecise = release_error(explicit, explicit.releases[0], total_mu(explicit) * math.sqrt(0.2)) > 0.05
     assert any("too noisy" in warning for warning in p.warnings) is imprecise
     assert imprecise is (n <= 200)
@@ -72,12 +72,12 @@ def test_auto_takes_statistics_that_are_too_noisy_only_where_nothing_better_is_l
 
 
 def test_a_gate_gets_five_percent():
-    p = plan(NormClipper(), PCA(1, statistics="exact"), GaussianMechanism())
+    p = plan(NormClipper(), PCA(1, fit_mode="exact"), GaussianMechanism())
     assert (p.gate.mu / total_mu(p)) ** 2 == pytest.approx(0.05, rel=1e-4)
 
 
 def test_where_deltas_add_a_gate_gets_a_tenth_of_delta():
-    p = plan(NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism())
+    p = plan(NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), GaussianMechanism())
     assert p.gate.adding
     assert p.gate.delta == pytest.approx(0.1 * (p.delta - p.allowance))
 
@@ -90,7 +90,7 @@ def test_a_pipeline_that_ends_in_a_transformer_gives_everything_to_its_releases(
 
 
 def test_the_users_shares():
-    stages = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism()
+    stages = NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), GaussianMechanism()
     p = plan(*stages, budget={"gate": 0.3, "release": 0.4})
     mu = total_mu(p)
     assert (p.gate.mu / mu) ** 2 == pytest.approx(0.3, rel=1e-4)
@@ -105,7 +105,7 @@ def test_the_users_shares():
 )
 @pytest.mark.parametrize(
     "stages",
-    [(), (StandardScaler(statistics="noisy"),), (PCA(1, statistics="exact"),)],
+    [(), (StandardScaler(fit_mode="noisy"),), (PCA(1, fit_mode="exact"),)],
     ids=["no release, no gate", "release", "gate"],
 )
 def test_impossible_shares_are_refused_whatever_the_route(budget, stages):
@@ -115,7 +115,7 @@ def test_impossible_shares_are_refused_whatever_the_route(budget, stages):
 
 def test_releases_that_leave_nothing_are_refused():
     with pytest.raises(NoRoute, match="use the whole budget"):
-        plan(NormClipper(), StandardScaler(statistics="noisy"), GaussianMechanism(), budget={"release": 1.0})
+        plan(NormClipper(), StandardScaler(fit_mode="noisy"), GaussianMechanism(), budget={"release": 1.0})
 
 
 class TestBudget:

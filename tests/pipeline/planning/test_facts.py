@@ -86,7 +86,7 @@ class TestFacts:
     def test_the_smaller_of_two_bounds_on_gaps_counts(self):
         for declared, own in ((7, 12), (12, 7), (None, 7), (7, None), (7, 0.5)):
             domain = Domain(n_rows=500, n_features=2, row_norm=1.0, max_missing=declared)
-            p = plan(MeanImputer(max_missing=own, statistics="exact"), GaussianMechanism(), domain=domain)
+            p = plan(MeanImputer(max_missing=own, fit_mode="exact"), GaussianMechanism(), domain=domain)
             assert p.end[1].moved == 7
 
     def test_a_declared_fact_that_differs_is_an_error(self):

@@ -55,10 +55,10 @@ def some_stages(rng: np.random.Generator) -> list[tuple[str, object]]:
     ]
     pool = [
         lambda: StandardScaler(clip=[None, 1.0, "auto"][rng.integers(3)], min_std=[None, 0.5, 1.0][rng.integers(3)]),
-        lambda: StandardScaler(floor=False, per_column=bool(rng.integers(2))),
+        lambda: StandardScaler(use_floor=False, per_column=bool(rng.integers(2))),
         lambda: StandardScaler(min_std=0.4, per_column=False),
-        lambda: SoftPCA(regularization=float(rng.choice([0.1, 1.0, 10.0]))),
-        lambda: PCA(1, min_gap=float(rng.choice([0.01, 0.2])), center=bool(rng.integers(2))),
+        lambda: SoftPCA(alpha=float(rng.choice([0.1, 1.0, 10.0]))),
+        lambda: PCA(1, min_gap=float(rng.choice([0.01, 0.2])), with_mean=bool(rng.integers(2))),
         lambda: PCA(1, output="projected"),
         lambda: NormClipper(float(rng.choice([0.5, 2.0]))),
         lambda: Deduplicator(),
@@ -66,8 +66,8 @@ def some_stages(rng: np.random.Generator) -> list[tuple[str, object]]:
     chosen = [gaps[rng.integers(4)]()] if rng.random() < 0.6 else []
     chosen += [pool[i]() for i in rng.choice(len(pool), size=rng.integers(3, 6))]
     for stage in chosen:
-        if hasattr(stage, "statistics") and rng.random() < 0.15:
-            stage.set_params(statistics=rng.choice(["exact", "noisy"]))
+        if hasattr(stage, "fit_mode") and rng.random() < 0.15:
+            stage.set_params(fit_mode=rng.choice(["exact", "noisy"]))
     return [("range", MinMaxScaler(ranges=(0, 1))), *((f"s{i}", stage) for i, stage in enumerate(chosen))]
 
 
@@ -155,7 +155,7 @@ def test_each_line_of_the_list_is_what_a_user_would_get():
         if a.status == "not offered":
             continue
         ways = [part.rsplit(" ", 1)[1] for part in a.route.split(", ")]
-        steps = [StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None, statistics=w) for i, w in enumerate(ways)]
+        steps = [StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None, fit_mode=w) for i, w in enumerate(ways)]
         alone = plan(NormClipper(), *steps, GaussianMechanism(), n=100_000)
         assert alone.mechanism.noise_scale == a.noise_scale
 

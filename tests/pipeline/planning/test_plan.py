@@ -47,13 +47,13 @@ def drawn(r: random.Random) -> tuple[list, Domain, dict]:
         )
     ]
     if r.random() < 0.4:
-        steps.append(Deduplicator(key=r.choice([None, [0]])))
+        steps.append(Deduplicator(subset=r.choice([None, [0]])))
     steps.append(
         MeanImputer(
             min_observed=r.choice([0.5, 0.9, 5]),
             max_missing=r.choice([None, 3, 0.2]),
-            floor=r.random() < 0.7,
-            statistics=way(),
+            use_floor=r.random() < 0.7,
+            fit_mode=way(),
         )
     )
     for _ in range(r.randrange(3)):
@@ -61,13 +61,13 @@ def drawn(r: random.Random) -> tuple[list, Domain, dict]:
             r.choice(
                 [
                     StandardScaler(
-                        floor=r.random() < 0.6, clip=r.choice(["auto", None, 1.0]), min_std=r.choice([None, 0.1])
+                        use_floor=r.random() < 0.6, clip=r.choice(["auto", None, 1.0]), min_std=r.choice([None, 0.1])
                     ),
-                    StandardScaler(with_mean=False, statistics=way()),
-                    PCA(1, statistics=way(), min_gap=r.choice([None, 0.05])),
+                    StandardScaler(with_mean=False, fit_mode=way()),
+                    PCA(1, fit_mode=way(), min_gap=r.choice([None, 0.05])),
                     NormClipper(2.0),
                     RowMap(out_ranges=(-1, 1), lipschitz=r.choice([None, 1.0])),
-                    SoftPCA(statistics=way()),
+                    SoftPCA(fit_mode=way()),
                 ]
             )
         )
@@ -138,7 +138,7 @@ def test_from_ten_rows_to_ten_million(n, epsilon):
     """With few rows the plan says that the noise drowns the signal, or that released statistics would be too noisy."""
     budget = {"n": n, "epsilon": epsilon, "delta": 1e-8}
     stages = MinMaxScaler(ranges=(0, 1)), Deduplicator()
-    p = plan(*stages, MeanImputer(statistics="noisy"), StandardScaler(statistics="noisy"), classifier(), **budget)
+    p = plan(*stages, MeanImputer(fit_mode="noisy"), StandardScaler(fit_mode="noisy"), classifier(), **budget)
     question = p.mechanism.question
     noise = p.mechanism.noise_scale * math.sqrt(question.size / question.steps)
     drowned = any("drowns" in warning for warning in p.warnings)
@@ -166,13 +166,13 @@ def test_nothing_is_certified_by_a_plan():
 
 
 ROUTES = [
-    (NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), classifier(max_iter=9)),
-    (NormClipper(), PCA(1, statistics="exact"), StandardScaler(statistics="noisy"), GaussianMechanism()),
+    (NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), classifier(max_iter=9)),
+    (NormClipper(), PCA(1, fit_mode="exact"), StandardScaler(fit_mode="noisy"), GaussianMechanism()),
     (
         MinMaxScaler(ranges=(0, 1)),
-        Deduplicator(key=[0]),
-        MeanImputer(statistics="noisy"),
-        StandardScaler(floor=False, statistics="exact"),
+        Deduplicator(subset=[0]),
+        MeanImputer(fit_mode="noisy"),
+        StandardScaler(use_floor=False, fit_mode="exact"),
         classifier(max_iter=9),
     ),
 ]

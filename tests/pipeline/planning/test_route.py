@@ -21,59 +21,57 @@ from ppdp.transformers.way import Way
 
 
 def test_affine_stages_share_one_release():
-    p = plan(
-        NormClipper(), StandardScaler(clip=None, statistics="noisy"), PCA(1, statistics="noisy"), GaussianMechanism()
-    )
+    p = plan(NormClipper(), StandardScaler(clip=None, fit_mode="noisy"), PCA(1, fit_mode="noisy"), GaussianMechanism())
     (release,) = p.releases
     assert (release.at, release.statistic, release.serves, release.purpose) == (1, "matrix", (1, 2), "fit")
 
 
 def test_a_clip_between_ends_a_release_point():
-    p = plan(NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="noisy"), GaussianMechanism())
+    p = plan(NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="noisy"), GaussianMechanism())
     assert [(r.at, r.serves) for r in p.releases] == [(1, (1,)), (2, (2,))]
     p = plan(
         NormClipper(),
-        StandardScaler(clip=None, statistics="noisy"),
+        StandardScaler(clip=None, fit_mode="noisy"),
         NormClipper(2.0),
-        PCA(1, statistics="noisy"),
+        PCA(1, fit_mode="noisy"),
         GaussianMechanism(),
     )
     assert [(r.at, r.serves) for r in p.releases] == [(1, (1,)), (3, (3,))]
 
 
 def test_deduplication_between_ends_a_release_point():
-    stages = StandardScaler(clip=None, statistics="noisy"), Deduplicator(), PCA(1, statistics="noisy")
+    stages = StandardScaler(clip=None, fit_mode="noisy"), Deduplicator(), PCA(1, fit_mode="noisy")
     assert [r.at for r in plan(NormClipper(), *stages, GaussianMechanism()).releases] == [1, 3]
 
 
 def test_an_imputer_releases_its_own_statistics():
-    stages = MeanImputer(statistics="noisy"), StandardScaler(clip=None, statistics="noisy")
+    stages = MeanImputer(fit_mode="noisy"), StandardScaler(clip=None, fit_mode="noisy")
     p = plan(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism())
     assert [(r.at, r.statistic) for r in p.releases] == [(1, "means"), (2, "squares")]
 
 
 def test_only_a_mechanism_that_predicts_pays_for_prediction():
-    stages = NormClipper(), StandardScaler(statistics="exact")
+    stages = NormClipper(), StandardScaler(fit_mode="exact")
     assert plan(*stages, GaussianMechanism()).releases == ()
     (release,) = plan(*stages, classifier()).releases
     assert release.purpose == "predict"
-    assert plan(*stages, PCA(1, statistics="exact"), classifier()).releases[0].serves == (1,)
+    assert plan(*stages, PCA(1, fit_mode="exact"), classifier()).releases[0].serves == (1,)
 
 
 def test_a_release_costs_the_sensitivity_of_the_rows_as_they_are_there():
     """2R/n for one replaced row; twice that where a key may switch two further rows on and off."""
-    raw = plan(NormClipper(), PCA(1, center=True, statistics="noisy"), GaussianMechanism())
-    keyed = plan(NormClipper(), Deduplicator(key=[0]), PCA(1, center=True, statistics="noisy"), GaussianMechanism())
+    raw = plan(NormClipper(), PCA(1, with_mean=True, fit_mode="noisy"), GaussianMechanism())
+    keyed = plan(NormClipper(), Deduplicator(subset=[0]), PCA(1, with_mean=True, fit_mode="noisy"), GaussianMechanism())
     assert raw.releases[0].sensitivity == pytest.approx(2 / 5000, rel=1e-6)
     assert keyed.releases[0].sensitivity == pytest.approx(4 / 5000, rel=1e-6)
 
 
-@pytest.mark.parametrize("stage", [PCA(1, center=False, statistics="noisy"), SoftPCA(statistics="noisy")], ids=repr)
+@pytest.mark.parametrize("stage", [PCA(1, with_mean=False, fit_mode="noisy"), SoftPCA(fit_mode="noisy")], ids=repr)
 def test_a_second_moment_without_the_mean_costs_half(stage):
     """A mean is released only where a stage needs it, or to carry the matrix from one stage to the next."""
     (release,) = plan(NormClipper(), stage, GaussianMechanism()).releases
     assert (release.statistic, release.sensitivity) == ("moment", pytest.approx(1 / 5000, rel=1e-6))
-    (shared,) = plan(NormClipper(), stage, PCA(1, statistics="noisy"), GaussianMechanism()).releases
+    (shared,) = plan(NormClipper(), stage, PCA(1, fit_mode="noisy"), GaussianMechanism()).releases
     assert (shared.statistic, shared.serves) == ("matrix", (1, 2))
 
 
@@ -85,8 +83,8 @@ def test_a_second_moment_without_the_mean_costs_half(stage):
 @pytest.mark.parametrize(
     "stages",
     [
-        lambda a, b: (MeanImputer(max_missing=50, statistics=a), StandardScaler(statistics=b)),
-        lambda a, b: (StandardScaler(statistics=a, min_std=0.4), PCA(1, statistics=b)),
+        lambda a, b: (MeanImputer(max_missing=50, fit_mode=a), StandardScaler(fit_mode=b)),
+        lambda a, b: (StandardScaler(fit_mode=a, min_std=0.4), PCA(1, fit_mode=b)),
     ],
 )
 @pytest.mark.repeated("n")
@@ -144,14 +142,14 @@ def test_an_imputer_with_nothing_to_fill_lets_the_others_work(following):
 def test_explicit_statistics_are_obeyed():
     for statistics in ("exact", "noisy"):
         for n in (100, 5000):
-            p = plan(NormClipper(), StandardScaler(statistics=statistics), GaussianMechanism(), n=n)
+            p = plan(NormClipper(), StandardScaler(fit_mode=statistics), GaussianMechanism(), n=n)
             assert p.steps[1].way.name == statistics
             assert len(p.alternatives) == 1
 
 
 def test_unknown_statistics_are_refused():
-    with pytest.raises(InvalidParameter, match="statistics"):
-        plan(NormClipper(), StandardScaler(statistics="median"), GaussianMechanism())
+    with pytest.raises(InvalidParameter, match="fit_mode"):
+        plan(NormClipper(), StandardScaler(fit_mode="median"), GaussianMechanism())
 
 
 def test_the_alternatives_list_every_route_with_its_figure_or_its_reason():
@@ -168,7 +166,7 @@ def test_the_alternatives_list_every_route_with_its_figure_or_its_reason():
 class TestNoRoute:
     def test_a_map_cannot_be_released_without_its_statistics(self):
         with pytest.raises(NoRoute, match="the map itself is released"):
-            plan(NormClipper(), StandardScaler(statistics="exact"))
+            plan(NormClipper(), StandardScaler(fit_mode="exact"))
 
     def test_every_reason_is_given(self):
         with pytest.raises(NoRoute) as caught:

@@ -58,7 +58,7 @@ def near(found, exact, width=5):
 
 
 class TestRawValuesAgreeWithExactOnes:
-    @pytest.mark.parametrize("middle", [[], [StandardScaler(statistics="noisy")], [Deduplicator()]])
+    @pytest.mark.parametrize("middle", [[], [StandardScaler(fit_mode="noisy")], [Deduplicator()]])
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
     @pytest.mark.repeated("kind")
     def test_means(self, kind, middle):
@@ -105,7 +105,7 @@ class TestRawValuesAgreeWithExactOnes:
         assert found.note.str.contains("rows more than the best candidate's in 95 % of runs").all()
 
     def test_statistics_that_stages_were_fitted_from(self):
-        frame = released(StandardScaler(statistics="noisy"), GaussianMechanism()).release_.to_pandas()
+        frame = released(StandardScaler(fit_mode="noisy"), GaussianMechanism()).release_.to_pandas()
         frame = frame[frame.step == "standardscaler"].set_index("column")
         near(frame[frame.statistic == "mean"], people().mean())
         near(frame[frame.statistic == "standard deviation"], people().std(ddof=0))
@@ -114,7 +114,7 @@ class TestRawValuesAgreeWithExactOnes:
         X = people(20_000)
         X.loc[::10, "age"] = np.nan
         found = told(
-            MeanImputer(statistics="noisy", max_missing=2000),
+            MeanImputer(fit_mode="noisy", max_missing=2000),
             GaussianMechanism(),
             X=X,
             statistic="mean of observed values",
@@ -131,7 +131,7 @@ class TestCoefficients:
         X, mild = people(), np.random.default_rng(1).normal(0, 5, 4000)
         y = X.age / 2 + X.income / 5000 + mild
         for model in (LinearRegression(y_range=(0, 80)), Ridge(y_range=(0, 80), solver="output", alpha=4.0)):
-            pipe = released(StandardScaler(statistics="noisy", clip=None), model, X=X, y=y, epsilon=10.0)
+            pipe = released(StandardScaler(fit_mode="noisy", clip=None), model, X=X, y=y, epsilon=10.0)
             frame = pipe.release_.to_pandas()
             raw = frame[frame.statistic == "coefficient"].set_index("column").raw_value
             intercept = frame[frame.statistic == "intercept"].raw_value.item()
@@ -197,8 +197,8 @@ class TestNeverAWrongUnit:
     @pytest.mark.parametrize(
         ("stage", "why"),
         [
-            (StandardScaler(statistics="exact"), "fitted without noise"),
-            (PCA(1, statistics="noisy"), "no scale and shift"),
+            (StandardScaler(fit_mode="exact"), "fitted without noise"),
+            (PCA(1, fit_mode="noisy"), "no scale and shift"),
             (RowMap(np.tanh, out_ranges=(-1, 1)), "no scale and shift"),
         ],
     )
@@ -213,7 +213,7 @@ class TestNeverAWrongUnit:
         ("stage", "of"),
         [
             (NormClipper(1.0), "rows clipped to norm 1"),
-            (GridQuantizer(cell=0.1), "rounded to cells"),
+            (GridQuantizer(cell_width=0.1), "rounded to cells"),
             (RowMap(out_ranges=(-0.5, 0.5)), "clipped to [25, 75]"),
             (Deduplicator(), "duplicates count less"),
         ],
@@ -243,7 +243,7 @@ class TestNeverAWrongUnit:
         assert frame.note["c__sex_f"].startswith("1 for this category")
 
     def test_what_has_no_column_is_shown_as_it_is(self):
-        frame = released(PCA(1, center=False, statistics="noisy")).release_.to_pandas()
+        frame = released(PCA(1, with_mean=False, fit_mode="noisy")).release_.to_pandas()
         assert frame.raw_value.isna().all()
         assert frame.value.notna().all()
 

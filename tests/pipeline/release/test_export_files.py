@@ -88,8 +88,8 @@ class TestWhatMayNotLeave:
             X[rng.random(X.shape) < 0.05 * seed] = np.nan
             steps = [
                 ("box", MinMaxScaler(ranges=(-1, 1))),
-                ("impute", MeanImputer(statistics="exact")),
-                ("scale", StandardScaler(statistics="exact")),
+                ("impute", MeanImputer(fit_mode="exact")),
+                ("scale", StandardScaler(fit_mode="exact")),
                 ("model", LogisticRegression((0, 1), max_iter=5)),
             ]
             Pipeline(steps, epsilon=5.0, delta=1e-5).fit(X, y).export(tmp_path / f"{seed}.zip")

@@ -138,7 +138,7 @@ def test_stages_are_covered():
     """Means and standard deviations of a scaler, whose noise is larger than the smallest of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(0, [0.02, 0.1, 0.4], (1000, 3)).clip(-1, 1)
-    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), StandardScaler(statistics="noisy"), epsilon=0.5, delta=1e-5)
+    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), StandardScaler(fit_mode="noisy"), epsilon=0.5, delta=1e-5)
     hits = []
     for seed in range(rounds(60)):
         found = pipe.set_params(random_state=seed).fit(X).release_.conf_int()
@@ -341,7 +341,7 @@ class TestBeforeAFit:
             assert np.allclose(expected["half_width"][:3], width[:3], rtol=1e-3)
 
     def test_stages_are_in_it_and_models_are_rehearsed(self):
-        steps = MinMaxScaler(ranges=(-1, 1)), StandardScaler(statistics="noisy"), LogisticRegression((0, 1))
+        steps = MinMaxScaler(ranges=(-1, 1)), StandardScaler(fit_mode="noisy"), LogisticRegression((0, 1))
         pipe = make_pipeline(*steps, epsilon=1, delta=1e-6, domain=Domain(n_rows=2000, n_features=3))
         found, plan = pipe.expected_errors(), pipe.plan()
         means = found[found["statistic"] == "mean"]

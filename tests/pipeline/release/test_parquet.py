@@ -132,7 +132,7 @@ def released_rows(*stages):
     return Pipeline(stages, epsilon=5.0).fit(X)
 
 
-SCALED = ("scale", StandardScaler(statistics="noisy"))
+SCALED = ("scale", StandardScaler(fit_mode="noisy"))
 PROJECTED = ("project", RandomProjection(1))
 
 

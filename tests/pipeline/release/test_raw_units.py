@@ -69,7 +69,7 @@ class TestWhatIsWritten:
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
     @pytest.mark.parametrize(
         "more",
-        [[], [Deduplicator()], [GridQuantizer(cell=1e-6)], [MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))]],
+        [[], [Deduplicator()], [GridQuantizer(cell_width=1e-6)], [MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))]],
         ids=lambda more: "-".join(type(stage).__name__ for stage in more),
     )
     @pytest.mark.repeated("kind")
@@ -161,8 +161,8 @@ class TestWhatIsWritten:
             MinMaxScaler({"age": (18, 80)}),
             MinMaxScaler({"age": (0, 120)}),
             RowMap(out_ranges={"age": (18, 80)}),
-            GridQuantizer(cell=5.0),
-            GridDeduplicator(cell=5.0),
+            GridQuantizer(cell_width=5.0),
+            GridDeduplicator(cell_width=5.0),
         ],
         ids=lambda stage: type(stage).__name__,
     )
@@ -260,10 +260,10 @@ class TestWhatIsRead:
     @pytest.mark.parametrize(
         ("stage", "statistic"),
         [
-            (StandardScaler(statistics="noisy"), "standard deviation"),
-            (RobustScaler(statistics="noisy"), "quantile 0.5"),
-            (RobustScaler(statistics="exact"), "median"),
-            (MinMaxScaler(quantiles=(0.05, 0.95), statistics="noisy"), "quantile 0.05"),
+            (StandardScaler(fit_mode="noisy"), "standard deviation"),
+            (RobustScaler(fit_mode="noisy"), "quantile 0.5"),
+            (RobustScaler(fit_mode="exact"), "median"),
+            (MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="noisy"), "quantile 0.05"),
         ],
     )
     def test_scalers_that_leave_categories_as_they_are(self, stage, statistic):
@@ -272,7 +272,7 @@ class TestWhatIsRead:
         assert list(frame.column[frame.statistic == statistic]) == ["age", "born"]
         coefficients = frame[frame.statistic == "coefficient"].set_index("column").raw_value
         assert coefficients[["sex_F", "sex_M", "sex_other"]].notna().all()
-        assert coefficients[["age", "born"]].isna().all() == (stage.statistics == "exact")
+        assert coefficients[["age", "born"]].isna().all() == (stage.fit_mode == "exact")
         frame = table(steps, GaussianMechanism("histogram", bins={"sex_F": 2}), epsilon=20.0)
         assert list(frame.category) == ["not F", "F"]
 

@@ -223,13 +223,13 @@ class TestProject:
             pipe.project(X[:3].iloc[:, ::-1])
 
     def test_through_what_was_released(self):
-        noisy = ("scale", StandardScaler(statistics="noisy"))
+        noisy = ("scale", StandardScaler(fit_mode="noisy"))
         pipe = pipeline(GaussianMechanism("rows"), noisy, adjacency=None).fit(rows(3000))
         X = pipe["scale"].transform(pipe["range"].transform(rows(5, seed=2)))
         np.testing.assert_array_equal(pipe.project(rows(5, seed=2)), pipe["project"].transform(X))
 
     def test_not_through_what_was_not(self):
-        exact = ("scale", StandardScaler(statistics="exact"))
+        exact = ("scale", StandardScaler(fit_mode="exact"))
         pipe = pipeline(GaussianMechanism("rows"), exact, adjacency=None, gate=None).fit(rows(3000))
         with pytest.raises(ppdp.exceptions.UnsupportedOrder, match=r"'scale': .*nothing was released.*noisy"):
             pipe.project(rows(5))
@@ -306,7 +306,7 @@ class TestFiles:
         assert certificate.verify()
 
     def test_what_else_was_released_comes_along(self, path):
-        noisy = ("scale", StandardScaler(statistics="noisy"))
+        noisy = ("scale", StandardScaler(fit_mode="noisy"))
         pipe = pipeline(GaussianMechanism("rows"), noisy, adjacency=None).fit(rows(3000))
         pipe.release_.table.to_parquet(path)
         np.testing.assert_array_equal(SketchTable.from_parquet(path).values, pipe.release_.table.values)
@@ -383,7 +383,7 @@ class TestFiles:
             SketchTable.from_parquet(path)
 
     def test_a_conditional_certificate_only_as_what_it_is(self, path):
-        exact = ("scale", StandardScaler(statistics="exact", floor=False, min_std=0.1))
+        exact = ("scale", StandardScaler(fit_mode="exact", use_floor=False, min_std=0.1))
         found = pipeline(GaussianMechanism("rows"), exact, adjacency=None, gate=None).fit(rows(3000)).release_.table
         with pytest.raises(ExportError, match="CONDITIONAL"):
             found.to_parquet(path)

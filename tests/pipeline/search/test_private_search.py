@@ -108,7 +108,7 @@ class TestBudget:
         assert plan.selection.temperature > 2.5 * alone.selection.temperature
 
     def test_gates_add_their_failures(self):
-        plan = search(pipeline(("pca", PCA(1, statistics="exact")))).plan(Domain(n_rows=100_000, n_features=3))
+        plan = search(pipeline(("pca", PCA(1, fit_mode="exact")))).plan(Domain(n_rows=100_000, n_features=3))
         each = plan.fits[0].loss.failure
         assert each > 0
         assert plan.loss.failure == pytest.approx(1 - (1 - each) ** 5, rel=1e-6)
@@ -152,15 +152,15 @@ class TestGates:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(20_000, 3))
         y = (X[:, 0] > 0).astype(int)
-        stage = ("pca", PCA(1, statistics="exact", output="projected"))
-        found = search(pipeline(stage), {"pca__statistics": ["exact", "noisy"]}, epsilon=3.0).fit(X, y)
+        stage = ("pca", PCA(1, fit_mode="exact", output="projected"))
+        found = search(pipeline(stage), {"pca__fit_mode": ["exact", "noisy"]}, epsilon=3.0).fit(X, y)
         assert found.cv_results_["outcome"].tolist() == ["refused", "released"]
-        assert found.best_params_ == {"pca__statistics": "noisy"}
+        assert found.best_params_ == {"pca__fit_mode": "noisy"}
         with pytest.raises(PrivacyRefusal, match="no candidate"):
             search(pipeline(stage), {"model__clip": [0.5, 1.0]}, epsilon=3.0, ledger=Ledger()).fit(X, y)
 
     def test_without_them_it_is_conditional(self, data):
-        stage = ("pca", PCA(1, statistics="exact"))
+        stage = ("pca", PCA(1, fit_mode="exact"))
         found = search(pipeline(stage, gate=None), {"model__clip": [0.5, 1.0]}).fit(*data)
         assert found.summary_.status == "CONDITIONAL"
         assert "pca assumes" in found.summary_.reasons[0]

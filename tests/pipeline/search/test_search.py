@@ -172,7 +172,7 @@ class TestOutcome:
 
     def test_a_refusal_counts_as_spent(self, ledger):
         X = np.random.default_rng(0).normal(size=(N, 2))  # no eigengap
-        steps = [("clip", NormClipper()), ("pca", PCA(1, statistics="exact")), *pipeline().steps[2:]]
+        steps = [("clip", NormClipper()), ("pca", PCA(1, fit_mode="exact")), *pipeline().steps[2:]]
         pipe = pipeline(ledger).set_params(steps=steps)
         with pytest.raises(PrivacyRefusal):
             pipe.fit(X, np.zeros(N, dtype=int))
@@ -183,7 +183,7 @@ class TestOutcome:
 
     def test_a_gates_delta_adds_in_an_account(self):
         domain = Domain(n_rows=N, n_features=2)
-        steps = [("clip", NormClipper()), ("pca", PCA(1, statistics="exact")), *pipeline().steps[2:]]
+        steps = [("clip", NormClipper()), ("pca", PCA(1, fit_mode="exact")), *pipeline().steps[2:]]
         alone = pipeline().set_params(steps=steps).plan(domain)
         shared = pipeline(Ledger()).set_params(steps=steps).plan(domain)
         assert (alone.gate.adding, shared.gate.adding) == (False, True)

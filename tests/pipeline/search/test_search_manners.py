@@ -137,6 +137,6 @@ class TestRefusals:
             search(pipeline(domain=Domain(n_rows=N - 1))).fit(*data)
 
     def test_losses_that_are_not_gaussian(self, data):
-        stage = ("pca", PCA(1, statistics="exact"))
+        stage = ("pca", PCA(1, fit_mode="exact"))
         with pytest.raises(InvalidParameter, match="Gaussian"):
             search(pipeline(stage, gate="laplace")).plan(Domain(n_rows=100_000, n_features=3))

@@ -65,13 +65,13 @@ class TestRowsThatMix:
 
 
 STEPS = {
-    "products": [NormClipper(3.0), PCA(3, output="projected", statistics="noisy"), SoftPCA(statistics="noisy")],
-    "projected on a subspace": [NormClipper(3.0), PCA(3, center=True, statistics="noisy")],
-    "random": [NormClipper(3.0), RandomProjection(5), StandardScaler(statistics="noisy")],
+    "products": [NormClipper(3.0), PCA(3, output="projected", fit_mode="noisy"), SoftPCA(fit_mode="noisy")],
+    "projected on a subspace": [NormClipper(3.0), PCA(3, with_mean=True, fit_mode="noisy")],
+    "random": [NormClipper(3.0), RandomProjection(5), StandardScaler(fit_mode="noisy")],
     "clipped after a map that turns rows into columns": [RowMap(np.asfortranarray, out_norm=3.0), NormClipper(2.5)],
-    "means": [MinMaxScaler(ranges=(-5, 5)), MeanImputer(statistics="noisy"), NormClipper(1.0)],
-    "means of columns": [RowMap(np.asfortranarray, out_ranges=(-5, 5)), MeanImputer(statistics="noisy")],
-    "regression": [RowMap(np.asfortranarray, out_norm=3.0), RegressionImputer(statistics="noisy"), SoftPCA()],
+    "means": [MinMaxScaler(ranges=(-5, 5)), MeanImputer(fit_mode="noisy"), NormClipper(1.0)],
+    "means of columns": [RowMap(np.asfortranarray, out_ranges=(-5, 5)), MeanImputer(fit_mode="noisy")],
+    "regression": [RowMap(np.asfortranarray, out_norm=3.0), RegressionImputer(fit_mode="noisy"), SoftPCA()],
 }
 MODELS = {
     "two classes": BINARY,

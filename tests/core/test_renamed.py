@@ -1,0 +1,73 @@
+"""Names of the version before work once more, and say the new one."""
+
+import inspect
+import warnings
+
+import pytest
+from sklearn.base import clone
+
+from ppdp import mechanisms, transformers
+from ppdp.core.renamed import PARAMETERS, renamed_parameters
+from ppdp.exceptions import UnknownParameter
+from ppdp.transformers import Deduplicator, MeanImputer
+from ppdp.transformers.base import RowWiseTransformer
+
+OWN = {name: getattr(room, name) for room in (mechanisms, transformers) for name in room.__all__}
+RENAMED = [(kind, old, new) for kind in OWN.values() for old, new in renamed_parameters(kind).items()]
+
+
+@pytest.mark.parametrize(("kind", "old", "new"), RENAMED)
+class TestEveryParameter:
+    def test_works_under_its_old_name_and_is_kept_under_the_new_one(self, kind, old, new):
+        with pytest.warns(FutureWarning, match=f"{old}= of {kind.__name__} is now {new}="):
+            made = kind(**{old: 0.125})
+        assert made.get_params()[new] == 0.125
+        assert old not in made.get_params()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert getattr(clone(made), new) == 0.125
+
+    def test_is_set_and_read_under_its_old_name(self, kind, old, new):
+        stage = kind()
+        with pytest.warns(FutureWarning, match=f"{new}="):
+            stage.set_params(**{old: 0.125})
+        with pytest.warns(FutureWarning, match=rf"{kind.__name__}\.{old} is now {new};"):
+            assert getattr(stage, old) == 0.125
+
+    def test_is_given_once(self, kind, old, new):
+        with pytest.raises(UnknownParameter, match=f"has no parameter '{old}'"):
+            kind(**{old: 1, new: 1})
+        with pytest.raises(UnknownParameter, match=f"parameter '{old}'"):
+            kind().set_params(**{old: 1, new: 1})
+
+
+def test_every_new_name_is_there_and_no_old_one():
+    for name, renamed in PARAMETERS.items():
+        if name in OWN:
+            assert not {*inspect.signature(OWN[name]).parameters} & {*renamed}
+            assert {*renamed.values()} <= {*inspect.signature(OWN[name]).parameters}
+
+
+def test_classes_of_users_keep_their_names():
+    class PCA(RowWiseTransformer):
+        def __init__(self, basis=1):
+            self.basis = basis
+
+    class Imputer(MeanImputer):
+        def __init__(self, statistics="auto"):
+            super().__init__()
+            self.statistics = statistics
+
+    assert PCA(basis=2).set_params(basis=3).basis == 3
+    assert Imputer(statistics="mine").statistics == "mine"
+
+
+def test_a_warning_stands_where_the_name_was_written():
+    with pytest.warns(FutureWarning) as caught:
+        Deduplicator(keys="raw")
+    assert caught[0].filename == __file__
+
+
+def test_what_never_was_a_name_is_no_attribute():
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = MeanImputer().nonsense
