@@ -45,7 +45,7 @@ def gaussian(family: str | None) -> Way:
     """
 
     def way(X: Any, epsilon: float, k: int, seed: int) -> Array:
-        stages = () if family is None else (RandomProjection(k, family=family, public_seed=seed),)
+        stages = () if family is None else (RandomProjection(k, family=family, seed=seed),)
         try:
             return rows_of(X, epsilon, DELTA, GaussianMechanism("rows"), *stages)
         except NoRoute:
@@ -61,13 +61,13 @@ def gaussian(family: str | None) -> Way:
 
 def laplace(X: Any, epsilon: float, k: int, seed: int) -> Array:
     """Laplace noise behind OPORP, with delta 0."""
-    return rows_of(X, epsilon, 0, LaplaceMechanism("rows"), RandomProjection(k, family="oporp", public_seed=seed))
+    return rows_of(X, epsilon, 0, LaplaceMechanism("rows"), RandomProjection(k, family="oporp", seed=seed))
 
 
 def signs(flips: str, family: str, delta: float = 0) -> Way:
     """Flipped signs."""
     return lambda X, epsilon, k, seed: rows_of(
-        X, epsilon, delta, SignMechanism(flips), RandomProjection(k, family=family, public_seed=seed)
+        X, epsilon, delta, SignMechanism(flips), RandomProjection(k, family=family, seed=seed)
     )
 
 
@@ -78,7 +78,7 @@ def raw_laplace(X: Any, epsilon: float, k: int, seed: int) -> Array:
 
 def classical(X: Any, epsilon: float, k: int, seed: int) -> Array:
     """DP-RP-G: a Gaussian matrix and the noise of Kenthapadi et al., which no pipeline uses."""
-    stage = RandomProjection(k, public_seed=seed).fit(X)
+    stage = RandomProjection(k, seed=seed).fit(X)
     sigma = kenthapadi(float(np.linalg.norm(stage.components_, axis=0).max()), epsilon, DELTA)
     return np.asarray(stage.transform(X) + sigma * np.random.default_rng().standard_normal((X.shape[0], k)))
 
@@ -87,14 +87,14 @@ def counted(X: Any, epsilon: float, k: int, seed: int) -> Array:
     """DP-SignRP-RR: flips for N₊ signs, with the least norm of these rows for a public one."""
     least = float(np.linalg.norm(X, axis=1).min())
     flips = 1 / (1 + np.exp(epsilon / count(independent(p=X.shape[1], r=1 / least), k, DELTA)))
-    images = RandomProjection(k, public_seed=seed).fit_transform(X)
+    images = RandomProjection(k, seed=seed).fit_transform(X)
     flipped = np.random.default_rng().random(images.shape) < flips
     return np.where((images < 0) ^ flipped, -1.0, 1.0)
 
 
 def plain(family: str) -> Way:
     """No privacy."""
-    return lambda X, epsilon, k, seed: RandomProjection(k, family=family, public_seed=seed).fit_transform(X)
+    return lambda X, epsilon, k, seed: RandomProjection(k, family=family, seed=seed).fit_transform(X)
 
 
 def plain_signs(family: str) -> Way:

@@ -52,7 +52,7 @@ ELSEWHERE = {
     "y_range",
     "noise_scale",
     "random_state",
-    "public_seed",
+    "seed",
     "epsilon",
 }  # facts of their own, or no facts
 

@@ -72,7 +72,7 @@ INSTEAD: dict[str, str] = {
     "norm": "max_norm, the largest Euclidean norm of a row.",
     "param_distributions": "param_grid, lists of values.",
     "positive": "leave it out: coefficients of either sign are learned.",
-    "random_state": "public_seed, where a public map is drawn; that of noise is the Pipeline's, for tests.",
+    "random_state": "seed, which is public, where a public map is drawn; that of noise is the Pipeline's, for tests.",
     "ranges": "ranges= of MinMaxScaler, the first step.",
     "remainder": "leave it out: columns that no part names are left out; name those that are to stay.",
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",

@@ -17,9 +17,8 @@ _FIT_MODE = {"statistics": "fit_mode"}
 _FLOOR = {**_FIT_MODE, "floor": "use_floor"}
 _GAP = {**_FIT_MODE, "gap": "max_quantile_gap"}
 _ALPHA = {**_FIT_MODE, "regularization": "alpha"}
-_SEED = {"seed": "public_seed"}
 _KEYS = {"keys": "compare"}
-_CELL = {**_SEED, "cell": "cell_width"}
+_CELL = {"cell": "cell_width"}
 
 PARAMETERS: dict[str, dict[str, str]] = {
     "ClusterDeduplicator": {**_KEYS, "eta": "radius"},
@@ -27,12 +26,11 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "Deduplicator": {**_KEYS, "key": "subset", "labels": "label_rule"},
     "GridDeduplicator": {**_KEYS, **_CELL, "labels": "label_rule"},
     "GridQuantizer": {**_CELL, "ramp": "soft_edge"},
-    "LSHDeduplicator": {**_KEYS, **_SEED, "rows": "rows_per_band"},
+    "LSHDeduplicator": {**_KEYS, "rows": "rows_per_band"},
     "MeanImputer": _FLOOR,
     "MedianImputer": _GAP,
     "MinMaxScaler": _GAP,
     "PCA": {**_FIT_MODE, "center": "with_mean", "basis": "public_basis"},
-    "RandomProjection": _SEED,
     "RegressionImputer": _ALPHA,
     "RobustScaler": _GAP,
     "SoftPCA": _ALPHA,

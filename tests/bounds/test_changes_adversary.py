@@ -56,7 +56,7 @@ def test_no_change_reaches_further_than_its_distance_says(change, family):
     adjacency, rng = CHANGES[change], np.random.default_rng(1)
     stages = [
         MinMaxScaler(ranges=(-2.0, 2.0), feature_range=(-1, 1)),
-        RandomProjection(K, family=family.partition(",")[0], public_seed=3, **FAMILIES[family]),
+        RandomProjection(K, family=family.partition(",")[0], seed=3, **FAMILIES[family]),
     ]
     domain = Domain(n_rows=8, n_features=D, max_missing=0, adjacency=adjacency)
     distance, row = domain.neighbours, rng.uniform(-0.5, 0.5, D)
@@ -139,7 +139,7 @@ def test_a_sum_behind_many_columns_costs_one_of_them():
 @pytest.mark.parametrize("family", ["gaussian", "oporp"])
 def test_columns_of_different_widths_keep_their_slopes_behind_a_projection(family):
     """Two of ten columns change: what the two steepest do is not charged to all."""
-    stage = RandomProjection(K, family=family, public_seed=3)
+    stage = RandomProjection(K, family=family, seed=3)
     steep, flat = (MinMaxScaler(ranges=[(-w, w) for w in widths]) for widths in (np.full(D, 0.5), WIDTHS))
     reached = []
     for first in (steep, flat):

@@ -56,7 +56,7 @@ def top(A):
 @pytest.mark.repeated("domain", "distance", keep=3)
 def test_no_pair_exceeds_the_map(variant, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
-    chain = Chain.of([RandomProjection(3, public_seed=1, **variant)], domain, distance)
+    chain = Chain.of([RandomProjection(3, seed=1, **variant)], domain, distance)
     reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=10, steps=8 if distance.moved else 3)
     assert reached <= ROUNDING
     if distance.moved == 0:
@@ -67,7 +67,7 @@ def test_no_pair_exceeds_the_map(variant, domain, distance):
 @pytest.mark.parametrize("k", [1, 4, 9])
 @pytest.mark.repeated("k")
 def test_moved_rows_reach_the_operator_norm_of_the_drawn_matrix(variant, k):
-    chain = Chain.of([RandomProjection(k, public_seed=3, **variant)], BALL, MOVED)
+    chain = Chain.of([RandomProjection(k, seed=3, **variant)], BALL, MOVED)
     X = 0.5 * np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0][:, :6]
     step = 0.9999999 * MOVED.radius * top(matrix(variant, k, 6, 3))
     Z = X.copy()
@@ -81,7 +81,7 @@ def test_moved_rows_reach_the_operator_norm_of_the_drawn_matrix(variant, k):
 def test_norm_and_entries_are_reached(variant):
     """The longest image is that of the direction stretched most; the largest entry that of a row of the matrix."""
     A = matrix(variant, 4, 6, 5)
-    chain = Chain.of([RandomProjection(4, public_seed=5, **variant)], BALL, MOVED)
+    chain = Chain.of([RandomProjection(4, seed=5, **variant)], BALL, MOVED)
     largest = A[np.argmax(np.linalg.norm(A, axis=1))]
     rows = np.zeros((8, 6))
     rows[0], rows[1] = top(A), largest / np.linalg.norm(largest)
@@ -95,7 +95,7 @@ def test_norm_and_entries_are_reached(variant):
 def test_a_box_bounds_entries_by_sums_where_that_is_less(variant):
     domain = BALL.but(row_norm=math.sqrt(6), entry_bound=0.5)
     A = matrix(variant, 4, 6, 5)
-    chain = Chain.of([RandomProjection(4, public_seed=5, **variant)], domain, MOVED)
+    chain = Chain.of([RandomProjection(4, seed=5, **variant)], domain, MOVED)
     corner = 0.5 * np.sign(A[np.argmax(np.abs(A).sum(axis=1))])
     out = Pair.of(np.tile(corner, (8, 1)), np.zeros((8, 6))).mapped(chain.run)
     assert 1 - 1e-8 < np.abs(out.left.X).max() / chain.domain.entry_bound <= ROUNDING

@@ -81,7 +81,7 @@ STAGES = {
     "fine": GridQuantizer(cell_width=1e-3),
     "staircase": GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=0.3),
     "slope only": GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=1),
-    "dither": GridQuantizer(cell_width=0.4, mode="dither", public_seed=3),
+    "dither": GridQuantizer(cell_width=0.4, mode="dither", seed=3),
 }
 
 

@@ -33,7 +33,7 @@ ROW_WISE = {
     "fine grid": lambda d: GridQuantizer(cell_width=1e-3),
     "staircase": lambda d: GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=0.3),
     "slope only": lambda d: GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=1),
-    "dither": lambda d: GridQuantizer(cell_width=0.4, mode="dither", public_seed=3),
+    "dither": lambda d: GridQuantizer(cell_width=0.4, mode="dither", seed=3),
 }
 FUNCTIONS = {  # a user's function may give a row with gaps others
     "smooth map": lambda d: RowMap(np.tanh, out_ranges=(-0.5, 1.0), lipschitz=1.0),

@@ -28,7 +28,7 @@ class TestRefused:
 
     def test_a_projection_that_is_kept_secret(self):
         with pytest.raises(InvalidParameter, match="secret does not make it private"):
-            RandomProjection(4, public_seed=None).fit(np.ones((5, 8)))
+            RandomProjection(4, seed=None).fit(np.ones((5, 8)))
 
     def test_rows_that_only_a_projection_hides(self):
         """They may be mapped, and nothing covers them."""

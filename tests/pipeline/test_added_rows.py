@@ -115,7 +115,7 @@ def test_frames_and_sparse_rows_are_placed_like_arrays():
     np.testing.assert_array_equal(*(arrays["last.answer"] for arrays in fits))
     steps = [
         ("clip", NormClipper(1.0)),
-        ("project", RandomProjection(2, public_seed=1)),
+        ("project", RandomProjection(2, seed=1)),
         ("last", GaussianMechanism("rows")),
     ]
     pipe = Pipeline(steps, epsilon=20.0, delta=1e-3, domain=FACTS, random_state=3)

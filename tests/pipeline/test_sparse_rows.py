@@ -20,7 +20,7 @@ FIRST = {"range": [RANGE], "clip": [("clip", NormClipper(2.0))], "declared": []}
 def pipeline(first, last=None, family="oporp", **facts):
     steps = [
         *first,
-        ("project", RandomProjection(8, family, public_seed=7)),
+        ("project", RandomProjection(8, family, seed=7)),
         ("last", last or GaussianMechanism("rows")),
     ]
     domain = None if first else Domain(row_norm=2.0, entry_bound=1.5)

@@ -23,7 +23,7 @@ def near_copies(n, copies, rng, spread=1e-6):
 def cells(stage, rows):
     """Cell of every row, one after the other, by the definition."""
     sides = np.broadcast_to(stage.cell_width, rows.shape[1])
-    origin = np.random.Generator(np.random.PCG64(stage.public_seed)).random(rows.shape[1]) * sides
+    origin = np.random.Generator(np.random.PCG64(stage.seed)).random(rows.shape[1]) * sides
     return [
         tuple("gap" if np.isnan(x) else np.floor((x - o) / s) for x, o, s in zip(row, origin, sides)) for row in rows
     ]
@@ -38,7 +38,7 @@ def test_the_rules_cell_by_cell(keep, labels, cell):
     for seed in range(20):
         rows = np.where(rng.random((25, 2)) < 0.2, np.nan, rng.uniform(-1, 1, size=(25, 2)))
         y = rng.integers(2, size=25).astype(float)
-        stage = GridDeduplicator(cell, keep=keep, label_rule=labels, public_seed=seed)
+        stage = GridDeduplicator(cell, keep=keep, label_rule=labels, seed=seed)
         groups = {}
         for i, key in enumerate(cells(stage, rows)):
             groups.setdefault((*key, y[i]) if labels == "record" else key, []).append(i)
@@ -105,7 +105,7 @@ class TestOutsideAPipeline:
 
     def test_the_seed_moves_the_grid(self):
         rows = near_copies(100, 20, np.random.default_rng(0))
-        counts = {len(GridDeduplicator(0.2, public_seed=seed).fit_resample(rows)[0]) for seed in range(5)}
+        counts = {len(GridDeduplicator(0.2, seed=seed).fit_resample(rows)[0]) for seed in range(5)}
         assert len(counts) > 1
 
 
@@ -171,7 +171,7 @@ def test_a_staircase_is_flat_inside_and_continuous():
 
 def test_dither_is_for_slots_and_averages_out():
     domain = Domain(n_rows=20000, n_features=1, row_norm=1.0)
-    stage = GridQuantizer(cell_width=0.4, mode="dither", public_seed=5)
+    stage = GridQuantizer(cell_width=0.4, mode="dither", seed=5)
     (way,) = stage.ways(domain, ONE)
     rows = Rows.of(np.full((20000, 1), 0.13))
     statistics = stage.prepare(rows, way, domain)
@@ -180,7 +180,7 @@ def test_dither_is_for_slots_and_averages_out():
     assert out.mean() == pytest.approx(0.13, abs=0.005)
     assert (out == stage.apply(rows, statistics).X).all()
     assert (stage.map_rows(rows.X, statistics) == 0).all()  # a new row has no slot: the nearest centre
-    assert (out != GridQuantizer(cell_width=0.4, mode="dither", public_seed=6).apply(rows, statistics).X).any()
+    assert (out != GridQuantizer(cell_width=0.4, mode="dither", seed=6).apply(rows, statistics).X).any()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -57,15 +57,15 @@ WRONG = {
     RandomProjection: {
         "n_components": (0, -1, 1.5, True, "auto", None, 10**9),
         "family": ("normal", None, 1),
-        "public_seed": (-1, 1.5, None, True, 2**63, np.random.default_rng(0)),
+        "seed": (-1, 1.5, None, True, 2**63, np.random.default_rng(0)),
     },
-    GridQuantizer: {"cell_width": (0, 2.5, "1"), "mode": ("soft",), "soft_edge": (0, 1.5), "public_seed": (-1, 0.5)},
+    GridQuantizer: {"cell_width": (0, 2.5, "1"), "mode": ("soft",), "soft_edge": (0, 1.5), "seed": (-1, 0.5)},
     Deduplicator: {"label_rule": ("majority", None), "compare": ("old",)},
     GridDeduplicator: {
         "cell_width": (0, "a", NAN, [0.1, -1]),
         "keep": ("mean",),
         "label_rule": ("majority",),
-        "public_seed": (-1,),
+        "seed": (-1,),
         "compare": ("old",),
     },
     LSHDeduplicator: {
@@ -73,7 +73,7 @@ WRONG = {
         "rows_per_band": (0, 1025),
         "mode": ("edit",),
         "rule": ("components",),
-        "public_seed": (-1,),
+        "seed": (-1,),
         "compare": ("old",),
     },
     ClusterDeduplicator: CLUSTERS,

@@ -44,7 +44,7 @@ FITTED = [
     SoftPCA(0.05),
 ]
 PUBLIC = [
-    *(GridQuantizer(cell_width=0.25, mode=mode, public_seed=2) for mode in ("hard", "staircase", "dither")),
+    *(GridQuantizer(cell_width=0.25, mode=mode, seed=2) for mode in ("hard", "staircase", "dither")),
     *(Deduplicator(label_rule=labels) for labels in ("record", "unanimous", "first")),
     *(
         GridDeduplicator(0.02, keep=keep, label_rule=labels)

@@ -38,12 +38,12 @@ def people(n=1000, d=20):
 @each_family
 def test_rows_are_multiplied_by_the_matrix_of_the_seed(family):
     X, _ = people()
-    stage = RandomProjection(5, family, public_seed=3).fit(X)
+    stage = RandomProjection(5, family, seed=3).fit(X)
     assert (stage.components_ != draw(family, 5, 20, 3)).sum() == 0
     assert issparse(stage.components_) == (family in ("sparse", "oporp"))
     assert stage.transform(X) == pytest.approx((stage.components_ @ X.T).T, rel=1e-9, abs=1e-9)
-    assert RandomProjection(5, family, public_seed=3).fit(X[:1]).transform(X).tobytes() == stage.transform(X).tobytes()
-    assert not np.array_equal(RandomProjection(5, family, public_seed=4).fit_transform(X), stage.transform(X))
+    assert RandomProjection(5, family, seed=3).fit(X[:1]).transform(X).tobytes() == stage.transform(X).tobytes()
+    assert not np.array_equal(RandomProjection(5, family, seed=4).fit_transform(X), stage.transform(X))
 
 
 def test_it_may_add_columns():
@@ -77,7 +77,7 @@ def test_in_a_pipeline_it_costs_nothing_and_the_certificate_holds(variant):
 
 def test_rows_that_moved_go_on_through_a_bounded_map():
     X, _ = people()
-    steps = NormClipper(3.0), StandardScaler(fit_mode="exact"), RandomProjection(8, "oporp")
+    steps = NormClipper(3.0), StandardScaler(statistics="exact"), RandomProjection(8, "oporp")
     pipe = make_pipeline(*steps, GaussianMechanism(), epsilon=5.0, delta=1e-5).fit(X)
     before, after = (pipe.certificate_["steps"][i]["distance"] for i in (1, 2))
     assert after["radius"] / before["radius"] == pytest.approx(np.sqrt(3), rel=1e-6)  # 20 columns in 8: at most 3 each
@@ -101,7 +101,7 @@ def test_a_certificate_names_the_matrix_that_was_used(change):
 
 def test_a_secret_projection_is_not_taken_for_privacy():
     with pytest.raises(InvalidParameter, match="secret does not make it private"):
-        RandomProjection(3, public_seed=None).ways(DOMAIN, None)
+        RandomProjection(3, seed=None).ways(DOMAIN, None)
 
 
 def test_many_columns_need_the_family_without_a_matrix():

@@ -23,7 +23,7 @@ pixel = Adjacency.change(coordinate=16.0)
 
 
 def found(mechanism, epsilon):
-    stages = MinMaxScaler(ranges=(0, 16)), RandomProjection(64, "oporp", public_seed=7)
+    stages = MinMaxScaler(ranges=(0, 16)), RandomProjection(64, "oporp", seed=7)
     budget = {"epsilon": epsilon, "delta": 0, "adjacency": pixel}
     pipe = make_pipeline(*stages, mechanism, **budget, dataset="digits").fit(private)
     queries = pipe.project(new)

@@ -23,7 +23,7 @@ bins = np.linspace(0, 2, 81)
 plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for columns, style in ((4, "--"), (16, "-."), (64, "-")):
-    stages = [RandomProjection(columns, public_seed=seed) for seed in range(20)]
+    stages = [RandomProjection(columns, seed=seed) for seed in range(20)]
     ratios = np.array([pdist(stage.fit_transform(images)) / before for stage in stages])
     pairs = 100 / ratios.size * np.histogram(ratios, bins)[0]
     ax.plot(bins[:-1], pairs, style, drawstyle="steps-post", label=f"{columns} columns")

@@ -85,12 +85,12 @@ def projection(step: Step, facts: DeclaredFacts) -> Any:
         seed = 0
         step.changed.append("drawn from the public seed 0")
     else:
-        step.changed.append(f"random_state={seed} became public_seed={seed}")
+        step.changed.append(f"random_state={seed} became the public seed={seed}")
     family, s = "gaussian", None
     if step.kind == "SparseRandomProjection":
         family, density, fix = "sparse", given["density"], "density='auto', or a share of at most 1."
         s = None if is_word(density, "auto") else 1 / number("density", density, step.name, least=1e-7, most=1, fix=fix)
-    return transformers.RandomProjection(_components(step, components), family=family, public_seed=seed, s=s)
+    return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)
 
 
 _PENALTY = "penalty='l2', or none; a sparse model has no counterpart."

@@ -133,7 +133,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "RowMap(function, out_ranges=...) with a public dictionary.",
     ),
     "GaussianRandomProjection SparseRandomProjection": Leak(
-        "none", PROJECTED, "RandomProjection", "RandomProjection(k, public_seed=0)."
+        "none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."
     ),
     "FeatureHasher HashingVectorizer PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
     "FrozenEstimator": Leak(

@@ -30,7 +30,7 @@ FORMULAS = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weight
 class GridDeduplicator(RowSelector):
     """Keep one row per occupied cell of a public grid, so that near-duplicates count once.
 
-    The origin of the grid is drawn from the public ``public_seed``; two rows are in different cells with a probability
+    The origin of the grid is drawn from the public ``seed``; two rows are in different cells with a probability
     of at most their L1 distance over ``cell_width``. A missing value is a cell of its own.
 
     Parameters
@@ -43,7 +43,7 @@ class GridDeduplicator(RowSelector):
     label_rule : {"record", "unanimous", "first"}, default="record"
         "record": rows with different labels are in different cells. "unanimous": a cell whose labels disagree is
         emptied. "first": the label is not compared; the smallest stays (with "soft": every row has its own).
-    public_seed : int, default=0
+    seed : int, default=0
         Public seed of the origin of the grid.
     compare : {"current", "raw"}, default="current"
         Which rows are compared: as they are, or as they came into the first stage that is fitted ("first" and "soft").
@@ -69,7 +69,7 @@ class GridDeduplicator(RowSelector):
     cell_width: float | Sequence[float] = 0.01
     keep: str = "centre"
     label_rule: str = "record"
-    public_seed: int = 0
+    seed: int = 0
     compare: str = "current"
 
     @property
@@ -88,7 +88,7 @@ class GridDeduplicator(RowSelector):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         keep = choice("keep", self.keep, FORMULAS, self)
         labels = choice("label_rule", self.label_rule, ["record", "unanimous", "first"], self)
-        seed = integer("public_seed", self.public_seed, self, least=0)
+        seed = integer("seed", self.seed, self, least=0)
         raw = self.takes_raw_keys(domain, distance)
         if keep == "soft" and labels == "unanimous":
             raise InvalidParameter(
@@ -185,7 +185,7 @@ class GridDeduplicator(RowSelector):
 
     def _origin(self, d: int) -> Array:
         """Where the grid begins, in units of a cell."""
-        return np.random.Generator(np.random.PCG64(self.public_seed)).random(d)
+        return np.random.Generator(np.random.PCG64(self.seed)).random(d)
 
 
 @dataclass(eq=False, repr=False)
@@ -202,7 +202,7 @@ class GridQuantizer(RowWiseTransformer):
         its own, shifted at random, so that rounding errors average out; a new row has none and is rounded as in "hard".
     soft_edge : float, default=0.5
         Share of every cell that is slope, for the mode "staircase"; 1 changes nothing at all.
-    public_seed : int, default=0
+    seed : int, default=0
         Draws the shifts of the mode "dither". Public: it hides nothing.
 
     Attributes
@@ -228,7 +228,7 @@ class GridQuantizer(RowWiseTransformer):
     cell_width: float | None = None
     mode: str = "hard"
     soft_edge: float = 0.5
-    public_seed: int = 0
+    seed: int = 0
 
     leakage = "high", "the length of the longest row, unless it is declared"
     statistic_names = ("cell", "row_norm", "entry_bound")
@@ -242,7 +242,7 @@ class GridQuantizer(RowWiseTransformer):
             cell = number("cell_width", self.cell_width, self, least=FINEST * norm, most=widest, fix=fix)
         mode = choice("mode", self.mode, ["hard", "staircase", "dither"], self)
         ramp = number("soft_edge", self.soft_edge, self, least=1e-6, most=1)
-        seed = integer("public_seed", self.public_seed, self, least=0)
+        seed = integer("seed", self.seed, self, least=0)
         of_mode: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
         return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **of_mode[mode]),)
 
@@ -256,7 +256,7 @@ class GridQuantizer(RowWiseTransformer):
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         if self.mode != "dither":
             return super().apply(rows, statistics)
-        shift = np.random.Generator(np.random.PCG64(self.public_seed)).uniform(-0.5, 0.5, rows.X.shape)
+        shift = np.random.Generator(np.random.PCG64(self.seed)).uniform(-0.5, 0.5, rows.X.shape)
         return rows.with_X(
             _within(statistics["cell"] * (np.rint(rows.X / statistics["cell"] + shift) - shift), statistics)
         )

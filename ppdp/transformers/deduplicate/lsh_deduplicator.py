@@ -61,7 +61,7 @@ class LSHDeduplicator(RowSelector):
         For ``rule="window"``.
     similarity : float, default=0.8
         For ``rule="window"``: the Jaccard similarity ("minhash") or cosine ("simhash") from which two rows are similar.
-    public_seed : int, default=0
+    seed : int, default=0
         Public seed of the hashes.
     compare : {"current", "raw"}, default="current"
         Which rows are compared: as they are, or as they came into the first stage that is fitted.
@@ -89,7 +89,7 @@ class LSHDeduplicator(RowSelector):
     rule: str = "first"
     window: int = 4
     similarity: float = 0.8
-    public_seed: int = 0
+    seed: int = 0
     compare: str = "current"
 
     @classmethod
@@ -108,7 +108,7 @@ class LSHDeduplicator(RowSelector):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         rule = choice("rule", self.rule, FORMULAS, self)
         parameters: dict[str, Any] = {"bands": integer("bands", self.bands, self)}
-        parameters["seed"] = integer("public_seed", self.public_seed, self, least=0)
+        parameters["seed"] = integer("seed", self.seed, self, least=0)
         self._hashes()
         if rule == "window":
             number("similarity", self.similarity, self, above=0, most=1)
@@ -128,7 +128,7 @@ class LSHDeduplicator(RowSelector):
         return self._decided(rows, {}, self.bands)
 
     def _words(self, rows: Rows, statistics: Statistics) -> Bits:
-        return self._table(rows.X).keys(self.bands, self._hashes(), self.public_seed)
+        return self._table(rows.X).keys(self.bands, self._hashes(), self.seed)
 
     def _stay(self, rows: Rows, statistics: Statistics, words: Bits, *, whole: bool) -> Array:
         similar = self._table(rows.X).similar if whole and self.rule == "window" else None
@@ -148,7 +148,7 @@ class LSHDeduplicator(RowSelector):
 
     def _of_table(self, table: TokenSets | Vectors, order: Positions) -> Array:
         """Weight of every row of a table."""
-        return self._weights(table.keys(self.bands, self._hashes(), self.public_seed), order, table.similar)
+        return self._weights(table.keys(self.bands, self._hashes(), self.seed), order, table.similar)
 
     def _weights(self, keys: Bits, order: Positions, similar: Callable[[float], Similar] | None) -> Array:
         """Weight of every row by its keys; a row is similar to none where nothing is said of it."""

@@ -36,7 +36,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     family : {"gaussian", "uniform", "rademacher", "sparse", "oporp"}, default="gaussian"
         Normal entries; uniform entries; random signs; random signs at a share 1/s of the places; one random sign for
         each column, which goes to one component. All keep squared norms on average.
-    public_seed : int, default=0
+    seed : int, default=0
         Decides the matrix. It is public and must be chosen without looking at the data.
     s : float, optional
         Of the family "sparse" only, at least 1. Default: √d.
@@ -70,7 +70,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
 
     n_components: int = 100
     family: str = "gaussian"
-    public_seed: int = 0
+    seed: int = 0
     s: float | None = None
     bins: str | None = None
 
@@ -100,15 +100,15 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                 stage="RandomProjection",
                 fix="hash them to fewer first.",
             )
-        if self.public_seed is None:
+        if self.seed is None:
             raise InvalidParameter(
-                "public_seed is None, but the matrix is public: that a matrix is secret does not make it private.",
+                "seed is None, but the matrix is public: to keep a random projection secret does not make it private.",
                 stage="RandomProjection",
-                fix="public_seed=0, or another number chosen without the rows, in front of a mechanism.",
-                parameter="public_seed",
+                fix="seed=0, or another number chosen without the rows, in front of a mechanism.",
+                parameter="seed",
             )
         chosen: dict[str, Any] = {"family": family, "n_components": components}
-        chosen["seed"] = integer("public_seed", self.public_seed, self, least=0, most=2**63 - 1)
+        chosen["seed"] = integer("seed", self.seed, self, least=0, most=2**63 - 1)
         for name, its in (("s", "sparse"), ("bins", "oporp")):
             if getattr(self, name) is not None and family != its:
                 raise InvalidParameter(

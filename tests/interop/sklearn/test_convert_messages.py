@@ -260,7 +260,7 @@ class TestPrediction:
     [
         ([LogisticRegression(C=0.1)], "C=0.1 became alpha=10", None),
         ([LogisticRegression(C=np.inf)], "no penalty became alpha=0", None),
-        ([GaussianRandomProjection(3, random_state=7), MODEL], "random_state=7 became public_seed=7", None),
+        ([GaussianRandomProjection(3, random_state=7), MODEL], "random_state=7 became the public seed=7", None),
         ([GaussianRandomProjection(eps=0.9), MODEL], "n_components='auto' became", Domain(n_rows=1000)),
     ],
 )
