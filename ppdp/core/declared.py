@@ -47,14 +47,7 @@ WORDS = {
 }
 GRIDS = {"bins", "candidates"}  # by column, where they are mappings
 ALWAYS = {"max_norm", "cell_width"}  # shown where they are at their default too: bounds rest on them
-ELSEWHERE = {
-    "classes",
-    "y_range",
-    "noise_scale",
-    "random_state",
-    "seed",
-    "epsilon",
-}  # facts of their own, or no facts
+ELSEWHERE = {"classes", "y_range", "noise_scale", "random_state", "seed", "epsilon"}  # facts of their own, or no facts
 
 
 def plain(value: Any) -> str:

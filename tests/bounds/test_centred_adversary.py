@@ -75,7 +75,7 @@ def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, dista
         pair = Pair(left, right)
         deviations = [rows.X.std(axis=0) for rows in (pair.left, pair.right)]
         least = min(one.min() if form["per_column"] else np.linalg.norm(one) for one in deviations)
-        if not form["floor"] and least < share * domain.row_norm:
+        if not form["use_floor"] and least < share * domain.row_norm:
             return 0.0
         after = pair.mapped(chain.run)
         return max(

@@ -168,7 +168,7 @@ def representatives(rows, sides):
 def test_no_pair_exceeds_the_moves_inside_cells(distance):
     chain = Chain.of([MOVING], DOMAIN.but(min_present=0), distance)
     certified = chain.distance
-    assert certified.radius == diameter_of(DOMAIN, MOVING.cell) >= 0.6 * math.sqrt(2)
+    assert certified.radius == diameter_of(DOMAIN, MOVING.cell_width) >= 0.6 * math.sqrt(2)
     for pair, free in drawn(distance, deleted=True):
         out = pair.mapped(chain.run)
         left, right = representatives(out.left, 0.6), representatives(out.right, 0.6)

@@ -60,7 +60,7 @@ def map_ratio(world, k, **settings):
             return np.nan
         least = {}
         if settings.get("output") == "aligned":
-            cosines = [np.linalg.svd(rows @ settings["basis"], compute_uv=False)[k - 1] for _, rows in found]
+            cosines = [np.linalg.svd(rows @ settings["public_basis"], compute_uv=False)[k - 1] for _, rows in found]
             least = {"min_alignment": min(cosines) * (1 - 1e-12)}
             if least["min_alignment"] < 1e-3:
                 return np.nan

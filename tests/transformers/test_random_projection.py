@@ -77,7 +77,7 @@ def test_in_a_pipeline_it_costs_nothing_and_the_certificate_holds(variant):
 
 def test_rows_that_moved_go_on_through_a_bounded_map():
     X, _ = people()
-    steps = NormClipper(3.0), StandardScaler(statistics="exact"), RandomProjection(8, "oporp")
+    steps = NormClipper(3.0), StandardScaler(fit_mode="exact"), RandomProjection(8, "oporp")
     pipe = make_pipeline(*steps, GaussianMechanism(), epsilon=5.0, delta=1e-5).fit(X)
     before, after = (pipe.certificate_["steps"][i]["distance"] for i in (1, 2))
     assert after["radius"] / before["radius"] == pytest.approx(np.sqrt(3), rel=1e-6)  # 20 columns in 8: at most 3 each
