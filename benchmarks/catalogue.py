@@ -45,7 +45,7 @@ CROWD = 300
 GAP = np.nan
 PLANE = Domain(n_rows=N, n_features=2, row_norm=1.0, max_missing=0, min_present=N)
 BOX = Domain(n_rows=N, n_features=1, row_norm=1.0, entry_bound=1.0, min_present=N)
-TRAINING: dict[str, Any] = {"fit_intercept": False, "clip": 0.25, "coef_norm": 1e3}
+TRAINING: dict[str, Any] = {"fit_intercept": False, "max_grad_norm": 0.25, "max_coef_norm": 1e3}
 EVERY: dict[str, Any] = {"max_iter": 1}
 SAMPLED: dict[str, Any] = {"max_iter": 1, "batch_size": N // 2}
 
@@ -157,7 +157,7 @@ def _imputed(name: str) -> Target:
 
 def _drifting(name: str) -> Target:
     """Batches of fixed size in which all other rows follow the one that is replaced."""
-    model = LogisticRegression((0, 1), solver="fixed-size", **SAMPLED, **TRAINING | {"coef_norm": 1.0})
+    model = LogisticRegression((0, 1), solver="fixed-size", **SAMPLED, **TRAINING | {"max_coef_norm": 1.0})
     return _reversed(name, MeanImputer(fit_mode="exact"), model, rest=GAP, domain=BOX.but(max_missing=N))
 
 

@@ -43,7 +43,7 @@ LEARNERS: dict[str, Any] = {
     "three classes": LogisticRegression((0, 1, 2), max_iter=3, **TRAINING),
     "fresh projections": LogisticRegression((0, 1), solver="m2", rank=1, max_iter=3, **TRAINING),
     "public projection": LogisticRegression((0, 1), solver="lora-fa", rank=1, max_iter=3, **TRAINING),
-    "second moments": Ridge((-1, 1), solver="moments", alpha=1.0, fit_intercept=False, coef_norm=1e3),
+    "second moments": Ridge((-1, 1), solver="moments", alpha=1.0, fit_intercept=False, max_coef_norm=1e3),
 }
 
 

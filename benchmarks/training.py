@@ -72,8 +72,8 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--threads", type=int, help="of linear algebra, on both sides; all by default")
-    parser.add_argument("--step-size", type=float, help="ours, instead of the default")
-    parser.add_argument("--coef-norm", type=float, help="ours, instead of the default")
+    parser.add_argument("--learning-rate", type=float, help="ours, instead of the default")
+    parser.add_argument("--max-coef-norm", type=float, help="ours, instead of the default")
     options = parser.parse_args()
     with threadpool_limits(options.threads):
         compare(options)
@@ -81,7 +81,7 @@ def main() -> None:
 
 def compare(options: argparse.Namespace) -> None:
     """Both sides at every epsilon."""
-    given = {"step_size": options.step_size, "coef_norm": options.coef_norm}
+    given = {"learning_rate": options.learning_rate, "max_coef_norm": options.max_coef_norm}
     public = {name: value for name, value in given.items() if value is not None}
     X, y = generated(options.rows + options.rows // 5, options.columns)
     train, test = (X[: options.rows], y[: options.rows]), (X[options.rows :], y[options.rows :])

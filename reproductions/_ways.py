@@ -156,7 +156,7 @@ def best(sets: Sequence[Data], variants: Sequence[Variants], draws: int, fresh: 
 
 def model(radius: float) -> LogisticRegression:
     """The classifier that is planned with: norms of gradients are below its clip as they are."""
-    return LogisticRegression((0, 1), fit_intercept=False, coef_norm=radius, max_iter=STEPS)
+    return LogisticRegression((0, 1), fit_intercept=False, max_coef_norm=radius, max_iter=STEPS)
 
 
 def plan(domain: Domain, epsilon: float, radius: float, *stages: tuple[str, Any]) -> Plan:

@@ -19,6 +19,7 @@ _GAP = {**_FIT_MODE, "gap": "max_quantile_gap"}
 _ALPHA = {**_FIT_MODE, "regularization": "alpha"}
 _KEYS = {"keys": "compare"}
 _CELL = {"cell": "cell_width"}
+_NORMS = {"clip": "max_grad_norm", "coef_norm": "max_coef_norm", "step_size": "learning_rate"}
 
 PARAMETERS: dict[str, dict[str, str]] = {
     "ClusterDeduplicator": {**_KEYS, "eta": "radius"},
@@ -26,6 +27,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "Deduplicator": {**_KEYS, "key": "subset", "labels": "label_rule"},
     "GridDeduplicator": {**_KEYS, **_CELL, "labels": "label_rule"},
     "GridQuantizer": {**_CELL, "ramp": "soft_edge"},
+    "LinearModel": _NORMS,
     "LSHDeduplicator": {**_KEYS, "rows": "rows_per_band"},
     "MeanImputer": _FLOOR,
     "MedianImputer": _GAP,

@@ -48,7 +48,7 @@ class Question:
         About how much noise a mechanism that is not Gaussian will need: where the search begins.
     warnings : tuple of str
         What a user should know before spending, in public words.
-    step_size : float
+    learning_rate : float
         Length of a step of what is trained; answers cost the same whatever it is.
     given : float, optional
         The noise scale, where it follows from the parameters and none is solved for.
@@ -71,7 +71,7 @@ class Question:
     kind: str = "mechanism"
     start: float | None = None
     warnings: tuple[str, ...] = ()
-    step_size: float = 0.0
+    learning_rate: float = 0.0
     given: float | None = None
     share: float = 1.0
     factors: tuple[float, ...] = ()

@@ -90,7 +90,9 @@ def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
     And other rows, sampled or not, may hide the one that is replaced.
     """
     batches = {"solver": "poisson", "batch_size": 8}
-    model = LogisticRegression((0, 1), max_iter=1, clip=0.25, coef_norm=1e3, fit_intercept=False, **batches)
+    model = LogisticRegression(
+        (0, 1), max_iter=1, max_grad_norm=0.25, max_coef_norm=1e3, fit_intercept=False, **batches
+    )
     plan = planned(NormClipper(1.0), model, domain=Domain(n_rows=12, n_features=1))
     left, right, ratio = worst_pair(plan, evaluations=120, seed=0)
     assert ratio > 0.99

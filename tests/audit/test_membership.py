@@ -32,7 +32,7 @@ def few_pairs(monkeypatch):
 
 
 def pipeline(model=None, epsilon=5.0, **parameters):
-    model = model or LogisticRegression((0, 1), max_iter=3, fit_intercept=False, clip=0.25, coef_norm=1e3)
+    model = model or LogisticRegression((0, 1), max_iter=3, fit_intercept=False, max_grad_norm=0.25, max_coef_norm=1e3)
     return Pipeline([("clip", NormClipper(1.0)), ("model", model)], epsilon=epsilon, **parameters)
 
 
@@ -67,7 +67,7 @@ class TestPlantedBugs:
         """The canary is opposite to the row in whose place it stands, and the others have no gradient."""
         X = np.zeros((12, 1))
         X[0] = 1.0
-        model = LogisticRegression((0, 1), max_iter=2, fit_intercept=False, clip=0.25, coef_norm=1e3)
+        model = LogisticRegression((0, 1), max_iter=2, fit_intercept=False, max_grad_norm=0.25, max_coef_norm=1e3)
 
         def attack():
             given = {"canary": (-X[0], 1), "models": 500, "private": False, "random_state": 0}
@@ -83,7 +83,7 @@ class TestPlantedBugs:
 
     def test_a_clip_that_is_forgotten(self, monkeypatch):
         X, y = rows(20, 2)
-        steps = [("clip", NormClipper(8.0)), ("model", LogisticRegression((0, 1), max_iter=1, clip=0.25))]
+        steps = [("clip", NormClipper(8.0)), ("model", LogisticRegression((0, 1), max_iter=1, max_grad_norm=0.25))]
 
         def report():
             pipe = Pipeline(steps, epsilon=4.0)

@@ -136,7 +136,7 @@ RANGE = (0.0, 4.0)
 
 
 def use(power, domain, distance, theta, **parameters):
-    model = TweedieRegressor(RANGE, power=power, max_iter=2, step_size=1.0, **parameters)
+    model = TweedieRegressor(RANGE, power=power, max_iter=2, learning_rate=1.0, **parameters)
     question = model.question(domain)
     bound = question.sensitivity(domain, distance)
 
@@ -312,7 +312,7 @@ def test_moved_rows_and_added_ones_are_charged():
 
 
 def test_bad_parameters_are_errors_before_anything_is_spent():
-    for wrong in ({"max_iter": 0}, {"alpha": -1.0}, {"coef_norm": 0.0}, {"solver": "svd"}):
+    for wrong in ({"max_iter": 0}, {"alpha": -1.0}, {"max_coef_norm": 0.0}, {"solver": "svd"}):
         with pytest.raises(InvalidParameter):
             Ridge((-1, 1), **{"solver": "moments", **wrong}).question(DOMAIN)
 

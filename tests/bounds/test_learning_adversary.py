@@ -32,7 +32,7 @@ from ppdp.mechanisms.learn.descent import ClippedGradient, minimise
 
 def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
     return LogisticRegression(
-        (0, 1), clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, max_iter=2, step_size=1.0
+        (0, 1), max_grad_norm=clip, max_coef_norm=coef_norm, fit_intercept=fit_intercept, max_iter=2, learning_rate=1.0
     )
 
 
@@ -265,7 +265,7 @@ def test_no_pair_exceeds_the_sensitivity(loss, distance, max_iter):
     """Of the last iterate: nothing rests on its having converged."""
     world = World(DOMAIN, distance, labels=True, deleted=True)
     for intercept, clip, coef_norm, alpha in ((True, 10.0, 2.0, 2.0), (False, 0.3, 0.5, 4.0), (True, 0.5, 5.0, 20.0)):
-        parameters = {"fit_intercept": intercept, "clip": clip, "coef_norm": coef_norm, "alpha": alpha}
+        parameters = {"fit_intercept": intercept, "max_grad_norm": clip, "max_coef_norm": coef_norm, "alpha": alpha}
         ratio = minimiser_use(loss, distance, max_iter=max_iter, **parameters)
         X = np.tile([1.0, 0.0], (N, 1))
         first = [Pair.of(X * sign, -X * sign, (np.full(N, y),) * 2) for sign in (1, -1) for y in (0, 1)]
@@ -286,7 +286,7 @@ def test_a_row_whose_gradient_is_clipped_attains_it(loss, distance, max_iter):
     if distance.toggled:
         pair.right.weight[0] = 0.0
     reached = minimiser_use(
-        loss, distance, fit_intercept=False, clip=0.01, coef_norm=1.0, alpha=1.0, max_iter=max_iter
+        loss, distance, fit_intercept=False, max_grad_norm=0.01, max_coef_norm=1.0, alpha=1.0, max_iter=max_iter
     )(pair)
     assert 0.999 <= reached <= ROUNDING
 

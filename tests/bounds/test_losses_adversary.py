@@ -151,7 +151,7 @@ def test_a_clip_never_makes_the_constant_larger():
 
 
 def use(loss, domain, distance, theta, **parameters):
-    model = MODELS[loss](max_iter=2, step_size=1.0, **parameters)
+    model = MODELS[loss](max_iter=2, learning_rate=1.0, **parameters)
     question = model.question(domain)
     bound = question.sensitivity(domain, distance)
     answers = np.array(ANSWERS[loss])

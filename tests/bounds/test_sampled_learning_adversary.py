@@ -167,7 +167,7 @@ class TestWhatCounts:
 
     @pytest.mark.parametrize("solver", ["epochs", "hidden"])
     def test_and_is_charged_where_rows_have_a_place(self, solver):
-        parameters = {} if solver == "epochs" else {"step_size": 0.5, "max_iter": "auto"}
+        parameters = {} if solver == "epochs" else {"learning_rate": 0.5, "max_iter": "auto"}
         here, there = (
             model(solver, 2, **parameters).privacy_map(DOMAIN, Distance(replaced=1, reordered=r)) for r in (0, 2)
         )
@@ -210,8 +210,14 @@ def test_no_pair_exceeds_the_sensitivity_of_whole_passes(kind, domain, distance)
     """All answers of two passes together, whatever was answered before."""
     world, rng = World(domain, distance, labels=True, deleted=True), np.random.default_rng(0)
     for clip, batch_size in ((10.0, 3), (0.3, 1), (1.0, 8)):
-        settings = {"solver": "epochs", "max_iter": 2, "batch_size": batch_size, "clip": clip, "step_size": 1.0}
-        chosen = kind((0, 1), coef_norm=1.0, **settings)
+        settings = {
+            "solver": "epochs",
+            "max_iter": 2,
+            "batch_size": batch_size,
+            "max_grad_norm": clip,
+            "learning_rate": 1.0,
+        }
+        chosen = kind((0, 1), max_coef_norm=1.0, **settings)
         question = chosen.question(domain)
         bound = math.sqrt(question.steps) * question.sensitivity(domain, distance)
         answers = rng.standard_normal((question.steps, question.size))
@@ -230,7 +236,7 @@ def test_no_pair_exceeds_the_sensitivity_of_whole_passes(kind, domain, distance)
             assert reached >= 0.99
 
 
-HIDDEN = {"solver": "hidden", "clip": 1.0, "batch_size": 1, "fit_intercept": False, "coef_norm": 1e4}
+HIDDEN = {"solver": "hidden", "max_grad_norm": 1.0, "batch_size": 1, "fit_intercept": False, "max_coef_norm": 1e4}
 
 
 class TestHidden:
@@ -268,7 +274,7 @@ class TestHidden:
     @pytest.mark.parametrize("step_size", [0.5, 2.0])
     @pytest.mark.repeated("step_size")
     def test_no_pass_costs_more_than_its_curve(self, sigma, step_size, monkeypatch):
-        chosen = LinearRegression((-1, 1), noise_scale=sigma, step_size=step_size, **HIDDEN)
+        chosen = LinearRegression((-1, 1), noise_scale=sigma, learning_rate=step_size, **HIDDEN)
         rng, reached = np.random.default_rng(0), 0.0
         for n in (1, 2, 5):
             domain = Domain(n_rows=n, n_features=1, row_norm=1.0)

@@ -18,11 +18,11 @@ from ppdp.mechanisms.learn.moments import mean_moments
 
 N, D, CAP = 6, 2, 4.0
 MODELS = {
-    "logistic": lambda **own: LogisticRegression((0, 1), max_iter=2, step_size=1.0, **own),
-    "softmax": lambda **own: LogisticRegression((0, 1, 2), max_iter=2, step_size=1.0, **own),
-    "hinge": lambda **own: LinearSVC((0, 1), max_iter=2, step_size=1.0, **own),
-    "squared": lambda **own: Ridge((-1, 1), max_iter=2, step_size=1.0, **own),
-    "Poisson": lambda **own: PoissonRegressor((0, 1), max_iter=2, step_size=1.0, **own),
+    "logistic": lambda **own: LogisticRegression((0, 1), max_iter=2, learning_rate=1.0, **own),
+    "softmax": lambda **own: LogisticRegression((0, 1, 2), max_iter=2, learning_rate=1.0, **own),
+    "hinge": lambda **own: LinearSVC((0, 1), max_iter=2, learning_rate=1.0, **own),
+    "squared": lambda **own: Ridge((-1, 1), max_iter=2, learning_rate=1.0, **own),
+    "Poisson": lambda **own: PoissonRegressor((0, 1), max_iter=2, learning_rate=1.0, **own),
     "minimiser": lambda **own: LogisticRegression((0, 1), solver="output", alpha=3.0, max_iter=50, **own),
     "moments": lambda **own: Ridge((-1, 1), solver="moments", max_iter=3, **own),
 }
@@ -112,7 +112,7 @@ def test_no_pair_with_weights_exceeds_the_sensitivity(kind, distance, by_class):
     if by_class and weights is None:
         pytest.skip("it learns no classes")
     rng = np.random.default_rng(0)
-    model = MODELS[kind](clip=0.3, coef_norm=1.0, **({"class_weight": weights} if weights else {}))
+    model = MODELS[kind](max_grad_norm=0.3, max_coef_norm=1.0, **({"class_weight": weights} if weights else {}))
     labels = ANSWERS.get(kind, (0, 1))
     facts = {"classes": labels} if kind in ("logistic", "softmax", "hinge", "minimiser") else {}
     domain = Domain(n_rows=N, n_features=D, row_norm=1.0, max_weight=CAP, **facts)
@@ -154,7 +154,7 @@ def test_a_replaced_row_of_the_largest_weight_attains_the_bound():
     """Whatever the cap is; a row of half the weight reaches half of it."""
     for cap in (0.5, 4.0, 1e6):
         domain = Domain(n_rows=N, n_features=D, row_norm=1.0, max_weight=cap, classes=(0, 1))
-        model = LogisticRegression((0, 1), clip=0.1, max_iter=2, step_size=1.0, fit_intercept=False)
+        model = LogisticRegression((0, 1), max_grad_norm=0.1, max_iter=2, learning_rate=1.0, fit_intercept=False)
         question = model.question(domain)
         bound = question.sensitivity(domain, Distance(replaced=1))
         X, y = np.tile([1.0, 0.0], (N, 1)), np.zeros(N)
@@ -173,7 +173,7 @@ def test_a_replaced_row_of_the_largest_weight_attains_the_bound():
 def test_a_cap_on_the_wrong_side_would_be_found():
     """Were weights not divided by the largest, a row would do more than is certified."""
     domain = Domain(n_rows=N, n_features=D, row_norm=1.0, max_weight=CAP, classes=(0, 1))
-    model = LogisticRegression((0, 1), clip=0.1, max_iter=2, step_size=1.0, fit_intercept=False)
+    model = LogisticRegression((0, 1), max_grad_norm=0.1, max_iter=2, learning_rate=1.0, fit_intercept=False)
     question = model.question(domain)
     X = np.tile([1.0, 0.0], (N, 1))
     sides = []

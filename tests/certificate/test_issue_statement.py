@@ -35,11 +35,11 @@ def charged():
 
 
 def part():
-    return PrivateSearchCV(model(), {"model__clip": [0.5, 1.0]}).fit(X, Y).best_estimator_.certificate_
+    return PrivateSearchCV(model(), {"model__max_grad_norm": [0.5, 1.0]}).fit(X, Y).best_estimator_.certificate_
 
 
 def whole():
-    return PrivateSearchCV(model(), {"model__clip": [0.5, 1.0]}, ledger=Ledger()).fit(X, Y).certificate_
+    return PrivateSearchCV(model(), {"model__max_grad_norm": [0.5, 1.0]}, ledger=Ledger()).fit(X, Y).certificate_
 
 
 def forged(certificate, place, value):

@@ -49,7 +49,7 @@ def test_they_travel_with_an_export_and_with_a_search(tmp_path):
     pipe = pipeline(**WORDS).fit(X, Y)
     pipe.export(tmp_path / "model.zip")
     assert load(tmp_path / "model.zip").certificate_["issued"]["purpose"] == WORDS["purpose"]
-    search = PrivateSearchCV(pipeline(**WORDS), {"model__clip": [0.5, 1.0]}).fit(X, Y)
+    search = PrivateSearchCV(pipeline(**WORDS), {"model__max_grad_norm": [0.5, 1.0]}).fit(X, Y)
     for one in (search.certificate_, search.best_estimator_.certificate_):
         assert {name: one["issued"][name] for name in WORDS} == WORDS
         assert one.verify()
@@ -78,7 +78,7 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_spent(name, words):
         with pytest.raises(InvalidParameter, match=f"{name} must be public words"):
             pipeline(**{name: words}).fit(X, Y)
         with pytest.raises(InvalidParameter, match=f"{name} must be public words"):
-            PrivateSearchCV(pipeline(**{name: words}), {"model__clip": [0.5, 1.0]}).fit(X, Y)
+            PrivateSearchCV(pipeline(**{name: words}), {"model__max_grad_norm": [0.5, 1.0]}).fit(X, Y)
     assert account.entries() == ()
 
 

@@ -202,7 +202,9 @@ class TestOrder:
 
         spent = Ledger(epsilon=1.0, delta=1e-4)
         if search:
-            fit = PrivateSearchCV(classifier(random_state=None), {"model__clip": [0.5, 1.0]}, epsilon=9.0, ledger=spent)
+            fit = PrivateSearchCV(
+                classifier(random_state=None), {"model__max_grad_norm": [0.5, 1.0]}, epsilon=9.0, ledger=spent
+            )
         else:
             fit = classifier(ledger=spent)
         y = labels().tolist()

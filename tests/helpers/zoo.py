@@ -367,7 +367,9 @@ def of_a_search() -> dict[str, Certificate]:
     """The certificate of a search, and that of its last fit."""
     X, y = people()
     steps, _ = ZOO["unconditional"]
-    search = PrivateSearchCV(Pipeline(steps), {"model__clip": [0.5, 1.0]}, epsilon=3.0, dataset="people").fit(X, y)
+    search = PrivateSearchCV(Pipeline(steps), {"model__max_grad_norm": [0.5, 1.0]}, epsilon=3.0, dataset="people").fit(
+        X, y
+    )
     return {"a search": search.certificate_, "part of a search": search.best_estimator_.certificate_}
 
 

@@ -54,7 +54,13 @@ class TestWhatIsLearned:
 
     def test_coefficients_tend_to_those_of_scikit_learn(self, two):
         X, y = (table[:300] for table in two)
-        settings = {"noise_scale": 1e-6, "max_iter": 500, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
+        settings = {
+            "noise_scale": 1e-6,
+            "max_iter": 500,
+            "max_grad_norm": 100.0,
+            "max_coef_norm": 100.0,
+            "learning_rate": 2.0,
+        }
         model = LogisticRegression((0, 1), random_state=0, alpha=1.0, **settings).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=2e-3)
@@ -62,7 +68,13 @@ class TestWhatIsLearned:
 
     def test_coefficients_of_three_classes_tend_to_those_of_scikit_learn(self, three):
         X, y = (table[:300] for table in three)
-        settings = {"noise_scale": 1e-6, "max_iter": 500, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
+        settings = {
+            "noise_scale": 1e-6,
+            "max_iter": 500,
+            "max_grad_norm": 100.0,
+            "max_coef_norm": 100.0,
+            "learning_rate": 2.0,
+        }
         model = LogisticRegression(random_state=0, alpha=1.0, **settings).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=3e-3)
@@ -70,7 +82,13 @@ class TestWhatIsLearned:
 
     def test_a_smooth_hinge_is_nearly_the_hinge(self, two):
         X, y = (table[:500] for table in two)
-        settings = {"noise_scale": 1e-6, "max_iter": 1000, "clip": 100.0, "coef_norm": 100.0, "step_size": 0.1}
+        settings = {
+            "noise_scale": 1e-6,
+            "max_iter": 1000,
+            "max_grad_norm": 100.0,
+            "max_coef_norm": 100.0,
+            "learning_rate": 0.1,
+        }
         model = LinearSVC((0, 1), smoothing=0.05, random_state=0, **settings).fit(X, y)
         public = SVC(kernel="linear").fit(X, y)
         assert np.mean(model.predict(X) == public.predict(X)) > 0.99
@@ -130,9 +148,9 @@ class TestManners:
     def test_coefficients_stay_in_the_ball(self, two, three):
         X, y = two
         for model in (LogisticRegression((0, 1)), LinearSVC((0, 1)), LogisticRegression((0, 1), solver="output")):
-            model.set_params(coef_norm=0.2, noise_scale=1.0, random_state=0).fit(X, y)
+            model.set_params(max_coef_norm=0.2, noise_scale=1.0, random_state=0).fit(X, y)
             assert np.hypot(np.linalg.norm(model.coef_), model.intercept_[0]) <= 0.2 * (1 + 1e-12)
-        several = LogisticRegression(coef_norm=0.2, noise_scale=1.0, random_state=0).fit(*three)
+        several = LogisticRegression(max_coef_norm=0.2, noise_scale=1.0, random_state=0).fit(*three)
         whole = np.column_stack([several.coef_, several.intercept_])
         assert np.linalg.norm(whole) <= 0.2 * np.sqrt(3) * (1 + 1e-12)
 

@@ -32,7 +32,7 @@ def distance_after(steps, noise_scale, secants, radius=1e9, penalty=0.0, seed=0)
         answer,
         start,
         steps=steps,
-        step_size=1.2,
+        learning_rate=1.2,
         radius=radius,
         penalty=penalty,
         curvature=CurvatureEstimate(1.2, noise_scale) if secants else None,
@@ -95,7 +95,7 @@ def test_every_gradient_is_taken_inside_the_ball(monkeypatch):
     monkeypatch.setattr(CurvatureEstimate, "update", lambda self, at, noisy: learnt.append(at) or see(self, at, noisy))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 3))
-    model = LogisticRegression((0, 1), coef_norm=2.0, max_iter=30, step_size=50.0)
+    model = LogisticRegression((0, 1), max_coef_norm=2.0, max_iter=30, learning_rate=50.0)
     make_pipeline(NormClipper(), model, epsilon=20, delta=1e-4, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
     assert len(learnt) == len(visited) == 30
     assert 2 * (1 - 1e-9) <= max(visited) <= 2 * (1 + 1e-12)
@@ -142,7 +142,7 @@ class TestEnd:
             taken.append(theta)
             return CURVATURE[:3] * (theta - GOAL[:3])
 
-        how = {"steps": 60, "step_size": 1.2, "radius": 1e9, "curvature": CurvatureEstimate(1.2, 1e-9)}
+        how = {"steps": 60, "learning_rate": 1.2, "radius": 1e9, "curvature": CurvatureEstimate(1.2, 1e-9)}
         iterates = list(descend_faster(gradient, lambda exact: exact, np.zeros((1, 3)), early_stopping=True, **how))
         made = len(taken)
         assert len(iterates) == 60 > made + 10
@@ -161,7 +161,7 @@ class TestEnd:
             left = iter(answers)
             how = {
                 "steps": 60,
-                "step_size": 1.2,
+                "learning_rate": 1.2,
                 "radius": 1e9,
                 "curvature": CurvatureEstimate(1.2, 1e-9),
                 "early_stopping": True,

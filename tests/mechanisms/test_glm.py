@@ -52,7 +52,7 @@ class TestDefaults:
         domain, mu = Domain(n_rows=n, n_features=d, row_norm=norm, min_present=n), 0.25
         found = kind(RANGE).question(domain, mu)
         assert found.steps == int(min(max(6 * (n * mu / math.sqrt(d + 1)) ** 0.275, 10), 80))
-        assert found.step_size == pytest.approx(1.8 / max(1, min(norm**2, d) / math.sqrt(d)))
+        assert found.learning_rate == pytest.approx(1.8 / max(1, min(norm**2, d) / math.sqrt(d)))
 
 
 class TestWhatIsLearned:
@@ -73,7 +73,13 @@ class TestWhatIsLearned:
     @kinds
     def test_coefficients_are_those_of_the_minimiser(self, kind):
         X, y = problem(kind, n=500)
-        settings = {"noise_scale": 1e-5, "max_iter": 300, "clip": 100.0, "coef_norm": 20.0, "step_size": 0.3}
+        settings = {
+            "noise_scale": 1e-5,
+            "max_iter": 300,
+            "max_grad_norm": 100.0,
+            "max_coef_norm": 20.0,
+            "learning_rate": 0.3,
+        }
         model = kind(random_state=0, **settings).fit(X, y)
         public = linear_model.TweedieRegressor(power=POWER[kind], alpha=0, link="log", solver="newton-cholesky")
         public.fit(X, y)

@@ -196,7 +196,9 @@ def test_neighbours_behind_the_public_projection_come_close_to_the_bound(interce
     """Opposite rows inside the subspace, one of each label: gradients are clipped behind it."""
     rng = np.random.default_rng(0)
     basis = public_basis(D, RANK)
-    model = LogisticRegression(solver="lora-fa", rank=RANK, noise_scale=0.01, clip=0.3, fit_intercept=intercept)
+    model = LogisticRegression(
+        solver="lora-fa", rank=RANK, noise_scale=0.01, max_grad_norm=0.3, fit_intercept=intercept
+    )
     question = model.question(DOMAIN)
     bound = question.sensitivity(DOMAIN, ONE) * N
     closest = 0.0

@@ -79,15 +79,15 @@ def between(epsilon, delta_of, delta, most, precision=1e-6):
 
 MODELS = {
     # the largest gradient and Lipschitz constant without clip and intercept, R = 1, radius D of the ball
-    "logistic": (LogisticRegression((0, 1), coef_norm=0.8), expit(0.8), expit(0.8) * (1 + 0.8 * (1 - expit(0.8)))),
+    "logistic": (LogisticRegression((0, 1), max_coef_norm=0.8), expit(0.8), expit(0.8) * (1 + 0.8 * (1 - expit(0.8)))),
     "softmax": (
-        LogisticRegression((0, 1, 2), coef_norm=1.0),
+        LogisticRegression((0, 1, 2), max_coef_norm=1.0),
         math.sqrt(2) / (1 + math.exp(-math.sqrt(2) * math.sqrt(3)) / 2),
         None,  # not known exactly
     ),
-    "hinge": (LinearSVC((0, 1), coef_norm=3.0, smoothing=0.4), 1.0, 1 + 3.0 / 0.8),
-    "squared": (LinearRegression((-5, 5), coef_norm=2.0), 3.0, 5.0),
-    "ridge": (Ridge((0, 1), coef_norm=0.5), 1.5, 2.0),
+    "hinge": (LinearSVC((0, 1), max_coef_norm=3.0, smoothing=0.4), 1.0, 1 + 3.0 / 0.8),
+    "squared": (LinearRegression((-5, 5), max_coef_norm=2.0), 3.0, 5.0),
+    "ridge": (Ridge((0, 1), max_coef_norm=0.5), 1.5, 2.0),
     "poisson": (PoissonRegressor((0, 9)), None, None),
     "gamma": (GammaRegressor((1, 9)), None, None),
     "tweedie": (TweedieRegressor((1, 9)), None, None),
@@ -139,10 +139,10 @@ def moments():
 def trainings():
     for name, (model, bound, lipschitz) in MODELS.items():
         for steps in (1, 300, 10_000):
-            clipped = clone(model).set_params(clip=1e-2, fit_intercept=True, max_iter=steps)
+            clipped = clone(model).set_params(max_grad_norm=1e-2, fit_intercept=True, max_iter=steps)
             yield Case(f"{name}, {steps} steps", clipped, lambda d: 1e-2 * (d.mass + 2 * d.moved) / N, steps=steps)
         if bound is not None:
-            free = clone(model).set_params(clip=1e6, fit_intercept=False, max_iter=70)
+            free = clone(model).set_params(max_grad_norm=1e6, fit_intercept=False, max_iter=70)
 
             def shift(d, bound=bound, lipschitz=lipschitz or 1e300):
                 return (bound * d.mass + min(lipschitz * d.total, 2 * bound * d.moved)) / N
@@ -170,7 +170,7 @@ def minimisers():
     """Converged: by strong convexity 1/alpha times what the sum of gradients changes by."""
     for name, bound in (("logistic", expit(0.8)), ("ridge", 1.5)):
         model = clone(MODELS[name][0]).set_params(
-            solver="output", alpha=20.0, clip=1e6, fit_intercept=False, max_iter=10**5
+            solver="output", alpha=20.0, max_grad_norm=1e6, fit_intercept=False, max_iter=10**5
         )
         yield Case(
             f"{name}, minimiser", model, lambda d, bound=bound: bound * d.mass / 20.0, (ONE, Distance(toggled=3))
@@ -180,7 +180,7 @@ def minimisers():
 def epochs():
     """The replaced row is in one batch of each epoch; per answer, the root of the mean square."""
     for passes, size in ((1, 10), (4, 250), (1000, 100)):
-        model = LogisticRegression((0, 1), solver="epochs", batch_size=size, max_iter=passes, clip=0.1)
+        model = LogisticRegression((0, 1), solver="epochs", batch_size=size, max_iter=passes, max_grad_norm=0.1)
 
         def shift(d, size=size):
             return 0.1 * d.mass / size / math.sqrt(N / size)
@@ -308,7 +308,7 @@ ROWS = Domain(n_rows=10_000, n_features=3, row_norm=1.0)
 
 
 def sampled(solver, batch, noise, steps, **parameters):
-    model = LogisticRegression((0, 1), solver=solver, batch_size=batch, max_iter=steps, clip=0.5, **parameters)
+    model = LogisticRegression((0, 1), solver=solver, batch_size=batch, max_iter=steps, max_grad_norm=0.5, **parameters)
     return partial(priced, model, ROWS, noise_scale=noise * 0.5 / batch)
 
 
@@ -343,7 +343,7 @@ def test_poisson_samples_with_moved_rows(batch, noise, steps, moved, radius):
     That pair: all moved rows move along the replaced one, from one side of zero to the other.
     """
     rate, k = batch / 10_000, np.arange(moved + 1)
-    parameters = {"fit_intercept": False, "coef_norm": 1.0}
+    parameters = {"fit_intercept": False, "max_coef_norm": 1.0}
     loss = sampled("poisson", batch, noise, steps, **parameters)(
         distance=Distance(replaced=1, moved=moved, radius=radius)
     )
@@ -384,7 +384,7 @@ def test_a_hidden_pass(noise):
     """Above a pass that forgets nothing, its time secret; and what the best order of the curve gives."""
     batch, passes = 100, 100
     shift = 2 / noise
-    loss = sampled("hidden", batch, noise, 1, step_size=0.1)(distance=ONE)
+    loss = sampled("hidden", batch, noise, 1, learning_rate=0.1)(distance=ONE)
     times = np.arange(1, passes + 1)
     x = np.linspace(-30, 30 + shift, 40_001) * 10
     cell = x[1] - x[0]

@@ -68,7 +68,7 @@ def test_every_gradient_is_taken_inside_the_ball(monkeypatch, name):
     monkeypatch.setattr(
         ClippedGradient, "__call__", lambda self, theta: visited.append(np.linalg.norm(theta)) or gradient(self, theta)
     )
-    chosen = model(name, coef_norm=0.7, max_iter=25, step_size=50.0)
+    chosen = model(name, max_coef_norm=0.7, max_iter=25, learning_rate=50.0)
     make_pipeline(NormClipper(), chosen, epsilon=0.1, delta=1e-3, random_state=0).fit(*data())
     assert len(visited) == 25
     radius = 0.7 * (math.sqrt(3) if name == "softmax" else 1)
@@ -105,7 +105,7 @@ def test_the_norm_is_that_which_arrives_with_the_intercept(intercept):
         "squared": lambda norm: norm * (1 + 2.0 * norm),
     }
     for name, largest in natural.items():
-        chosen = model(name, fit_intercept=intercept, clip=1e6)
+        chosen = model(name, fit_intercept=intercept, max_grad_norm=1e6)
         plan = make_pipeline(NormClipper(), StandardScaler(fit_mode="noisy"), chosen, delta=1e-6).plan(domain)
         norm = augmented_norm(plan.end[0].row_norm, intercept)
         assert plan.end[0].row_norm > 1.5
@@ -209,7 +209,7 @@ def test_every_model_on_the_path_is_the_average_of_the_last_half_so_far():
         step, here = here - there, there
         return step
 
-    iterates = descend(repeat(np.copy), answer, np.zeros((1, 1)), steps=5, step_size=1.0, radius=100.0)
+    iterates = descend(repeat(np.copy), answer, np.zeros((1, 1)), steps=5, learning_rate=1.0, radius=100.0)
     found = path(iterates, 5)
     np.testing.assert_allclose(found.ravel(), [1, 2, (2 + 3) / 2, (3 + 4) / 2, (3 + 4 + 5) / 3])
 

@@ -52,7 +52,7 @@ class TestWhatIsLearned:
 
     def test_coefficients_in_units_of_the_targets(self, houses):
         X, y = houses
-        settings = {"noise_scale": 1e-5, "max_iter": 400, "clip": 100.0, "coef_norm": 100.0}
+        settings = {"noise_scale": 1e-5, "max_iter": 400, "max_grad_norm": 100.0, "max_coef_norm": 100.0}
         for own in ("dpgd", "output"):
             model = Ridge(y_range=RANGE, alpha=50.0, random_state=0, solver=own, **settings).fit(X, y)
             centred = y - 30.0  # the public centre: under "output" the intercept is penalised too

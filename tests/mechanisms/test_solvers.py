@@ -44,7 +44,7 @@ def model(name, **parameters):
 def fit_for(name, solver, **parameters):
     """A model of this loss, whose clip does not bind where the solver demands it."""
     return model(
-        name, solver=solver, **({"clip": 6.0} if (name, solver) == ("softmax", "hidden") else {}), **parameters
+        name, solver=solver, **({"max_grad_norm": 6.0} if (name, solver) == ("softmax", "hidden") else {}), **parameters
     )
 
 
@@ -89,7 +89,7 @@ class TestWhatIsLearned:
     @batched
     def test_without_noise_the_same_model_as_on_full_batches(self, solver, three):
         X, y = three[0], answers("logistic", three)
-        common = {"noise_scale": 1e-6, "random_state": 0, "clip": 100.0, "step_size": 2.0}
+        common = {"noise_scale": 1e-6, "random_state": 0, "max_grad_norm": 100.0, "learning_rate": 2.0}
         full = model("logistic", max_iter=400, **common).fit(X, y)
         passes = {"max_iter": 400 // 3 if solver == "epochs" else 400}  # a pass has three steps
         found = model("logistic", solver=solver, batch_size=1000, **passes, **common).fit(X, y)
@@ -123,7 +123,7 @@ class TestCertificates:
 
     def test_a_small_rate_costs_less_than_full_batches_with_the_same_noise_on_the_sum(self):
         domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
-        common = {"clip": 0.5, "max_iter": 50}
+        common = {"max_grad_norm": 0.5, "max_iter": 50}
         full = model("logistic", noise_scale=4e-3, **common).privacy_map(domain, ONE)
         for solver in SAMPLED:
             chosen = model("logistic", solver=solver, batch_size=50, noise_scale=0.08, **common)
@@ -162,19 +162,19 @@ class TestWhatMayBeAsked:
     @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
     def test_a_batch_has_at_most_all_rows(self, solver):
         self.refused("logistic", "more than n_samples = 400", solver=solver, batch_size=401)
-        assert model("logistic", solver=solver, batch_size=400, clip=3.0).question(self.DOMAIN).steps >= 1
+        assert model("logistic", solver=solver, batch_size=400, max_grad_norm=3.0).question(self.DOMAIN).steps >= 1
 
     @pytest.mark.parametrize(("name", "smoothness"), [("logistic", 0.25 * 2), ("squared", 2), ("hinge", 2)])
     def test_a_hidden_pass_needs_short_steps(self, name, smoothness):
-        self.refused(name, "at most 2 / smoothness", solver="hidden", step_size=2.001 / smoothness)
-        longest = model(name, solver="hidden", step_size=2 / smoothness).question(self.DOMAIN)
+        self.refused(name, "at most 2 / smoothness", solver="hidden", learning_rate=2.001 / smoothness)
+        longest = model(name, solver="hidden", learning_rate=2 / smoothness).question(self.DOMAIN)
         assert longest.parameters["step_size"] == pytest.approx(2 / smoothness)
         usual = model(name, solver="hidden").question(self.DOMAIN).parameters["step_size"]
         assert usual <= 1 / smoothness * (1 + 1e-12)
 
     def test_a_hidden_pass_needs_convex_losses(self):
-        self.refused("softmax", "convex", solver="hidden", clip=1.0)
-        assert model("softmax", solver="hidden", clip=2.1).question(self.DOMAIN).size == 12
+        self.refused("softmax", "convex", solver="hidden", max_grad_norm=1.0)
+        assert model("softmax", solver="hidden", max_grad_norm=2.1).question(self.DOMAIN).size == 12
 
     def test_a_hidden_pass_is_one(self):
         self.refused("logistic", "single pass", solver="hidden", max_iter=2)
@@ -235,8 +235,10 @@ class TestNothingPrivateDecides:
     def test_the_noise_is_what_was_certified(self, solver):
         """On rows of zeros all is noise: a walk of independent steps, as long as the steps made."""
         n, d, scale, found = 40, 60, 0.3, []
-        chosen = model("logistic", solver=solver, batch_size=10, noise_scale=scale, step_size=0.1, fit_intercept=False)
-        chosen.set_params(**({"max_iter": 1} if solver == "epochs" else {}), coef_norm=1e3)
+        chosen = model(
+            "logistic", solver=solver, batch_size=10, noise_scale=scale, learning_rate=0.1, fit_intercept=False
+        )
+        chosen.set_params(**({"max_iter": 1} if solver == "epochs" else {}), max_coef_norm=1e3)
         rows = Rows.of(np.zeros((n, d)), np.zeros(n))
         question = chosen.question(Domain(n_rows=n, n_features=d, row_norm=1.0))
         for seed in range(300):
@@ -251,7 +253,7 @@ class TestNothingPrivateDecides:
 @pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
 @pytest.mark.repeated("kind", "solver")
 def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
-    free = {"clip": 1e6} if solver == "hidden" else {"max_iter": 30}
+    free = {"max_grad_norm": 1e6} if solver == "hidden" else {"max_iter": 30}
     results = check_estimator(kind(solver=solver, noise_scale=1e-3, **free), on_skip=None, on_fail=None)
     assert len(results) >= 40
     failed = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
@@ -284,7 +286,7 @@ class TestLearningCurves:
 
     def test_it_climbs_and_stays_at_the_top(self, three):
         X, y = three[0], answers("logistic", three)
-        chosen = model("logistic", noise_scale=1e-4, max_iter=60, step_size=0.1, random_state=0).fit(X, y)
+        chosen = model("logistic", noise_scale=1e-4, max_iter=60, learning_rate=0.1, random_state=0).fit(X, y)
         losses = [np.mean(np.logaddexp(0, -(2 * y - 1) * s)) for s in chosen.staged_decision_function(X)]
         assert losses[:6] == sorted(losses[:6], reverse=True)
         assert losses[0] > 2 * losses[6]
@@ -331,7 +333,10 @@ class TestDefault:
             ({}, {"n_rows": 4_000}, Distance(moved=1, radius=1e-3), False),
             ({}, {"n_rows": 100}, ONE, False),
             ({}, {"n_rows": 10**9, "n_features": 400}, ONE, False),
-            *(({name: 1}, {}, ONE, False) for name in ("clip", "coef_norm", "step_size", "batch_size")),
+            *(
+                ({name: 1}, {}, ONE, False)
+                for name in ("max_grad_norm", "max_coef_norm", "learning_rate", "batch_size")
+            ),
         ],
     )
     def test_follows_public_facts(self, name, given, facts, distance, newton):
@@ -359,7 +364,7 @@ class TestDefault:
             ({}, {}, Distance(replaced=1, moved=10**5 - 1, radius=1e-3), True),
             ({}, {}, Distance(moved=10**5, radius=1e-3), True),
             ({"solver": "dpgd"}, {}, Distance(moved=10**5, radius=1e-3), False),
-            ({"clip": 2.0}, {}, Distance(moved=10**5, radius=1e-3), False),
+            ({"max_grad_norm": 2.0}, {}, Distance(moved=10**5, radius=1e-3), False),
             ({}, {"n_rows": 1000}, Distance(moved=1000, radius=1e-3), False),
             ({}, {"n_rows": 4_000}, Distance(moved=1, radius=1e-3), False),
             ({}, {"n_rows": 10**7, "n_features": 400}, ONE, True),
@@ -403,7 +408,7 @@ class TestFewSteps:
         """A row with the other label, all rows in another order: the sum over a sample changes by S, and no more."""
         rng = np.random.default_rng(0)
         domain = Domain(n_rows=64, n_features=2, row_norm=1.0, classes=(0, 1))
-        asked = model("logistic", fit_intercept=False, clip=0.5).question(domain)
+        asked = model("logistic", fit_intercept=False, max_grad_norm=0.5).question(domain)
         X, y = rng.normal(size=(64, 2)), rng.integers(2, size=64).astype(float)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         order, labels = rng.permutation(64), y.copy()

@@ -155,9 +155,9 @@ IMPOSSIBLE = {
         "solver": ["sgd", None, 5],
         "alpha": [-1, "1", math.nan, math.inf, None],
         "max_iter": [0, -1, 1.5, "many", True, None],
-        "clip": [0, -1, "1", math.nan, math.inf],
-        "coef_norm": [0, -1, "1", math.nan, math.inf],
-        "step_size": [0, -1, "1", math.nan, math.inf],
+        "max_grad_norm": [0, -1, "1", math.nan, math.inf],
+        "max_coef_norm": [0, -1, "1", math.nan, math.inf],
+        "learning_rate": [0, -1, "1", math.nan, math.inf],
         "fit_intercept": INTERCEPTS,
     },
     LinearSVC: {

@@ -298,7 +298,7 @@ def test_where_all_columns_are_mapped_or_counted_names_are_refused_before_anythi
         pipeline(last=StandardScaler(), ledger=ledger, dataset="d", delta=1e-4).fit_transform(
             ROWS.to_pandas(), groups="id"
         )
-    search = PrivateSearchCV(model(adjacency=None, domain=None), {"last__clip": [0.5, 1.0]}, epsilon=2.0)
+    search = PrivateSearchCV(model(adjacency=None, domain=None), {"last__max_grad_norm": [0.5, 1.0]}, epsilon=2.0)
     with pytest.raises(InvalidInput, match="y is a name, where labels are asked for"):
         search.fit(ROWS.to_pandas(), "y")
     assert not len(ledger)

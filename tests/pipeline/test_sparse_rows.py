@@ -116,5 +116,5 @@ def test_a_search_takes_sparse_rows_and_refuses_others_before_it_is_paid_for():
     assert found.certificate_.to_dict()["released"] == other.certificate_.to_dict()["released"]
     ledger, bare = Ledger(), Pipeline([("range", MinMaxScaler(ranges=(0.0, 2.0))), ("last", model)])
     with pytest.raises(InvalidInput, match="zeros something else"):
-        PrivateSearchCV(bare, {"last__clip": [0.5, 1.0]}, epsilon=2.0, ledger=ledger).fit(S, Y)
+        PrivateSearchCV(bare, {"last__max_grad_norm": [0.5, 1.0]}, epsilon=2.0, ledger=ledger).fit(S, Y)
     assert len(ledger) == 0

@@ -76,27 +76,31 @@ def reference(model, y, weights):
 
 MODELS = {
     "logistic": (
-        lambda **own: LogisticRegression((0, 1), coef_norm=20.0, clip=3.0, max_iter=300, alpha=400.0, **own),
+        lambda **own: LogisticRegression(
+            (0, 1), max_coef_norm=20.0, max_grad_norm=3.0, max_iter=300, alpha=400.0, **own
+        ),
         lambda **own: theirs.LogisticRegression(C=1 / 400, **own),
         Y,
     ),
     "several classes": (
-        lambda **own: LogisticRegression((0, 1, 2), coef_norm=20.0, clip=3.0, max_iter=300, alpha=400.0, **own),
+        lambda **own: LogisticRegression(
+            (0, 1, 2), max_coef_norm=20.0, max_grad_norm=3.0, max_iter=300, alpha=400.0, **own
+        ),
         lambda **own: theirs.LogisticRegression(C=1 / 400, **own),
         SEVERAL,
     ),
     "least squares": (
-        lambda: LinearRegression((-1, 1), clip=9.0, max_iter=200, coef_norm=9.0),
+        lambda: LinearRegression((-1, 1), max_grad_norm=9.0, max_iter=200, max_coef_norm=9.0),
         theirs.LinearRegression,
         TARGETS,
     ),
     "ridge": (
-        lambda: Ridge((-1, 1), alpha=3000.0, clip=9.0, max_iter=200, coef_norm=9.0),
+        lambda: Ridge((-1, 1), alpha=3000.0, max_grad_norm=9.0, max_iter=200, max_coef_norm=9.0),
         lambda: theirs.Ridge(3000.0),
         TARGETS,
     ),
     "counts": (
-        lambda: PoissonRegressor((0, 16), clip=99.0, max_iter=300),
+        lambda: PoissonRegressor((0, 16), max_grad_norm=99.0, max_iter=300),
         lambda: theirs.PoissonRegressor(alpha=0.0),
         COUNTS,
     ),
@@ -222,7 +226,7 @@ class TestBalanced:
         rare = (np.quantile(SCORES, 0.97) < SCORES).astype(int)
         found = {}
         for weights in (None, "balanced"):
-            model = LogisticRegression((0, 1), class_weight=weights, step_size=5.0)
+            model = LogisticRegression((0, 1), class_weight=weights, learning_rate=5.0)
             found[weights] = pipeline(model, domain=Domain(), epsilon=8.0).fit(X, rare).predict(X)[rare == 1].mean()
         assert found["balanced"] > found[None] + 0.1
 

@@ -178,7 +178,7 @@ def test_all_runs_together_are_the_descent_of_the_library():
         Rows.of(X, y), lambda scores, y: 1 / (1 + np.exp(-scores)) - y[:, None], clip=1.0, fit_intercept=False
     )
     for k in range(2):
-        settings = {"steps": 12, "step_size": runs.step[k], "radius": runs.radius[k]}
+        settings = {"steps": 12, "learning_rate": runs.step[k], "radius": runs.radius[k]}
         iterates = descend_faster(gradient, lambda value: value, np.zeros((1, 3)), **settings)
         np.testing.assert_allclose(together[k], path(iterates, 12)[-1][0], rtol=1e-10)
 

@@ -20,7 +20,7 @@ values = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
 pipe = make_pipeline(
     MinMaxScaler(ranges=ranges), MeanImputer(), LogisticRegression(classes=(0, 1))
 )
-grid = {"logisticregression__clip": values}
+grid = {"logisticregression__max_grad_norm": values}
 search = PrivateSearchCV(
     pipe, grid, epsilon=1.0, delta=1e-6, scores="all", dataset="six values"
 ).fit(X, y)

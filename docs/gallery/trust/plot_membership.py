@@ -20,7 +20,9 @@ from ppdp.transformers import NormClipper
 
 X, y = np.zeros((12, 1)), np.ones(12)
 X[0] = 1.0  # among rows of zeros, this row and its opposite tell most
-model = LogisticRegression(classes=(0, 1), max_iter=3, fit_intercept=False, clip=0.5)
+model = LogisticRegression(
+    classes=(0, 1), max_iter=3, fit_intercept=False, max_grad_norm=0.5
+)
 pipe = make_pipeline(NormClipper(1.0), model, epsilon=8.0, delta=1e-6)
 report = attack_membership(
     pipe, X, y, canary=(-X[0], 1), models=600, private=False

@@ -173,7 +173,7 @@ def descend(
     theta: Array,
     *,
     steps: int,
-    step_size: float,
+    learning_rate: float,
     radius: float,
     penalty: Array | float = 0.0,
 ) -> Iterator[Array]:
@@ -183,7 +183,7 @@ def descend(
     rows, and stable however strong it is.
     """
     for _, gradient in zip(progress(range(steps), "noisy gradient descent"), gradients):
-        theta = projected((theta - step_size * answer(gradient(theta))) / (1 + step_size * penalty), radius)
+        theta = projected((theta - learning_rate * answer(gradient(theta))) / (1 + learning_rate * penalty), radius)
         yield theta
 
 
@@ -193,7 +193,7 @@ def descend_faster(
     theta: Array,
     *,
     steps: int,
-    step_size: float,
+    learning_rate: float,
     radius: float,
     penalty: Array | float = 0.0,
     curvature: CurvatureEstimate | None = None,
@@ -209,7 +209,7 @@ def descend_faster(
     for t in progress(range(1, steps + 1), "noisy gradient descent"):
         noisy = answer(gradient(ahead))
         if curvature is None:
-            there = (ahead - step_size * noisy) / (1 + step_size * penalty)
+            there = (ahead - learning_rate * noisy) / (1 + learning_rate * penalty)
         else:
             curvature.update(ahead, noisy)
             there = curvature.step(ahead, noisy, penalty)
@@ -294,13 +294,13 @@ def noise_is_small(noise_scale: float, clip: float, size: int) -> bool:
 class CurvatureEstimate:
     """Estimate of a loss's curvature from noisy gradients (limited-memory BFGS), wary of the noise on every entry.
 
-    Where nothing is known a step has the length `step_size`.
+    Where nothing is known a step has the length `learning_rate`.
     """
 
-    def __init__(self, step_size: float, noise_scale: float) -> None:
-        self.step_size = step_size
+    def __init__(self, learning_rate: float, noise_scale: float) -> None:
+        self.learning_rate = learning_rate
         self.noise_scale = noise_scale
-        self._length = step_size
+        self._length = learning_rate
         self._last: tuple[Array, Array] | None = None
         self._moves: list[Array] = []
         self._changes: list[Array] = []
@@ -321,7 +321,7 @@ class CurvatureEstimate:
             return
         self._moves = [*self._moves, move][-MOST:]
         self._changes = [*self._changes, change][-MOST:]
-        self._length = max(self.step_size, min(along / float(change @ change), 3 * self._length))
+        self._length = max(self.learning_rate, min(along / float(change @ change), 3 * self._length))
 
     def step(self, at: Array, gradient: Array, penalty: Array | float) -> Array:
         """Where to go from a point: a Newton step on the loss as far as it is known, plus a squared penalty.
@@ -331,7 +331,7 @@ class CurvatureEstimate:
         """
         length = float(np.linalg.norm(at))
         noise = STEADY * self.noise_scale * math.sqrt(at.size)
-        least = min(noise / length if length > 0 else math.inf, 1 / self.step_size)
+        least = min(noise / length if length > 0 else math.inf, 1 / self.learning_rate)
         ridge = np.broadcast_to(np.asarray(penalty, dtype=np.float64), at.shape).ravel()
         unit = 1 / np.sqrt(max(1 / self._length, least) + ridge)  # in these units the first guess is 1
         slope = (gradient + penalty * at).ravel()

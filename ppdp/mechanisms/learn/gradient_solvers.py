@@ -68,7 +68,7 @@ class _NoisyGradients(Solver):
         penalty[: run.rows.d] = run.mean_penalty(run.usual_alpha)
         question = run.question
         radius = run.parameters["coef_norm"]
-        return {"steps": question.steps, "step_size": question.step_size, "radius": radius, "penalty": penalty}
+        return {"steps": question.steps, "learning_rate": question.learning_rate, "radius": radius, "penalty": penalty}
 
 
 class GradientDescent(_NoisyGradients):
@@ -88,7 +88,7 @@ class GradientDescent(_NoisyGradients):
         question, gradient = run.question, run.gradient()
         few = noise_is_small(run.noise_scale, run.parameters["clip"], question.size)
         options = self._options(run, gradient.width) | {
-            "curvature": CurvatureEstimate(question.step_size, run.noise_scale) if few else None,
+            "curvature": CurvatureEstimate(question.learning_rate, run.noise_scale) if few else None,
             "early_stopping": few and run.early_stopping and question.formula in FEW,
         }
         start = run.start(gradient.width)
@@ -213,8 +213,8 @@ class HiddenState(ShuffledBatches):
         longest = 2 / smoothness(domain, config.loss, **config.gradient)
         self._check(domain, config, longest)
         batch_size = config.batch(domain, domain.n / 100)
-        step_size = min(config.step_size, longest / 2 if config.usual_step else longest)
-        parameters = {"loss": config.loss, **config.gradient, "batch_size": batch_size, "step_size": step_size}
+        learning_rate = min(config.learning_rate, longest / 2 if config.usual_step else longest)
+        parameters = {"loss": config.loss, **config.gradient, "batch_size": batch_size, "step_size": learning_rate}
         steps = batches_per_pass(domain.n, batch_size)
         start = 2 * config.gradient["clip"] / (batch_size * (mu or USUAL_MU))
         return Question.asked(
@@ -230,11 +230,11 @@ class HiddenState(ShuffledBatches):
                 fix="max_iter='auto', or solver='epochs'.",
                 parameter="solver",
             )
-        if not config.usual_step and config.step_size > longest * (1 + 1e-12):
+        if not config.usual_step and config.learning_rate > longest * (1 + 1e-12):
             raise InvalidParameter(
-                f"solver='hidden' needs a step of at most 2 / smoothness = {longest:.6g}, got {config.step_size:g}.",
+                f"solver='hidden' has steps of at most 2 / smoothness = {longest:.6g}, not {config.learning_rate:g}.",
                 stage=config.stage,
-                fix="step_size='auto'.",
+                fix="learning_rate='auto'.",
                 parameter="solver",
             )
         if config.loss == "softmax" and config.gradient["clip"] < softmax_bound(domain, **config.gradient):
@@ -242,7 +242,7 @@ class HiddenState(ShuffledBatches):
             raise InvalidParameter(
                 "solver='hidden' needs convex losses, and the clipped gradient of several classes is that of none.",
                 stage=config.stage,
-                fix=f"clip={least:g}, which never binds, or another solver.",
+                fix=f"max_grad_norm={least:g}, which never binds, or another solver.",
                 parameter="solver",
             )
 

@@ -91,8 +91,8 @@ class LinearModel(SharedDocstring, Supervised):
         Noisy Newton steps ("newton"), or noisy projected gradient descent on all rows ("dpgd"); of models with a
         ``batch_size`` also on batches ("poisson", "fixed-size", "epochs", "hidden"). "auto" is "newton" where rows are
         many for the columns and no stage in front moves all of them (``docs/theory/newton.md``, *The default*). It is
-        "dpgd" elsewhere, and where one of ``clip``, ``coef_norm``, ``step_size`` and ``batch_size`` is given or
-        searched over: they have no effect under "newton".
+        "dpgd" elsewhere, and where one of ``max_grad_norm``, ``max_coef_norm``, ``learning_rate`` and ``batch_size`` is
+        given or searched over: they have no effect under "newton".
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
@@ -100,13 +100,13 @@ class LinearModel(SharedDocstring, Supervised):
         under "dpgd" ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 30 or 40 of many rows, for n rows, d columns
         and the share μ of the budget, k (d + 1) in place of d + 1 for k > 2 classes
         (``docs/theory/noisy-gradient-descent.md``, *How many steps*).
-    clip : float or "auto", default="auto"
+    max_grad_norm : float or "auto", default="auto"
         Norm C at which the gradient of each row is clipped, 1 by default; "newton" reads its own off a released
         histogram.
-    coef_norm : float or "auto", default="auto"
+    max_coef_norm : float or "auto", default="auto"
         Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
         "auto": ``5 max(1, √d / R)`` for classes and ``2 max(1, √d / R)`` for targets, R the norm of the rows.
-    step_size : float or "auto", default="auto"
+    learning_rate : float or "auto", default="auto"
         Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
         loss is flat. "auto": ``s / max(1, min(R², d) / √d)`` with s = 1.2 for least squares, 2.4 for the hinge loss and
         4.8 for the logistic one, there k / 3 times that for k > 3 classes.
@@ -138,9 +138,9 @@ class LinearModel(SharedDocstring, Supervised):
     solver: str = "auto"
     fit_intercept: bool = True
     max_iter: int | str = "auto"
-    clip: float | str = "auto"
-    coef_norm: float | str = "auto"
-    step_size: float | str = "auto"
+    max_grad_norm: float | str = "auto"
+    max_coef_norm: float | str = "auto"
+    learning_rate: float | str = "auto"
     noise_scale: float | None = None
     random_state: Any = None
     # Of models that have no such parameter.
@@ -200,8 +200,9 @@ class LinearModel(SharedDocstring, Supervised):
     @staticmethod
     def _question_of(solver: Solver, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
         question = solver.question(domain, config, mu)
-        step_size = question.parameters.get("step_size", config.step_size)
-        return replace(question, step_size=step_size, factors=config.factors, largest_weight=config.largest_weight)
+        factors, largest = config.factors, config.largest_weight
+        learning_rate = question.parameters.get("step_size", config.learning_rate)
+        return replace(question, learning_rate=learning_rate, factors=factors, largest_weight=largest)
 
     def _config(self: Any, domain: Domain) -> TrainingConfig:
         domain.require("row_norm", type(self).__name__)
@@ -210,7 +211,7 @@ class LinearModel(SharedDocstring, Supervised):
         factors, largest = self._factors(domain)
         largest *= domain.max_weight or 1.0
         gradient = {
-            "clip": 1.0 if is_auto(self.clip) else positive("clip", self.clip, self),
+            "clip": 1.0 if is_auto(self.max_grad_norm) else positive("max_grad_norm", self.max_grad_norm, self),
             "coef_norm": self._radius(domain) * math.sqrt(scores),
             "fit_intercept": flag("fit_intercept", self.fit_intercept, self),
             **of_loss,
@@ -223,8 +224,8 @@ class LinearModel(SharedDocstring, Supervised):
             alpha=None if is_auto(self.alpha) else number("alpha", self.alpha, self, least=0) / largest,
             max_iter=None if is_auto(self.max_iter) else integer("max_iter", self.max_iter, self),
             batch_size=None if is_auto(self.batch_size) else integer("batch_size", self.batch_size, self),
-            step_size=self._step(domain, scores),
-            usual_step=is_auto(self.step_size),
+            learning_rate=self._step(domain, scores),
+            usual_step=is_auto(self.learning_rate),
             rank=None if is_auto(self.rank) else integer("rank", self.rank, self),
             newton_alpha=self._newton_alpha / largest,
             factors=factors,
@@ -233,7 +234,8 @@ class LinearModel(SharedDocstring, Supervised):
 
     def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         question: Question = self.question(domain, mu)
-        config, of_descent = self._config(domain), (self.clip, self.coef_norm, self.step_size, self.batch_size)
+        config = self._config(domain)
+        of_descent = self.max_grad_norm, self.max_coef_norm, self.learning_rate, self.batch_size
         if self.solver == "auto" and all(map(is_auto, of_descent)):
             if Newton.pays(domain, distance, config, mu) and not Newton.takes_long(domain, config):
                 newton = SOLVERS["newton"]
@@ -250,16 +252,16 @@ class LinearModel(SharedDocstring, Supervised):
 
     def _radius(self: Any, domain: Domain) -> float:
         """Longest coefficients of one score; shorter rows need longer ones."""
-        if is_auto(self.coef_norm):
+        if is_auto(self.max_coef_norm):
             return self._usual_norm * max(1.0, math.sqrt(domain.d) / float(domain.require("row_norm")))
-        return positive("coef_norm", self.coef_norm, self)
+        return positive("max_coef_norm", self.max_coef_norm, self)
 
     def _step(self: Any, domain: Domain, scores: int) -> float:
         """Length of a step: by default for entries of about 1 (less if rows are shorter) and an intercept."""
-        if is_auto(self.step_size):
+        if is_auto(self.learning_rate):
             spread = min(float(domain.require("row_norm")) ** 2, domain.d) / math.sqrt(domain.d)
             return 1.2 / (self._curvature * max(1.0, spread)) * max(1.0, scores / 3)
-        return positive("step_size", self.step_size, self, most=1e6)
+        return positive("learning_rate", self.learning_rate, self, most=1e6)
 
     def settle(self: Any, question: Question) -> None:
         solver, parameters = solver_of(self, question), question.parameters
@@ -269,9 +271,9 @@ class LinearModel(SharedDocstring, Supervised):
                 setattr(self, name, parameters[name])
         if "alpha" in parameters and is_auto(self.alpha):
             self.alpha = parameters["alpha"] * question.largest_weight
-        self.step_size = question.step_size or self.step_size
+        self.learning_rate = question.learning_rate or self.learning_rate
         if "coef_norm" in parameters:
-            self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
+            self.max_coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
     def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         run = TrainingRun(

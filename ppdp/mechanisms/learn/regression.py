@@ -72,8 +72,8 @@ def _same(scores: Array) -> Array:
 class LinearRegression(BatchModel, LinearRegressor, Mechanism):
     """Least squares by noisy Newton steps or noisy gradient descent.
 
-    Targets are clipped to a public range and rescaled to [-1, 1]; ``clip``, ``coef_norm`` and ``noise_scale`` speak of
-    rescaled ones.
+    Targets are clipped to a public range and rescaled to [-1, 1]; ``max_grad_norm``, ``max_coef_norm`` and
+    ``noise_scale`` speak of rescaled ones.
     """
 
     _usual_norm = 2.0
@@ -106,8 +106,8 @@ class Ridge(LinearRegression):
         the noise; under "moments" no more than what damps noise. Under "newton" and "dpgd" it acts on released numbers.
     solver : str, default="auto"
         As for :class:`LinearRegression`; also "output" perturbation, second "moments", and those of a "sketch", for
-        which ``clip`` and ``step_size`` have no effect. Under "moments" ``max_iter`` counts the moments as one answer
-        (5 in all, 1 where ``n μ < d``), for a "sketch" it has no effect, either.
+        which ``max_grad_norm`` and ``learning_rate`` have no effect. Under "moments" ``max_iter`` counts the moments as
+        one answer (5 in all, 1 where ``n μ < d``), for a "sketch" it has no effect, either.
     rank : int or "auto", default="auto"
         Rows of the sketch under "sketch", more than there are features. "auto": ``(2 n μ / d)²``, at
         least ``64 d``, up to 2^20 numbers in all.
@@ -147,9 +147,9 @@ class _LogLink(LinearRegressor):
     y_range : tuple of two floats, optional
         Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
         The score 0 predicts the larger of its lower end and an eighth of its upper end.
-    coef_norm : float or "auto", default="auto"
+    max_coef_norm : float or "auto", default="auto"
         4 by default: radius D of the ball of coefficients, intercept included.
-    step_size : float or "auto", default="auto"
+    learning_rate : float or "auto", default="auto"
         Of the first step under "dpgd". "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
 
     Attributes
@@ -166,7 +166,7 @@ class _LogLink(LinearRegressor):
     """
 
     _: KW_ONLY
-    coef_norm: float | str = "auto"
+    max_coef_norm: float | str = "auto"
 
     power = 1.0
     _solvers = ("newton", "dpgd", "auto")
@@ -222,7 +222,7 @@ class _LogLink(LinearRegressor):
         )
 
     def _radius(self, domain: Domain) -> float:
-        return 4.0 if is_auto(self.coef_norm) else super()._radius(domain)
+        return 4.0 if is_auto(self.max_coef_norm) else super()._radius(domain)
 
     def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
         y = targets_alone(y, type(self).__name__)

@@ -55,7 +55,7 @@ class TrainingConfig:
     alpha: float | None
     max_iter: int | None  # steps or passes
     batch_size: int | None
-    step_size: float
+    learning_rate: float
     usual_step: bool  # whether that is by a rule, and may be shorter
     rank: int | None = None  # dimensions of a projection, or rows of a sketch
     newton_alpha: float = 0.0  # the usual alpha of Newton steps

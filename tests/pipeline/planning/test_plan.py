@@ -233,7 +233,7 @@ def test_fit_runs_the_plan_that_is_shown_before():
 def test_the_model_is_charged_for_the_norm_that_arrives_and_for_its_intercept():
     """R is that of the rows behind the stages, and an intercept makes it √(R² + 1)."""
     for intercept in (False, True):
-        p = plan(NormClipper(), StandardScaler(clip=None), classifier(fit_intercept=intercept, clip=1e6))
+        p = plan(NormClipper(), StandardScaler(clip=None), classifier(fit_intercept=intercept, max_grad_norm=1e6))
         arrived = p.end[0].row_norm
         assert arrived > 1.5
         norm = math.hypot(arrived, 1.0) if intercept else arrived
@@ -255,7 +255,7 @@ def test_gradients_are_taken_inside_the_ball(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "_residuals", residuals)
     X, y = np.vstack([np.eye(3)] * 4), np.arange(12) % 2
     make_pipeline(
-        NormClipper(), classifier(fit_intercept=False, coef_norm=0.7, max_iter=20), epsilon=0.1, random_state=0
+        NormClipper(), classifier(fit_intercept=False, max_coef_norm=0.7, max_iter=20), epsilon=0.1, random_state=0
     ).fit(X, y)
     assert len(seen) == 20
     norms = [float(np.linalg.norm(theta)) for theta in seen]

@@ -66,7 +66,9 @@ class TestWhatMayNotLeave:
             classifier().export(tmp_path / "x.zip")
 
     def test_the_model_of_a_search_says_what_the_search_cost(self, patients, tmp_path):
-        search = PrivateSearchCV(classifier(), {"model__clip": [0.5, 1.0]}, epsilon=5.0, delta=1e-5).fit(*patients)
+        search = PrivateSearchCV(classifier(), {"model__max_grad_norm": [0.5, 1.0]}, epsilon=5.0, delta=1e-5).fit(
+            *patients
+        )
         search.best_estimator_.export(tmp_path / "x")
         again = ppdp.load(tmp_path / "x")
         assert again.certificate_ == search.best_estimator_.certificate_ == again.release_.certificate

@@ -265,7 +265,7 @@ class TestNoneWhereNoneIsKnown:
         assert found["note"].str.contains("95 % of runs").all()
 
     def test_of_coefficients_that_were_moved_into_their_ball(self):
-        models = [Ridge((-1, 1), solver="output", coef_norm=norm) for norm in (5.0, 1e-3)]
+        models = [Ridge((-1, 1), solver="output", max_coef_norm=norm) for norm in (5.0, 1e-3)]
         free, moved = (self.told(model, y=lambda labels: labels * 1.0 - 0.5) for model in models)
         assert free["upper"].notna().all()
         assert moved["upper"].isna().all()

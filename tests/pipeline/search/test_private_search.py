@@ -45,15 +45,18 @@ class TestWhatIsFound:
         X = rng.uniform(-1, 1, (N, 2))
         y = rng.poisson(np.exp(1.0 + X[:, 0]))
         pipe = Pipeline([("clip", NormClipper(2.0)), ("model", PoissonRegressor((0, 20)))])
-        found = search(pipe, {"model__coef_norm": [0.01, 4.0]}).fit(X, y)
-        assert found.best_params_ == {"model__coef_norm": 4.0}
+        found = search(pipe, {"model__max_coef_norm": [0.01, 4.0]}).fit(X, y)
+        assert found.best_params_ == {"model__max_coef_norm": 4.0}
         assert (found.predict(X) > 0).all()
-        own = search(pipe, {"model__coef_norm": [0.01, 4.0]}, scoring=lambda y, p: 1 - abs(y - p) / 5, scores="all")
+        own = search(pipe, {"model__max_coef_norm": [0.01, 4.0]}, scoring=lambda y, p: 1 - abs(y - p) / 5, scores="all")
         assert own.fit(X, y).best_index_ == 1
         assert own.cv_results_["noisy_test_score"].shape == (2,)
 
     def test_a_list_of_grids(self, data):
-        grid = [{"model__coef_norm": [1e-3]}, {"model__fit_intercept": [True, False], "model__coef_norm": [5.0]}]
+        grid = [
+            {"model__max_coef_norm": [1e-3]},
+            {"model__fit_intercept": [True, False], "model__max_coef_norm": [5.0]},
+        ]
         assert len(search(grid=grid).fit(*data).cv_results_["params"]) == 3
 
 
@@ -157,11 +160,11 @@ class TestGates:
         assert found.cv_results_["outcome"].tolist() == ["refused", "released"]
         assert found.best_params_ == {"pca__fit_mode": "noisy"}
         with pytest.raises(PrivacyRefusal, match="no candidate"):
-            search(pipeline(stage), {"model__clip": [0.5, 1.0]}, epsilon=3.0, ledger=Ledger()).fit(X, y)
+            search(pipeline(stage), {"model__max_grad_norm": [0.5, 1.0]}, epsilon=3.0, ledger=Ledger()).fit(X, y)
 
     def test_without_them_it_is_conditional(self, data):
         stage = ("pca", PCA(1, fit_mode="exact"))
-        found = search(pipeline(stage, gate=None), {"model__clip": [0.5, 1.0]}).fit(*data)
+        found = search(pipeline(stage, gate=None), {"model__max_grad_norm": [0.5, 1.0]}).fit(*data)
         assert found.summary_.status == "CONDITIONAL"
         assert "pca assumes" in found.summary_.reasons[0]
         assert set(found.best_estimator_.certificate_["reasons"]) <= set(found.summary_.reasons)

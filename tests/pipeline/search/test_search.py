@@ -83,7 +83,7 @@ class TestEveryFitIsCharged:
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_grid_search_of_two_by_three_with_refit_records_seven(self, tmp_path, data, n_jobs):
         ledger = Ledger(tmp_path / "account.sqlite")
-        grid = {"model__max_iter": [3, 5], "model__clip": [0.5, 1.0, 2.0]}
+        grid = {"model__max_iter": [3, 5], "model__max_grad_norm": [0.5, 1.0, 2.0]}
         cv = ShuffleSplit(n_splits=1, test_size=0.25, random_state=0)
         named = pipeline(ledger, dataset="a grid of two by three")  # workers remember the fits of other tests
         with parallel_config(backend="multiprocessing"):  # what travels is the same, and nothing is imported again
@@ -91,12 +91,12 @@ class TestEveryFitIsCharged:
         assert statuses(ledger) == ["released"] * 7
         assert search.best_estimator_.certificate_.verify()
         assert search.best_estimator_.ledger.path == ledger.path
-        clipped = pipeline().set_params(model__clip=1.0)  # is trained by gradient descent, as all of the grid
+        clipped = pipeline().set_params(model__max_grad_norm=1.0)  # is trained by gradient descent, as all of the grid
         assert ledger.spent().mu == pytest.approx(math.sqrt(6 * mu_of(clipped, 450) ** 2 + mu_of(clipped, N) ** 2))
 
     def test_grid_search_in_memory(self, data):
         ledger = Ledger()
-        search = GridSearchCV(pipeline(ledger), {"model__clip": [0.5, 1.0]}, cv=3).fit(*data)
+        search = GridSearchCV(pipeline(ledger), {"model__max_grad_norm": [0.5, 1.0]}, cv=3).fit(*data)
         assert statuses(ledger) == ["released"] * 7  # two candidates, three folds, one refit
         assert search.best_estimator_.ledger is ledger
         assert search.best_score_ > 0.7
@@ -104,7 +104,7 @@ class TestEveryFitIsCharged:
     def test_an_account_in_memory_does_not_go_to_other_processes(self, data):
         ledger = Ledger()
         with parallel_config(backend="multiprocessing"), pytest.raises(LedgerError) as caught:
-            GridSearchCV(pipeline(ledger), {"model__clip": [0.5, 1.0]}, cv=3, n_jobs=2).fit(*data)
+            GridSearchCV(pipeline(ledger), {"model__max_grad_norm": [0.5, 1.0]}, cv=3, n_jobs=2).fit(*data)
         assert "a ledger in memory cannot be pickled" in str(caught.value)
         assert "Ledger(path=" in str(caught.value)
         assert len(ledger) == 0

@@ -32,8 +32,8 @@ class TestManners:
         other = clone(found)
         assert other.ledger is found.ledger
         assert other.get_params(deep=False).keys() == set(inspect.signature(PrivateSearchCV).parameters)
-        assert other.set_params(estimator__model__clip=0.7, share=0.4).estimator["model"].clip == 0.7
-        assert found.estimator["model"].clip == "auto"
+        assert other.set_params(estimator__model__max_grad_norm=0.7, share=0.4).estimator["model"].max_grad_norm == 0.7
+        assert found.estimator["model"].max_grad_norm == "auto"
         assert is_classifier(found)
         assert not is_regressor(found)
         found.fit(*data)
@@ -86,11 +86,11 @@ class TestRefusals:
             ({"estimator": pipeline(random_state=0)}, "random_state"),
             ({"estimator": pipeline(ledger=Ledger())}, "ledger"),
             ({"grid": {"epsilon": [1.0, 2.0]}}, "epsilon"),
-            ({"grid": {"model__clip": [1.0]}}, "two candidates"),
+            ({"grid": {"model__max_grad_norm": [1.0]}}, "two candidates"),
             ({"grid": 5}, "param_grid"),
-            ({"grid": {"model__clip": 1.0}}, "param_grid"),
+            ({"grid": {"model__max_grad_norm": 1.0}}, "param_grid"),
             ({"grid": {"model__q": [1, 2]}}, "param_grid"),
-            ({"grid": {"model__clip__x": [1, 2]}}, "param_grid"),
+            ({"grid": {"model__max_grad_norm__x": [1, 2]}}, "param_grid"),
             ({"grid": {"other__q": [1, 2]}}, "other"),
             ({"grid": {"model": [LogisticRegression((0, 1)), PoissonRegressor((0, 1))]}}, "in common"),
             ({"grid": {"model": [PoissonRegressor((0, 1)), PoissonRegressor((0, 2))]}}, "in common"),

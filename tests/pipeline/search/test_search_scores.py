@@ -46,7 +46,7 @@ class TestRowsThatMix:
 
     def search(self, *stages, grid=None, **parameters):
         pipe = Pipeline([*stages, ("model", BINARY)], domain=Domain(row_norm=1.0))
-        return PrivateSearchCV(pipe, grid or {"model__clip": [0.5, 1.0]}, epsilon=5.0, **parameters)
+        return PrivateSearchCV(pipe, grid or {"model__max_grad_norm": [0.5, 1.0]}, epsilon=5.0, **parameters)
 
     def test_are_refused_before_anything_is_charged(self):
         ledger = Ledger()

@@ -46,7 +46,7 @@ def test_of_one_candidate_on_somebody_elses_word(data):
         def assumptions(self):
             return (("a sensitivity", "somebody says so"),)
 
-    models = {"model": [LogisticRegression((0, 1), max_iter=5), Trusting((0, 1), coef_norm=1e-9, max_iter=5)]}
+    models = {"model": [LogisticRegression((0, 1), max_iter=5), Trusting((0, 1), max_coef_norm=1e-9, max_iter=5)]}
     summary = search(grid=models).fit(*data).summary_
     assert (summary.status, summary.reasons) == ("CONDITIONAL", ("mechanism: somebody says so",))
     assert summary.verify()

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarn
 
 X = np.linspace(-1, 1, 400)[:, None]
 Y = (X[:, 0] > 0).astype(int)
-GRID = {"model__clip": [0.5, 1.0]}
+GRID = {"model__max_grad_norm": [0.5, 1.0]}
 
 
 @pytest.fixture(autouse=True)
