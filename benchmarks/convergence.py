@@ -273,7 +273,7 @@ def compared(task: Task, epsilons: list[float], draws: int) -> Iterator[tuple[st
         train, test = train_test_split(np.arange(len(X)), random_state=0)
     else:
         train, test = next(GroupShuffleSplit(1, random_state=0).split(X, y, ids))
-        setting = {"adjacency": Adjacency.person(rows=task.rows), "domain": Domain(n_rows=len(train))}
+        setting = {"adjacency": Adjacency.user_level(max_rows=task.rows), "domain": Domain(n_rows=len(train))}
         groups = {"groups": ids[train]}
     A, B = X.iloc[train], X.iloc[test]
     cleaned = pd.DataFrame(front(A)[0][1].fit_transform(X))

@@ -144,7 +144,7 @@ def scores(table: Table, rows: pd.DataFrame, draws: int) -> tuple[float, float, 
     setting: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
     groups: dict[str, Any] = {}
     if ids is not None:
-        setting |= {"adjacency": Adjacency.person(rows=3), "domain": Domain(n_rows=len(train))}
+        setting |= {"adjacency": Adjacency.user_level(max_rows=3), "domain": Domain(n_rows=len(train))}
         groups = {"groups": ids[train]}
     found = []
     for private in (False, True):

@@ -97,7 +97,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
 def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
     """What is said of a value that stopped a fit, and what to write in the pipeline file."""
     rules, spent = file.rules, " The ledger counts this fit as spent." if error.spent else ""
-    repair = 'invalid = "repair" in [pipeline], which'
+    repair = 'on_invalid = "repair" in [pipeline], which'
     if error.parameter == "y":
         fix = f"classes = [...] with all labels that there may be; {repair} takes any other as the first class."
         if file.classes[0] is None:
@@ -108,7 +108,7 @@ def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
     if error.parameter == "sample_weight":
         what = f"a weight in {rules.sample_weight!r} is missing, below 0, infinite or no number, or all are 0."
         return f"{what}{spent}", f"{repair} takes it as 0."
-    fix = 'invalid = "repair" in [pipeline], an imputer, or missing that covers it.'
+    fix = 'on_invalid = "repair" in [pipeline], an imputer, or missing that covers it.'
     if rules.declared is not None and rules.declared.private:
         other = 'Text needs ["a", "b"], {private = 20} or "drop", dates a first and a last one.'
         fix = f'"private" is for numbers: {words_of(rules.declared.private)}. {other} Otherwise {fix}'

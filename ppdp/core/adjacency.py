@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ppdp.core.checks import columns_of, integer, length
 from ppdp.core.distance import Distance, Moves
+from ppdp.core.renamed import warn_of_name
 from ppdp.exceptions import InvalidParameter
 
 Limit = float | tuple[tuple[str | int, float], ...]
@@ -65,7 +66,7 @@ class Adjacency(ABC):
     '3 replaced'
     >>> Adjacency.add_remove().distance.describe()
     '0 replaced, 1 toggled'
-    >>> Adjacency.person(rows=3).distance.describe()
+    >>> Adjacency.user_level(max_rows=3).distance.describe()
     '3 replaced'
     >>> Adjacency.change(coordinate=1.0).distance.describe()
     '0 replaced, 1 moved by <= 1 (in all 1)'
@@ -126,14 +127,21 @@ class Adjacency(ABC):
         return AddRemove(integer("rows", rows))
 
     @staticmethod
-    def person(rows: int) -> Adjacency:
+    def user_level(max_rows: int) -> Adjacency:
         """All rows of one person, however many, become any number of rows of another, or none.
 
-        A fit is told whose each row is, ``fit(X, y, groups=ids)``, and keeps at most ``rows`` of everybody's, drawn in
-        secret. How many rows there are, and how many a person has, is private; ``Domain.n_rows`` is a public cap on the
-        rows that are kept of all persons together, however many the table has. It must be declared and never read off.
+        A fit is told whose each row is, ``fit(X, y, groups=ids)``, and keeps at most ``max_rows`` of everybody's, drawn
+        in secret. How many rows there are, and how many a person has, is private; ``Domain.n_rows`` is a public cap on
+        the rows that are kept of all persons together, however many the table has. It must be declared and never read
+        off.
         """
-        return Person(integer("rows", rows))
+        return UserLevel(integer("max_rows", max_rows))
+
+    @staticmethod
+    def person(rows: int) -> Adjacency:
+        """The earlier name of :meth:`user_level`."""
+        warn_of_name("Adjacency.person(rows)", "Adjacency.user_level(max_rows)")
+        return Adjacency.user_level(rows)
 
     @staticmethod
     def change(
@@ -309,7 +317,7 @@ class AddRemove(_OfRows):
         )
 
 
-class Person(_OfRows):
+class UserLevel(_OfRows):
     """User-level differential privacy: all rows of a person, of which at most ``rows`` are kept."""
 
     __slots__ = ()

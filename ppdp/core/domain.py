@@ -26,7 +26,7 @@ class Domain:
     ----------
     n_rows : int, optional
         Number of rows, at most 2^40; public and fixed where neighbouring datasets differ by *replaced* rows. Under
-        ``Adjacency.add_remove`` and ``Adjacency.person`` it is a cap, under the latter on the rows that are kept:
+        ``Adjacency.add_remove`` and ``Adjacency.user_level`` it is a cap, under the latter on the rows that are kept:
         there may be fewer, and how many is private.
     n_features : int, optional
         Number of columns; a plan counts ``feature_names`` where it is not declared.
@@ -50,7 +50,7 @@ class Domain:
         that this was assumed and declared by nobody: ``unit_declared`` is False.
     adjacency : Adjacency, optional
         Which datasets are neighbours, where they do not differ by replaced rows: :meth:`Adjacency.add_remove`,
-        :meth:`Adjacency.person`, :meth:`Adjacency.change`.
+        :meth:`Adjacency.user_level`, :meth:`Adjacency.change`.
     max_weight : float, optional
         The largest ``sample_weight`` of a row; larger ones are clipped.
 

@@ -33,6 +33,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "MedianImputer": _GAP,
     "MinMaxScaler": _GAP,
     "PCA": {**_FIT_MODE, "center": "with_mean", "basis": "public_basis"},
+    "Pipeline": {"invalid": "on_invalid"},
     "RegressionImputer": _ALPHA,
     "RobustScaler": _GAP,
     "SoftPCA": _ALPHA,

@@ -26,12 +26,12 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
     """One id per row of ``X`` where persons are protected, and none elsewhere; only the form is looked at."""
     if groups is None:
         if adjacency.bounds_contributions:
-            raise InvalidParameter("Adjacency.person needs groups=, one id for each row.", fix=_ROUTED)
+            raise InvalidParameter("Adjacency.user_level needs groups=, one id for each row.", fix=_ROUTED)
         return
     if not adjacency.bounds_contributions:
         raise InvalidParameter(
             f"groups say whose each row is, and what is protected is {adjacency.unit}.",
-            fix="adjacency=Adjacency.person(rows=...), or leave groups out.",
+            fix="adjacency=Adjacency.user_level(max_rows=...), or leave groups out.",
         )
     try:
         ids = X.empty(groups) if isinstance(X, DeferredTable) else column(groups)
@@ -79,7 +79,7 @@ def encode_ids(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
     if invalid == "error" and (found == NOBODY).any():
         raise InvalidValue(
             "a row has no id (a whole number, text, a UUID, an address or a date), so its person is unknown.",
-            fix="an id for every row, or invalid='repair' leaves it out.",
+            fix="an id for every row, or on_invalid='repair' leaves it out.",
             parameter="groups",
         )
     return found

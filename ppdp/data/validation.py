@@ -290,14 +290,14 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
         if np.isinf(X).any():
             raise InvalidValue(
                 "Input X contains infinity, or what is no date.",
-                fix="remove it by a public rule, or use invalid='repair'.",
+                fix="remove it by a public rule, or use on_invalid='repair'.",
             )
         if not gaps and np.isnan(X).any():
             raise InvalidValue(
                 "Input X contains NaN, and no step fills missing values.",
                 fix="MeanImputer() for numbers; of codes a category for missing values, by CategoryEncoder(...,"
                 " add_indicator=True) or declared as code = [0, 1, 2, nan], with MeanImputer()"
-                " behind; or invalid='repair'.",
+                " behind; or on_invalid='repair'.",
             )
     else:
         X = np.where(np.isfinite(X), X, np.nan if gaps else 0.0)
@@ -330,7 +330,7 @@ def settled_labels(codes: Array, invalid: str) -> Array:
         raise InvalidValue(
             "a label is not one of the declared classes, or is missing.",
             fix="declare all classes; where labels are missing, make a class of them, y.fillna('none')."
-            " invalid='repair' takes any other label as the first class.",
+            " on_invalid='repair' takes any other label as the first class.",
             parameter="y",
         )
     return np.where(unknown, 0.0, codes)
@@ -351,7 +351,7 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     if invalid == "error" and not finite.all():
         raise InvalidValue(
             "Input y contains NaN or infinity.",
-            fix="remove it by a public rule, or use invalid='repair'.",
+            fix="remove it by a public rule, or use on_invalid='repair'.",
             parameter="y",
         )
     return encode_targets(np.where(finite, targets, np.nan), y_range)

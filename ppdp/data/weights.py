@@ -96,7 +96,7 @@ def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArra
     if invalid == "error" and not proper.all():
         raise InvalidValue(
             "a weight in sample_weight is missing, negative, infinite or no number.",
-            fix="weights of at least 0 by a public rule, or invalid='repair', which leaves such rows out of the loss.",
+            fix="weights of at least 0 by a public rule; on_invalid='repair' leaves such rows out of the loss.",
             parameter="sample_weight",
         )
     kept = np.where(proper, values, 0.0)

@@ -87,7 +87,7 @@ def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
     try:
         inference = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None))
         digest = hashed(inference.encode())
-        record = draft_record(plan, inference=digest, invalid=pipe.invalid, seeded=seeded, dataset=pipe.dataset)
+        record = draft_record(plan, inference=digest, invalid=pipe.on_invalid, seeded=seeded, dataset=pipe.dataset)
         draft = Draft(plan, inference, record, issuer_words(pipe))
         draft.completed({}, None, {})
         return draft

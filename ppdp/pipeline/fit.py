@@ -59,7 +59,7 @@ from ppdp.privacy.noise.sampler import Noise
 def checked_steps(pipe: Any) -> Steps:
     """The steps of a pipeline, once its own parameters are checked."""
     choice("gate", pipe.gate, ["auto", *GATE_KINDS, None])
-    choice("invalid", pipe.invalid, ["error", "repair"])
+    choice("on_invalid", pipe.on_invalid, ["error", "repair"])
     choice("diagnostics", pipe.diagnostics, ["auto", None])
     check_kinds(pipe, domain=Domain, adjacency=Adjacency)
     return check_steps(pipe.own_steps(), type(pipe))
@@ -85,7 +85,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
     domain, facts = facts_of(pipe, steps, declared, **seen)
     begun, adding = time.monotonic(), _is_charged(pipe)
     altering = Entrance(
-        pipe.invalid == "repair",
+        pipe.on_invalid == "repair",
         None if not steps.supervised else TARGET if steps.regression else LABEL,
         told=pipe.diagnostics is not None,
         balances=steps.mechanism is not None and steps.last.balances,
@@ -176,7 +176,7 @@ class Fit:
         with before_rows():
             plan = plan_of(pipe, pipe.domain, steps, shape=inputs.table.shape, names=inputs.names)
         check_matches_plan(state_of(pipe).promised, plan.domain)
-        inputs.check_against(plan, steps, pipe.invalid)
+        inputs.check_against(plan, steps, pipe.on_invalid)
         return cls(pipe, steps, inputs, plan)
 
     def warn_of_noise(self) -> None:
@@ -212,13 +212,13 @@ class Fit:
             plan.domain,
             steps.learned,
             plan.domain.missing_rows > 0,
-            self.pipe.invalid,
+            self.pipe.on_invalid,
             steps.regression,
             None if plan.diagnostics is None else plan.diagnostics.marker,
         )
         if isinstance(table, DeferredTable):
             return plan, table.stream(read, as_numbers=steps.learned is None)
-        return plan, check_some_weight(read(table, labels, self.inputs.weights), self.pipe.invalid)
+        return plan, check_some_weight(read(table, labels, self.inputs.weights), self.pipe.on_invalid)
 
     def _plan_for(self, classes: Sequence[Any]) -> Plan:
         """The plan for classes that were read from y."""
@@ -232,7 +232,7 @@ class Fit:
 
     def persons(self) -> Any:
         """Whose each row is, where persons are protected."""
-        return encode_ids(self.inputs.table, self.inputs.groups, self.pipe.invalid)
+        return encode_ids(self.inputs.table, self.inputs.groups, self.pipe.on_invalid)
 
 
 def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
@@ -256,7 +256,7 @@ def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
         remember(pipe, charged=charged)
         for alert in alerts(pipe.certificate_.record):
             warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
-        warn_of_order(given[0], pipe.invalid, beside)
+        warn_of_order(given[0], pipe.on_invalid, beside)
 
 
 def _check_positions(pipe: Any, steps: Steps, table: Any, X: Any, *beside: Any) -> None:

@@ -50,7 +50,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
     gate : {"auto", "gaussian", "laplace", "discrete-laplace", None}, default="auto"
         The noise of the test of all conditions of the chosen route; "auto" takes what leaves the mechanism the least
         noise. None assumes the conditions, and the certificate says CONDITIONAL.
-    invalid : {"error", "repair"}, default="error"
+    on_invalid : {"error", "repair"}, default="error"
         What to do with undeclared NaN, infinity and unknown labels: stop (the certificate says that exceptions are not
         covered), or repair row by row (covered).
     diagnostics : {"auto", None}, default="auto"
@@ -107,7 +107,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
         domain: Domain | None = None,
         adjacency: Adjacency | None = None,
         gate: str | None = "auto",
-        invalid: str = "error",
+        on_invalid: str = "error",
         diagnostics: str | None = "auto",
         budget: Mapping[str, float] | None = None,
         ledger: Ledger | None = None,
@@ -122,7 +122,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
         self.domain = domain
         self.adjacency = adjacency
         self.gate = gate
-        self.invalid = invalid
+        self.on_invalid = on_invalid
         self.diagnostics = diagnostics
         self.budget = budget
         self.ledger = ledger
@@ -163,14 +163,14 @@ class Pipeline(PrivateEstimator, NamedSteps):
         y : array-like of shape (n_samples,) or str, optional
             Private labels, if the last step needs them, or the name of their column in X, which is then no feature.
         groups : array-like of shape (n_samples,) or str, optional
-            Whose each row is, for ``Adjacency.person``: private ids, or the name of their column in X as for ``y``.
+            Whose each row is, for ``Adjacency.user_level``: private ids, or the name of their column in X as for ``y``.
             Whole numbers, text, UUIDs, dates or addresses are ids, equal to their texts; rows of equal ids are one
-            person's. A row without an id is an invalid value: an error, or left out where ``invalid="repair"``.
+            person's. A row without an id is an invalid value: an error, or left out where ``on_invalid="repair"``.
         **params
             ``sample_weight``, also as ``<name of the last step>__sample_weight``: private weights, array-like of shape
             (n_samples,), or the name of their column in X as for ``y``. They need ``Domain(max_weight=...)``, to which
             they are clipped; the loss of every row counts by its weight, and stages in front do not look at it. A
-            weight below 0 or that is none is an invalid value: an error, or 0 where ``invalid="repair"``.
+            weight below 0 or that is none is an invalid value: an error, or 0 where ``on_invalid="repair"``.
 
         Raises
         ------

@@ -82,7 +82,7 @@ class Predictor:
 
     def _map(self, twins: Sequence[Named]) -> ReleasedMap:
         facts = Domain(row_norm=self.estimator.row_norm_, entry_bound=self.estimator.entry_bound_)
-        return ReleasedMap(self.coded, facts, self.fills_gaps, self.estimator.invalid, twins)
+        return ReleasedMap(self.coded, facts, self.fills_gaps, self.estimator.on_invalid, twins)
 
     def mapped(self, X: Any, then: Then = as_it_is) -> Any:
         """Raw rows through the twins of all stages before the last step, and what is to be done then."""

@@ -107,11 +107,11 @@ LASTS = pytest.mark.parametrize("last", [GaussianMechanism(), LaplaceMechanism()
 def with_shares(last, adjacency=None):
     domain = Domain(n_rows=N + 20) if adjacency is not None and adjacency.unbounded else None
     steps = MinMaxScaler(ranges=(-0.5, 0.5)), last
-    return planned(*steps, adjacency=adjacency, domain=domain, invalid="repair", epsilon=4.0)
+    return planned(*steps, adjacency=adjacency, domain=domain, on_invalid="repair", epsilon=4.0)
 
 
 @LASTS
-@pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.person(2)], ids=repr)
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.user_level(2)], ids=repr)
 def test_numbers_of_altered_rows_reach_their_bound(last, adjacency, stars):
     stars(2)
     report = audit(

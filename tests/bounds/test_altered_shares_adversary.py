@@ -28,7 +28,7 @@ ADJACENCIES = {
     "replace": Adjacency.replace(),
     "replace two": Adjacency.replace(2),
     "add or remove": Adjacency.add_remove(),
-    "person": Adjacency.person(rows=3),
+    "person": Adjacency.user_level(max_rows=3),
     "change": Adjacency.change(coordinate=0.5),
 }
 

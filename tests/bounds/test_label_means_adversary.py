@@ -24,7 +24,7 @@ LABELS = {
 }
 FURTHER = (
     Distance(replaced=1, reweighted=2, mass=3, one_sided=2, moved=2, radius=1.0),
-    Adjacency.person(rows=3).distance,
+    Adjacency.user_level(max_rows=3).distance,
     Adjacency.add_remove(rows=2).distance,
 )
 
@@ -63,7 +63,7 @@ TIGHT = {
     "another label": (Distance(replaced=1), ([0], [1], [1]), ([0], [-1], [1])),
     "toggled": (Distance(toggled=1), ([0], [1], [1]), ([0], [0], [0])),
     "two removed": (Adjacency.add_remove(2).distance, ([1, 1], [1, 1], [1, 1]), ([0, 0], [0, 0], [0, 0])),
-    "a person": (Adjacency.person(3).distance, ([1] * 3, [1] * 3, [1] * 3), ([0] * 3, [1] * 3, [1] * 3)),
+    "a person": (Adjacency.user_level(3).distance, ([1] * 3, [1] * 3, [1] * 3), ([0] * 3, [1] * 3, [1] * 3)),
     "moved": (Distance(moved=1, radius=1.0), ([0], [1], [1]), ([1], [1], [1])),
     "reweighted": (Distance(reweighted=1, mass=0.5, one_sided=0.5), ([1], [1], [1]), ([1], [1], [0.5])),
 }

@@ -479,7 +479,7 @@ def test_labels_that_are_none_are_repaired_and_say_nothing(odd):
     y = np.array([str(label) for label in rng.integers(2, size=40)], dtype=object)
     y[3] = odd
     model = LogisticRegression(("0", "1"), **NEWTON)
-    pipe = Pipeline([("model", model)], domain=Domain(row_norm=1.0), epsilon=9.0, delta=1e-3, invalid="repair")
+    pipe = Pipeline([("model", model)], domain=Domain(row_norm=1.0), epsilon=9.0, delta=1e-3, on_invalid="repair")
     fitted = pipe.set_params(random_state=0).fit(X, y)
     assert np.isfinite(fitted.named_steps["model"].coef_).all()
     assert fitted.certificate_.verify()

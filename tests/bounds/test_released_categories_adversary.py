@@ -27,7 +27,7 @@ ADJACENCIES = [
     Adjacency.replace(),
     Adjacency.replace(4),
     Adjacency.add_remove(3),
-    Adjacency.person(2),
+    Adjacency.user_level(2),
     Adjacency.change(coordinate=1.0),
 ]
 

@@ -118,7 +118,7 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
     inside = 680, 267 * 96 / 25.4  # pixels between the margins of a sheet
     X, y = rows_with_gaps()
     steps = [*cleaned(), ("model", LogisticRegression(classes=(0, 1)))]
-    people = {"adjacency": Adjacency.person(rows=1), "domain": Domain(n_rows=5000)}
+    people = {"adjacency": Adjacency.user_level(max_rows=1), "domain": Domain(n_rows=5000)}
     words = {"purpose": "Model for a research article", "responsible": "Ann Author, head of statistics, Our Clinic"}
     with Ledger(epsilon=3.0, delta=1e-5):
         full = Pipeline(steps, dataset="survey of residents of Olmsted County", **people, **words)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarn
 
 RNG = np.random.default_rng(0)
 X, Y, IDS = RNG.random((200, 2)), RNG.integers(2, size=200), np.arange(200) % 50
-PERSON, ADDED, REPLACED = Adjacency.person(3), Adjacency.add_remove, Adjacency.replace
+PERSON, ADDED, REPLACED = Adjacency.user_level(3), Adjacency.add_remove, Adjacency.replace
 CHANGED = Adjacency.change(coordinate=0.1)
 LAST = {
     "sum": lambda: (GaussianMechanism("sum"),),
@@ -88,13 +88,13 @@ def test_a_run_for_persons_covers_rows_that_come_go_or_change_persons(last):
     assert row < rows == many == found.under(PERSON).epsilon
     assert row < found.under(REPLACED()).epsilon < rows < found.under(REPLACED(2)).epsilon
     assert found.under(CHANGED).epsilon <= row
-    alone = pipeline(last, Adjacency.person(1), epsilon=row).plan().mechanism.noise_scale
+    alone = pipeline(last, Adjacency.user_level(1), epsilon=row).plan().mechanism.noise_scale
     assert alone == pytest.approx(found.record.mechanism.noise_scale, rel=2e-3)
 
 
 REFUSED = {
     "persons that were not cut": (ADDED(), PERSON, "cut nobody's rows"),
-    "persons cut to more": (PERSON, Adjacency.person(2), "kept 3 rows"),
+    "persons cut to more": (PERSON, Adjacency.user_level(2), "kept 3 rows"),
     "rows that were not placed": (REPLACED(), ADDED(), "shift others"),
     "persons that were not placed": (REPLACED(), PERSON, "cut nobody's rows"),
 }

@@ -184,7 +184,7 @@ class TestFit:
         assert not (study / "out").exists()
 
     def test_repair_covers_undeclared_cells(self, study):
-        (study / "study.toml").write_text(PIPELINE.replace('dataset = "clinic"', 'invalid = "repair"'))
+        (study / "study.toml").write_text(PIPELINE.replace('dataset = "clinic"', 'on_invalid = "repair"'))
         table = rows().astype({"age": object, "outcome": object})
         table.loc[3, ["age", "sex", "ward", "outcome"]] = ["old", "?", "?", "?"]
         table.to_csv(study / "study.csv", index=False)
@@ -231,6 +231,7 @@ def re_line(capsys):
 
 
 MODULE = """
+from ppdp.core.renamed import renamed_parameters
 from ppdp.core.formula import formula
 from ppdp.transformers.way import Way
 from ppdp.transformers.base import RowWiseTransformer
@@ -333,7 +334,8 @@ class TestHelp:
         tables = schema()["properties"]
         assert set(tables["domain"]["properties"]) == {one.name for one in fields(Domain) if one.init}
         made_elsewhere = {"steps", "domain", "adjacency", "ledger", "random_state"}
-        assert set(tables["pipeline"]["properties"]) == set(Pipeline(()).get_params(deep=False)) - made_elsewhere
+        known = {*Pipeline(()).get_params(deep=False), *renamed_parameters(Pipeline)}
+        assert set(tables["pipeline"]["properties"]) == known - made_elsewhere
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

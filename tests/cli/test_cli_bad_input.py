@@ -79,7 +79,7 @@ FILES = {  # what stands there, what stands there instead, where in the file, wh
     "delta 1": ("delta = 1e-5", "delta = 1", ": pipeline.delta", "below 1, got 1"),
     "delta above 1/n": ("delta = 1e-5", "delta = 0.01", ": pipeline.delta", "Fix"),
     "an unknown gate": ('dataset = "clinic"', 'gate = "gausian"', ": pipeline.gate", "did you mean 'gaussian'?"),
-    "a rule that is none": ('dataset = "clinic"', 'invalid = "skip"', ": pipeline.invalid", "'repair'"),
+    "a rule that is none": ('dataset = "clinic"', 'on_invalid = "skip"', ": pipeline.on_invalid", "'repair'"),
     "a seed of the pipeline": ('dataset = "clinic"', "random_state = 0", ": pipeline.random_state", "leave it"),
     "a ledger in the file": ('dataset = "clinic"', 'ledger = "a"', ": pipeline.ledger", "--ledger PATH"),
     "an empty dataset": ('"clinic"', '""', ": pipeline.dataset", "is empty"),

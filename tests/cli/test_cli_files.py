@@ -27,7 +27,7 @@ x = [0, 1]
 [pipeline]
 epsilon = 5.0
 delta = 1e-6
-invalid = "{invalid}"
+on_invalid = "{invalid}"
 [[steps]]
 use = "LogisticRegression"
 classes = {classes}

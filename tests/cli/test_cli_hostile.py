@@ -82,7 +82,7 @@ class TestCells:
         fit = [*FIT[:3], name, *FIT[4:], "--quiet", *SPENT]
         refused(fit, capsys)
         assert [entry.status for entry in Ledger("spent.db").entries()] == ["failed"]
-        write(study, rule=('dataset = "clinic"', 'invalid = "repair"'))
+        write(study, rule=('dataset = "clinic"', 'on_invalid = "repair"'))
         assert main(fit) == 0
         assert [entry.status for entry in Ledger("spent.db").entries()] == ["failed", "released"]
 

@@ -99,7 +99,7 @@ def test_a_row_without_an_id_is_told_of_no_further_than_that(study, capsys):
     table.to_csv("study.csv", index=False)
     assert main(["fit", "study.toml", "--data", "study.csv", "--out", "out"]) != 0
     assert "p1" not in capsys.readouterr().err
-    (study / "study.toml").write_text(FILE.replace("[pipeline]", '[pipeline]\ninvalid = "repair"'))
+    (study / "study.toml").write_text(FILE.replace("[pipeline]", '[pipeline]\non_invalid = "repair"'))
     assert main(["fit", "study.toml", "--data", "study.csv", "--out", "out"]) == 0
 
 

@@ -101,7 +101,7 @@ def test_a_cell_that_is_no_weight(study, capsys, cell):
     said = capsys.readouterr().err
     assert "a weight in 'w'" in said
     assert "heavy" not in said
-    (study / "study.toml").write_text(FILE.replace("[pipeline]", '[pipeline]\ninvalid = "repair"'))
+    (study / "study.toml").write_text(FILE.replace("[pipeline]", '[pipeline]\non_invalid = "repair"'))
     assert main(["fit", "study.toml", "--data", "study.csv", "--out", "out", "--quiet"]) == 0
 
 

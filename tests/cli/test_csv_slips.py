@@ -24,7 +24,7 @@ def fitted(rows, folder, capsys, *, label, model, columns="age = [18, 80]", inva
     """Status and words of a fit, and the predictions for the same rows."""
     rows.to_csv(folder / "rows.csv", index=False)
     (folder / "study.toml").write_text(
-        f'[data]\nlabel = "{label}"\n[pipeline]\nepsilon = 4.0\ndelta = 1e-6\ninvalid = "{invalid}"\n'
+        f'[data]\nlabel = "{label}"\n[pipeline]\nepsilon = 4.0\ndelta = 1e-6\non_invalid = "{invalid}"\n'
         f"[columns]\n{columns}\n[[steps]]\n{model}\n"
     )
     names = [str(folder / name) for name in ("study.toml", "rows.csv", "release", "predictions.csv")]
@@ -127,7 +127,7 @@ MEANS = """
 [pipeline]
 epsilon = 4.0
 delta = 1e-6
-invalid = "repair"
+on_invalid = "repair"
 [[steps]]
 use = "MinMaxScaler"
 ranges = [0, 100000]

@@ -213,7 +213,7 @@ def test_a_replaced_row_is_removed_and_added_but_no_number_of_replaced_rows_adds
 
 
 def test_persons_are_replaced_rows_behind_a_cut_and_any_number_of_rows_in_front_of_it():
-    person = Adjacency.person
+    person = Adjacency.user_level
     assert person(3).distance == Adjacency.replace(3).distance
     assert person(3).row_level
     assert person(3).unbounded
@@ -229,9 +229,9 @@ def test_persons_are_replaced_rows_behind_a_cut_and_any_number_of_rows_in_front_
 
 
 def test_one_step_of_persons_covers_any_rows_of_one_and_no_number_of_other_steps_covers_it():
-    person, added = Adjacency.person(2), Adjacency.add_remove
+    person, added = Adjacency.user_level(2), Adjacency.add_remove
     assert [added(j).group_factor(person) for j in (1, 7)] == [1, 1]
     assert [Adjacency.replace(j).group_factor(person) for j in (1, 3)] == [2, 4]
-    assert Adjacency.change(l2=1.0).group_factor(person) == Adjacency.person(5).group_factor(person) == 1
+    assert Adjacency.change(l2=1.0).group_factor(person) == Adjacency.user_level(5).group_factor(person) == 1
     for other in (added(), Adjacency.replace(), Adjacency.change(l2=1.0)):
         assert person.group_factor(other) == math.inf

@@ -124,8 +124,8 @@ def test_whatever_is_exported_answers_a_slip(name):
     [
         (lambda: ppdp.Domain(n_row=5), "'n_rows'"),
         (lambda: ppdp.Ledger(epsilom=1.0), "'epsilon'"),
-        (lambda: ppdp.Adjacency.person(row=2), "'rows'"),
-        (lambda: ppdp.Adjacency.person(), "rows=..."),
+        (lambda: ppdp.Adjacency.user_level(row=2), "max_rows"),
+        (lambda: ppdp.Adjacency.user_level(), "max_rows=..."),
         (lambda: ppdp.Adjacency.change(0.5), "coordinate, count, l1, l2"),
         (lambda: ppdp.make_column_map((MinMaxScaler(), ["a"]), remainder="drop"), "no part names are left out"),
     ],

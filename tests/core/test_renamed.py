@@ -6,7 +6,7 @@ import warnings
 import pytest
 from sklearn.base import clone
 
-from ppdp import mechanisms, transformers
+from ppdp import Adjacency, Pipeline, mechanisms, transformers
 from ppdp.core.renamed import PARAMETERS, renamed_parameters
 from ppdp.exceptions import UnknownParameter
 from ppdp.transformers import Deduplicator, MeanImputer
@@ -43,9 +43,16 @@ class TestEveryParameter:
 
 def test_every_new_name_is_there_and_no_old_one():
     for name, renamed in PARAMETERS.items():
-        if name in OWN:
+        if name in OWN:  # the others are bases, or have a test of their own
             assert not {*inspect.signature(OWN[name]).parameters} & {*renamed}
             assert {*renamed.values()} <= {*inspect.signature(OWN[name]).parameters}
+
+
+def test_a_pipeline_takes_parameters_of_its_steps_under_their_old_names():
+    with pytest.warns(FutureWarning) as caught:
+        pipe = Pipeline([("fill", MeanImputer())], invalid="repair").set_params(fill__floor=False)
+    assert [str(one.message).partition(" ")[0] for one in caught] == ["invalid=", "floor="]
+    assert (pipe.on_invalid, pipe.get_params()["fill__use_floor"]) == ("repair", False)
 
 
 def test_classes_of_users_keep_their_names():
@@ -71,3 +78,8 @@ def test_a_warning_stands_where_the_name_was_written():
 def test_what_never_was_a_name_is_no_attribute():
     with pytest.raises(AttributeError, match="nonsense"):
         _ = MeanImputer().nonsense
+
+
+def test_the_earlier_name_of_user_level_makes_the_same():
+    with pytest.warns(FutureWarning, match="user_level"):
+        assert Adjacency.person(3) == Adjacency.user_level(3)

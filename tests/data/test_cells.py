@@ -27,7 +27,7 @@ from ppdp.exceptions import InvalidInput
 from ppdp.mechanisms import GaussianMechanism, LinearRegression
 from ppdp.transformers import DateEncoder, MinMaxScaler
 
-PERSONS = Adjacency.person(1)
+PERSONS = Adjacency.user_level(1)
 UUIDS = [uuid.UUID(int=number % 7) for number in range(20)]
 DAY = datetime.date(2020, 1, 1)
 LIKE_TEXT = {
@@ -202,7 +202,7 @@ def test_classes_of_two_kinds_are_not_made_one():
     """NumPy makes text of all of them, and then the numbers among the labels are none."""
     y = np.array([0, "1"] * (N // 2), dtype=object)
     with pytest.raises(InvalidInput, match="classes of one kind"):
-        classifier(invalid="repair").set_params(model__classes=None).fit(rows(), y)
+        classifier(on_invalid="repair").set_params(model__classes=None).fit(rows(), y)
 
 
 def with_bad_bytes(texts):

@@ -82,7 +82,7 @@ class TestCells:
         plain[3, 1] = np.nan
         expected = classifier(diagnostics=None).fit(plain, labels()).release_.sha256
         X = table(NO_NUMBERS[what], held)
-        assert classifier(invalid="repair", diagnostics=None).fit(X, labels()).release_.sha256 == expected
+        assert classifier(on_invalid="repair", diagnostics=None).fit(X, labels()).release_.sha256 == expected
         if what in GAPS:
             assert classifier(diagnostics=None).fit(X, labels()).release_.sha256 == expected
         else:
@@ -94,7 +94,7 @@ class TestCells:
     def test_where_nothing_fills_gaps_it_is_the_public_filler(self, dtype):
         texts = frame(pd.Series(["0.5"] * (N - 2) + [pd.NA, NAME], dtype=dtype))
         zeros = frame(np.array([0.5] * (N - 2) + [0.0, 0.0]))
-        one, other = (mean(NormClipper(1.0), invalid="repair").fit(X) for X in (texts, zeros))
+        one, other = (mean(NormClipper(1.0), on_invalid="repair").fit(X) for X in (texts, zeros))
         assert one.release_.sha256 == other.release_.sha256
 
     @pytest.mark.parametrize("dtype", ["string", "category", "string[pyarrow]", "U"])
@@ -110,7 +110,7 @@ class TestCells:
     def test_text_that_is_no_utf8_is_no_number(self):
         offsets, data = pa.py_buffer(np.arange(N + 1, dtype=np.int32)), pa.py_buffer(b"1" * (N - 1) + b"\xff")
         X = pa.table({"a": rows()[:, 0], "b": pa.Array.from_buffers(pa.string(), N, [None, offsets, data])})
-        assert mean(NormClipper(), invalid="repair").fit(X).certificate_
+        assert mean(NormClipper(), on_invalid="repair").fit(X).certificate_
         with pytest.raises(NonNumericData, match=r"column\(s\) b "):
             mean(NormClipper()).fit(X)
 
@@ -133,7 +133,7 @@ class TestCells:
     def test_numbers_of_polars_are_numbers(self, kind):
         X = pl.DataFrame({"a": rows()[:, 0], "b": pl.Series([1, None] * (N // 2), strict=False).cast(kind)})
         plain = np.column_stack([rows()[:, 0], [1.0, np.nan] * (N // 2)])
-        one, other = (mean(NormClipper(), invalid="repair").fit(X) for X in (X, plain))
+        one, other = (mean(NormClipper(), on_invalid="repair").fit(X) for X in (X, plain))
         np.testing.assert_array_equal(one[-1].mean_, other[-1].mean_)
 
     def test_objects_of_polars_are_no_numbers(self):
@@ -148,7 +148,7 @@ class TestCells:
         X = (pl.DataFrame if X else pa.table)({"a": rows()[:, 0], "b": make(values)})
         refused(
             NonNumericData,
-            mean(NormClipper(), invalid="repair", ledger=Ledger(epsilon=1.0, delta=1e-3)),
+            mean(NormClipper(), on_invalid="repair", ledger=Ledger(epsilon=1.0, delta=1e-3)),
             X,
             says=r"s\) b ",
         )
@@ -172,13 +172,13 @@ class TestLabels:
     @pytest.mark.parametrize("invalid", ["error", "repair"])
     @pytest.mark.parametrize("what", DATES)
     def test_dates_are_none(self, refused, what, invalid):
-        refused(InvalidInput, classifier(invalid=invalid), rows(), DATES[what], says="dates or durations")
+        refused(InvalidInput, classifier(on_invalid=invalid), rows(), DATES[what], says="dates or durations")
 
     def test_a_duration_in_a_cell_is_unknown(self):
         y = [np.timedelta64(int(code), "s") for code in labels()]
         with pytest.raises(InvalidValue):
             classifier().fit(rows(), y)
-        one, other = (classifier(invalid="repair").fit(rows(), y) for y in (y, np.zeros(N)))
+        one, other = (classifier(on_invalid="repair").fit(rows(), y) for y in (y, np.zeros(N)))
         assert one.release_.sha256 == other.release_.sha256
 
     @pytest.mark.parametrize("model", [None, Ridge(y_range=(-1, 1))])
@@ -188,7 +188,7 @@ class TestLabels:
         pipe = classifier() if model is None else classifier().set_params(model=model)
         with pytest.raises(InvalidValue):
             pipe.fit(rows(), y)
-        one, other = (pipe.set_params(invalid="repair").fit(rows(), y).release_.sha256 for y in (y, known))
+        one, other = (pipe.set_params(on_invalid="repair").fit(rows(), y).release_.sha256 for y in (y, known))
         assert one == other
 
 

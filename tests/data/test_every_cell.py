@@ -169,11 +169,11 @@ def fit_of(reader, column):
     steps, mechanism, _ = steps_of(reader)
     b = np.linspace(-1, 1, len(column))
     y, groups = np.arange(len(column)) % 2, None
-    shared = {"epsilon": 20.0, "delta": 1e-4, "invalid": "repair", "random_state": 0}
+    shared = {"epsilon": 20.0, "delta": 1e-4, "on_invalid": "repair", "random_state": 0}
     X = np.column_stack([b, -b])
     if reader == "ids":
         groups, y = column, None
-        shared |= {"adjacency": Adjacency.person(2), "domain": Domain(n_rows=len(column), n_features=2)}
+        shared |= {"adjacency": Adjacency.user_level(2), "domain": Domain(n_rows=len(column), n_features=2)}
     elif reader.startswith(("labels", "targets")):
         y = column
     else:
@@ -214,7 +214,7 @@ def test_all_cells_together_change_no_row_and_stop_no_fit(reader):
     if "categories" in reader:  # of which none is an error
         return
     with pytest.raises(PpdpError) as caught:
-        pipe.set_params(invalid="error").fit(*given)
+        pipe.set_params(on_invalid="error").fit(*given)
     assert WORD not in str(caught.value)
 
 

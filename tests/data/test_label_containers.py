@@ -110,7 +110,7 @@ def test_without_repair_an_odd_label_is_an_error():
     y = labels().tolist()
     y[0] = "x"
     with pytest.raises(InvalidValue):
-        classifier(invalid="error").fit(rows(), y)
+        classifier(on_invalid="error").fit(rows(), y)
 
 
 class TestGapsAtTheMechanism:

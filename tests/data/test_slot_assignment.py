@@ -19,7 +19,7 @@ from ppdp.privacy.noise.sampler import Noise
 def kept(ids, most, noise, n_slots=64):
     """Which rows have a slot."""
     X = np.arange(1.0, len(ids) + 1)[:, None]
-    facts = Domain(n_rows=n_slots, n_features=1, adjacency=Adjacency.person(most))
+    facts = Domain(n_rows=n_slots, n_features=1, adjacency=Adjacency.user_level(most))
     rows = assign_slots(Rows.of(X, X[:, 0]), facts, noise, np.asarray(ids))
     assert (rows.weight == (rows.X[:, 0] > 0)).all()
     assert (rows.y == rows.X[:, 0]).all()
@@ -54,7 +54,7 @@ class Given:
 
 def law(values, ids, most, n_slots):
     """How often each array of slots comes out of all orders of the rows and of the slots, which are equally likely."""
-    facts = Domain(n_rows=n_slots, n_features=1, adjacency=Adjacency.person(most))
+    facts = Domain(n_rows=n_slots, n_features=1, adjacency=Adjacency.user_level(most))
     rows, found = Rows.of(np.array(values)[:, None]), Counter()
     for order in itertools.permutations(range(len(ids))):
         for slots in itertools.permutations(range(n_slots)):

@@ -103,7 +103,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "nothing to scale": ([("cats", CategoryEncoder([0, 1])), scaler(), MEAN], {}),
     "seeded": ([CLIP, MEAN], {"random_state": 0}),
-    "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"invalid": "repair"}),
+    "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"on_invalid": "repair"}),
     "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),
     "keyed": ([BOX, ("dedup", Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
     "private categories": (
@@ -269,7 +269,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "persons": (
         [BOX, ("dedup", Deduplicator()), imputer(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))],
-        {"adjacency": Adjacency.person(3), "domain": Domain(n_rows=4000)},
+        {"adjacency": Adjacency.user_level(3), "domain": Domain(n_rows=4000)},
     ),
     "a Laplace sum": ([BOX, imputer(fit_mode="exact"), ("sum", LaplaceMechanism("sum"))], {}),
     "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),

@@ -180,7 +180,7 @@ class TestErrors:
 
     def test_an_undeclared_label_is_repaired_to_the_first_class(self, three):
         X, y = three
-        pipe = pipeline(LogisticRegression(("a", "b", "x")), invalid="repair", diagnostics=None, random_state=0).fit(
+        pipe = pipeline(LogisticRegression(("a", "b", "x")), on_invalid="repair", diagnostics=None, random_state=0).fit(
             X, y
         )
         told = np.where(y == "c", "a", y)

@@ -158,7 +158,7 @@ class TestInvalidTargets:
         with pytest.raises(InvalidValue, match="NaN or infinity"):
             pipeline(LinearRegression(RANGE)).fit(X, broken)
         same_noise = {"diagnostics": None, "random_state": 0}
-        repaired = pipeline(LinearRegression(RANGE), invalid="repair", **same_noise).fit(X, broken)
+        repaired = pipeline(LinearRegression(RANGE), on_invalid="repair", **same_noise).fit(X, broken)
         same = pipeline(LinearRegression(RANGE), **same_noise).fit(X, told)
         np.testing.assert_array_equal(repaired["model"].coef_, same["model"].coef_)
 

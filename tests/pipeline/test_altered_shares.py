@@ -45,7 +45,7 @@ def model(*, scale=IN_YEARS, **given):
 
 
 def test_labels_in_another_spelling_are_said():
-    pipe = model(invalid="repair")
+    pipe = model(on_invalid="repair")
     single, said = warned(pipe, TABLE, np.char.capitalize(LABELS))
     assert "predicts one class only, 'no'" in single
     assert "labels repaired" in said
@@ -95,7 +95,7 @@ def test_shares_beside_noise_that_is_not_gaussian(last, delta, epsilon):
     assert delta or told.loss.epsilon(0.0) == pytest.approx(epsilon, rel=1e-6)
 
 
-@pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.person(rows=2)])
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(2), Adjacency.add_remove(), Adjacency.user_level(max_rows=2)])
 def test_without_delta_slips_are_said_as_well(adjacency):
     domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=adjacency)
     pipe = make_pipeline(IN_YEARS, LaplaceMechanism(), epsilon=8, delta=0, domain=domain)
@@ -129,7 +129,7 @@ SLIPS = {
 @pytest.mark.parametrize("slip", SLIPS)
 def test_slips_in_a_column_are_said(slip):
     stage, values, kind = SLIPS[slip]
-    pipe = make_pipeline(stage, GaussianMechanism(), epsilon=4, invalid="repair")
+    pipe = make_pipeline(stage, GaussianMechanism(), epsilon=4, on_invalid="repair")
     said = warned(pipe, pd.DataFrame({"c": values}))
     assert any(kind in one for one in said), said
     assert pipe.certificate_.verify()
@@ -180,7 +180,7 @@ def test_years_beside_a_range_of_dates_are_said():
 
 
 def test_nothing_is_said_where_all_is_well():
-    pipe = model(invalid="repair")
+    pipe = model(on_invalid="repair")
     assert warned(pipe, TABLE, LABELS) == []
     assert max(map(abs, shares(pipe).values())) < 0.03
 
@@ -260,8 +260,8 @@ def test_nothing_is_said_where_nothing_can_be_altered():
 
 def test_rows_without_an_id_show_in_the_rows_kept():
     ids = np.where(np.arange(N) < N - 50, None, np.arange(N).astype(object))
-    domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=Adjacency.person(rows=1))
-    pipe = make_pipeline(IN_YEARS, GaussianMechanism(), epsilon=8, domain=domain, invalid="repair")
+    domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=Adjacency.user_level(max_rows=1))
+    pipe = make_pipeline(IN_YEARS, GaussianMechanism(), epsilon=8, domain=domain, on_invalid="repair")
     said = warned(pipe, TABLE, groups=ids)
     assert any("rows kept" in one for one in said), said
     assert shares(pipe)["rows kept", None] == pytest.approx(50 / N, abs=0.03)
@@ -271,18 +271,18 @@ def test_rows_without_an_id_show_in_the_rows_kept():
 def test_blocks_give_the_same_counts(tmp_path):
     table = TABLE.assign(y=np.where(AGE > 70, "YES", LABELS))
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
-    seeded = {"invalid": "repair", "random_state": 0}
+    seeded = {"on_invalid": "repair", "random_state": 0}
     inside = model(**seeded).fit(TABLE, table["y"])
     outside = model(**seeded).fit(str(tmp_path / "rows.parquet"), "y")
     assert shares(inside) == shares(outside)
 
 
-@pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.person(rows=2)])
+@pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.user_level(max_rows=2)])
 def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency):
     table = TABLE.assign(y=np.where(AGE > 70, "YES", LABELS), id=np.arange(N) // 3)
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
     domain = Domain(n_rows=N + 100, n_features=1, feature_names=("age",), adjacency=adjacency)
-    given = {"invalid": "repair", "random_state": 0, "domain": domain}
+    given = {"on_invalid": "repair", "random_state": 0, "domain": domain}
     ids = {"groups": "id"} if adjacency.bounds_contributions else {}
     columns = ["age", "y", *ids.values()]
     table[columns].to_parquet(tmp_path / "rows.parquet", row_group_size=700)
@@ -292,7 +292,7 @@ def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency):
 
 def test_a_search_releases_them_once():
     search = PrivateSearchCV(
-        model(invalid="repair", epsilon=1.0), {"logisticregression__max_iter": [5, 10]}, epsilon=8.0
+        model(on_invalid="repair", epsilon=1.0), {"logisticregression__max_iter": [5, 10]}, epsilon=8.0
     )
     search.fit(TABLE, LABELS)
     assert search.certificate_.record.diagnostics is not None

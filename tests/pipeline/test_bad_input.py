@@ -169,7 +169,7 @@ class TestValues:
         X = rows()
         X[3, 1] = value
         error = refused(InvalidValue, mean(NormClipper()), X)
-        assert "invalid='repair'" in error.fix
+        assert "on_invalid='repair'" in error.fix
 
     def test_a_gap_is_declared_by_an_imputer_and_infinity_by_nothing(self, refused):
         X = rows()
@@ -184,13 +184,13 @@ class TestValues:
     def test_repair_is_row_wise(self, drawn):
         bad, plain = rows(), rows()
         bad[5], plain[5] = [np.inf, -np.inf, np.nan], 0.0
-        repaired = mean(NormClipper(), invalid="repair", diagnostics=None).fit(bad)
+        repaired = mean(NormClipper(), on_invalid="repair", diagnostics=None).fit(bad)
         assert repaired.release_.sha256 == mean(NormClipper(), diagnostics=None).fit(plain).release_.sha256
 
         plain[5] = np.nan
         y, known = labels().astype(object), labels()
         y[[7, 9]], known[[7, 9]] = [NAME, None], 0
-        repaired, alike = classifier(invalid="repair", diagnostics=None).fit(bad, y), classifier(diagnostics=None)
+        repaired, alike = classifier(on_invalid="repair", diagnostics=None).fit(bad, y), classifier(diagnostics=None)
         assert repaired.release_.sha256 == alike.fit(plain, known).release_.sha256
         assert repaired.certificate_.verify()
         np.testing.assert_array_equal(repaired.predict_proba(bad), alike.predict_proba(plain))
@@ -200,15 +200,15 @@ class TestValues:
         y = BAD_LABELS[what]()
         if what in ("sparse", "complex", "undeclared text"):  # the form is wrong, not a value
             with pytest.raises(InvalidInput):
-                classifier(invalid="repair").fit(rows(), y)
+                classifier(on_invalid="repair").fit(rows(), y)
         else:
-            assert classifier(invalid="repair").fit(rows(), y).certificate_
+            assert classifier(on_invalid="repair").fit(rows(), y).certificate_
 
     @pytest.mark.parametrize("invalid", ["error", "repair"])
     def test_rows_above_the_declared_norm_are_always_clipped(self, drawn, invalid):
         X = rows()
         clipped = X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None]
-        given = {"invalid": invalid, "diagnostics": None}
+        given = {"on_invalid": invalid, "diagnostics": None}
         for pipe in (mean(NormClipper(1.0), **given), mean(domain=Domain(row_norm=1.0), **given)):
             pipe.fit(X)
             value, *_ = drawn.pop()
@@ -226,7 +226,7 @@ class TestValues:
         def gives_gaps(X):
             return np.where((X > NUMBER - 1).any(axis=1, keepdims=True), np.nan, X)
 
-        one, other = (mean(RowMap(f, out_ranges=(-1, 3)), invalid=invalid).fit(rows()) for f in (fails, gives_gaps))
+        one, other = (mean(RowMap(f, out_ranges=(-1, 3)), on_invalid=invalid).fit(rows()) for f in (fails, gives_gaps))
         assert one.release_.sha256 == other.release_.sha256
         assert one.certificate_.verify()
         assert not any(capfd.readouterr())
@@ -244,7 +244,7 @@ class TestFromTheOutside:
         with pytest.raises(InvalidValue):
             Pipeline(steps, domain=domain).fit(X)
         repaired, zero = (
-            Pipeline(steps, domain=domain, invalid="repair", random_state=0).fit(rows).release_["m.answer"]
+            Pipeline(steps, domain=domain, on_invalid="repair", random_state=0).fit(rows).release_["m.answer"]
             for rows in (X, np.where(np.isnan(X), 0.0, X))
         )
         np.testing.assert_array_equal(repaired, zero)
@@ -277,7 +277,7 @@ class TestFromTheOutside:
         y[5] = pd.NA
         with pytest.raises(InvalidValue):
             classifier().fit(rows(), y)
-        assert classifier(invalid="repair").fit(rows(), y).certificate_
+        assert classifier(on_invalid="repair").fit(rows(), y).certificate_
 
     def test_classes_stand_in_ascending_order(self):
         pipe = Pipeline([("c", NormClipper()), ("m", LogisticRegression(classes=(1, 0)))], delta=1e-4)

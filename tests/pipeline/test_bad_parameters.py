@@ -113,7 +113,7 @@ class TestBudget:
 
 PARAMETERS = {
     "gate": ["always", True, 0],
-    "invalid": ["ignore", None],
+    "on_invalid": ["ignore", None],
     "ledger": ["file.sqlite", {}],
     "domain": [{"n_rows": N}, N],
     "dataset": [5, object()],

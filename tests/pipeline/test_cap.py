@@ -15,7 +15,7 @@ class TestCap:
     def test_a_table_may_have_more_rows(self):
         cap = Domain(n_rows=30)
         pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism(), domain=cap, delta=1e-6)
-        pipe.set_params(adjacency=Adjacency.person(rows=1), random_state=0)
+        pipe.set_params(adjacency=Adjacency.user_level(max_rows=1), random_state=0)
         assert pipe.fit(np.zeros((500, 1)), groups=np.arange(500) % 20).certificate_.verify()
         with pytest.raises(DomainMismatch) as refused:
             pipe.fit(np.zeros((500, 1)), groups=np.arange(500))

@@ -42,7 +42,7 @@ from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
 
 K, N = 3, 64
-FACTS = Domain(n_rows=N, n_features=2, adjacency=Adjacency.person(rows=K))
+FACTS = Domain(n_rows=N, n_features=2, adjacency=Adjacency.user_level(max_rows=K))
 RANGE = ("range", MinMaxScaler(ranges=(0.0, 1.0), feature_range=(-1, 1)))
 RNG = np.random.default_rng(0)
 TABLE, LABELS, IDS = RNG.random((90, 2)), RNG.integers(2, size=90), np.arange(90) % 18
@@ -230,10 +230,10 @@ def test_every_failure_is_typed_the_same_for_any_number_and_no_unpaid_look():
 
 def test_no_floor_on_rows_stands_beside_persons():
     with pytest.raises(InvalidParameter, match="min_present"):
-        Domain(n_rows=9, min_present=3, adjacency=Adjacency.person(2))
+        Domain(n_rows=9, min_present=3, adjacency=Adjacency.user_level(2))
     for wrong in (0, 1.5, "3", True):
         with pytest.raises(InvalidParameter, match="rows"):
-            Adjacency.person(wrong)
+            Adjacency.user_level(wrong)
 
 
 def test_the_cap_is_on_rows_that_are_kept():
@@ -245,9 +245,9 @@ def test_the_cap_is_on_rows_that_are_kept():
 
 def test_rows_without_an_id_are_left_out_where_they_are_repaired():
     ids = [*[None] * 80, *IDS[80:].tolist()]
-    _, rows = prepare_rows(pipeline(invalid="repair"), TABLE, None, ids, Noise(1))
+    _, rows = prepare_rows(pipeline(on_invalid="repair"), TABLE, None, ids, Noise(1))
     assert rows.weight.sum() == 10
-    assert pipeline(invalid="repair").fit(TABLE, groups=ids).certificate_.verify()
+    assert pipeline(on_invalid="repair").fit(TABLE, groups=ids).certificate_.verify()
 
 
 # ---------------------------------------------------------------- containers and streams
@@ -346,7 +346,7 @@ def test_ids_that_only_split_are_not_enough():
 def test_searches_and_blocks_refuse_persons():
     with pytest.raises(InvalidParameter, match="replaced rows"):
         PrivateSearchCV(model(), {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0).fit(TABLE, LABELS)
-    ledger, one = Ledger(epsilon=99.0, delta=1e-2), FACTS.but(adjacency=Adjacency.person(1))
+    ledger, one = Ledger(epsilon=99.0, delta=1e-2), FACTS.but(adjacency=Adjacency.user_level(1))
     with pytest.raises(LedgerError, match="several blocks"):
         pipeline(domain=one, ledger=ledger.block("day 1"), dataset="d", epsilon=1.0, delta=1e-4).fit(TABLE, groups=IDS)
 
@@ -354,7 +354,7 @@ def test_searches_and_blocks_refuse_persons():
 def test_one_ledger_has_one_adjacency(tmp_path):
     ledger, cost = Ledger(tmp_path / "ledger.db", epsilon=99.0, delta=1e-2), {"epsilon": 5.0, "delta": 1e-4}
     pipeline(ledger=ledger, **cost).fit(TABLE, groups=IDS)
-    for other in (Adjacency.replace(), Adjacency.add_remove(), Adjacency.person(K + 1)):
+    for other in (Adjacency.replace(), Adjacency.add_remove(), Adjacency.user_level(K + 1)):
         ids = IDS[:N] if other.bounds_contributions else None
         what = (
             f"keeps {K} rows of each person, not {K + 1}"

@@ -27,7 +27,7 @@ patients, drawn = clinic.patients, clinic.drawn
 @pytest.mark.parametrize("invalid", ["error", "repair"])
 def test_no_run_writes_over_what_it_was_given(patients, invalid):
     """Only a fit over what the entrance copied, as it does of columns, which nobody else has."""
-    (X, y), pipe = patients, classifier(invalid=invalid, random_state=0)
+    (X, y), pipe = patients, classifier(on_invalid=invalid, random_state=0)
     given = X.copy()
     plan, rows = prepare_rows(pipe, X, y)
     before = rows.X.copy()
@@ -175,7 +175,7 @@ class TestCertificate:
 
     def test_invalid_values_are_covered_only_if_repaired(self, patients):
         for invalid, covered in [("error", False), ("repair", True)]:
-            text = " ".join(classifier(invalid=invalid).fit(*patients).certificate_["not_covered"])
+            text = " ".join(classifier(on_invalid=invalid).fit(*patients).certificate_["not_covered"])
             assert ("exceptions raised on invalid values" not in text) == covered
 
     def test_names_the_data(self, patients):

@@ -101,7 +101,7 @@ def test_values_that_are_none():
     broken.data[3] = np.nan
     with pytest.raises(InvalidValue):
         pipeline(FIRST["range"]).fit(broken)
-    assert pipeline(FIRST["range"], invalid="repair").fit(broken).certificate_.verify()
+    assert pipeline(FIRST["range"], on_invalid="repair").fit(broken).certificate_.verify()
     with pytest.raises(InvalidInput, match="Complex"):
         pipeline(FIRST["range"]).fit(S.astype(complex))
 

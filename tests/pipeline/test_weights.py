@@ -154,7 +154,7 @@ class TestOneBits:
         other = self.released(clone(pipe), folder, "y", sample_weight="w")
         assert (one == other) == (seed is not None)
 
-    @pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.person(2)], ids=["rows", "persons"])
+    @pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.user_level(2)], ids=["rows", "persons"])
     @pytest.mark.parametrize("weights", [None, "balanced"], ids=str)
     def test_secret_slots(self, adjacency, weights, tmp_path):
         frame = self.FRAME if adjacency.bounds_contributions else self.FRAME.drop(columns="who")
@@ -308,10 +308,10 @@ class TestBadInput:
         assert "SECRET" not in str(refused.value)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiagnosticWarning)
-            repaired = pipeline(invalid="repair", random_state=0).fit(X, Y, sample_weight=OF_CELLS[what])
+            repaired = pipeline(on_invalid="repair", random_state=0).fit(X, Y, sample_weight=OF_CELLS[what])
             good = pd.to_numeric(pd.Series(OF_CELLS[what]), errors="coerce").to_numpy(dtype=float)
             good = np.where(np.isfinite(good) & (good >= 0), good, 0.0)
-            by_hand = pipeline(invalid="repair", random_state=0).fit(X, Y, sample_weight=good)
+            by_hand = pipeline(on_invalid="repair", random_state=0).fit(X, Y, sample_weight=good)
         np.testing.assert_array_equal(repaired[-1].coef_, by_hand[-1].coef_)
 
     def test_every_cell_is_read_by_itself(self):

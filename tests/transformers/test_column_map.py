@@ -167,7 +167,7 @@ class TestGapsOfSomeColumns:
     @pytest.mark.parametrize("domain", [None, Domain(max_missing=0.1)])
     def test_the_columns_that_are_not_filled_are_named(self, invalid, domain):
         X = self.X.mask(self.X < -0.99)
-        pipe = Pipeline([("half", self.half), ("mean", GaussianMechanism())], domain=domain, invalid=invalid)
+        pipe = Pipeline([("half", self.half), ("mean", GaussianMechanism())], domain=domain, on_invalid=invalid)
         with pytest.raises(InvalidParameter, match="those of 'b' are not filled") as refused:
             pipe.fit(X)
         assert refused.value.stage == "half"

@@ -158,7 +158,7 @@ class TestDates:
 
     @pytest.mark.parametrize("invalid", ["error", "repair"])
     def test_what_is_no_date_is_an_invalid_value(self, invalid):
-        pipe = Pipeline([("seen", DateEncoder((0, 1))), ("mean", GaussianMechanism())], invalid=invalid, epsilon=1.0)
+        pipe = Pipeline([("seen", DateEncoder((0, 1))), ("mean", GaussianMechanism())], on_invalid=invalid, epsilon=1.0)
         X = pd.DataFrame({"seen": ["1970-01-01", "soon"] * 500})
         if invalid == "repair":
             assert pipe.fit(X).certificate_.verify()
@@ -238,7 +238,9 @@ class TestColumnMap:
     def test_one_value_all_missing_and_mixed_types_tell_nothing(self, column):
         X = pd.DataFrame({"x": pd.Series(column, dtype=object), "sex": pd.Series(column, dtype=object)})
         made = make_column_map((MinMaxScaler(ranges=(0, 9)), ["x"]), (CategoryEncoder(["F"]), ["sex"]))
-        pipe = Pipeline([("columns", made), ("gaps", MeanImputer()), ("mean", GaussianMechanism())], invalid="repair")
+        pipe = Pipeline(
+            [("columns", made), ("gaps", MeanImputer()), ("mean", GaussianMechanism())], on_invalid="repair"
+        )
         assert pipe.fit(X).certificate_.verify()
 
     def test_text_is_read_by_the_first_step_only(self):

@@ -137,7 +137,7 @@ def test_its_certificate_verifies_and_a_release_that_was_loaded_predicts_the_sam
     assert "a category is released that only one person’s rows hold" in pipe.certificate_.to_html()
 
 
-@pytest.mark.parametrize("adjacency", [Adjacency.replace(3), Adjacency.add_remove(), Adjacency.person(2)], ids=str)
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(3), Adjacency.add_remove(), Adjacency.user_level(2)], ids=str)
 def test_other_adjacencies_have_their_own_threshold(adjacency):
     X, y = table()
     groups = np.arange(N) // 2 if adjacency.bounds_contributions else None

@@ -95,10 +95,10 @@ def pipeline(**more):
 
 FITTED = pipeline().fit(ROWS, Y)
 SEARCH = PrivateSearchCV(pipeline(), {"logisticregression__alpha": [1.0, 2.0]}, delta=1e-5)
-PERSONS = {"adjacency": Adjacency.person(rows=1), "domain": Domain(n_rows=2 * N)}
+PERSONS = {"adjacency": Adjacency.user_level(max_rows=1), "domain": Domain(n_rows=2 * N)}
 CALLS = {
     "fit": lambda X: pipeline().fit(X, Y),
-    "repair": lambda X: pipeline(invalid="repair").fit(X, Y),
+    "repair": lambda X: pipeline(on_invalid="repair").fit(X, Y),
     "label": lambda X: pipeline().fit(X, "a"),
     "labels": lambda y: pipeline().fit(ROWS, y),
     "ids": lambda ids: pipeline(**PERSONS).fit(ROWS, Y, groups=ids),

@@ -84,7 +84,7 @@ def test_a_million_rows_are_released_whatever_they_are(value):
     n = 10**6
     X = np.ones((n, 1))
     X[: n if math.isfinite(value) else n // 2] = value
-    pipe = make_pipeline(NormClipper(), GaussianMechanism(), epsilon=5.0, delta=1e-7, invalid="repair")
+    pipe = make_pipeline(NormClipper(), GaussianMechanism(), epsilon=5.0, delta=1e-7, on_invalid="repair")
     fitted = pipe.fit(X)
     assert fitted.certificate_["mechanism"]["noise_scale"] < 2.0**-15
     if math.isfinite(value):

@@ -95,7 +95,7 @@ def right(pipe, table, least=0.75):
 
 def test_labels_in_another_spelling(table):
     labels = np.where(table["outcome"], "Yes", "No")
-    _warned(lambda: classifier(table, labels, classes=("no", "yes"), invalid="repair"), ["label"])
+    _warned(lambda: classifier(table, labels, classes=("no", "yes"), on_invalid="repair"), ["label"])
     _refused(lambda: classifier(table, labels, classes=("no", "yes")), ["classes"])
 
 
@@ -153,7 +153,7 @@ def test_dates_in_another_order(table):
     other = pd.DataFrame({"visit": days.strftime("%m/%d/%Y"), "age": table["age"]})
     first = make_column_map((DateEncoder(("2020-01-01", "2022-12-31")), ["visit"]), (MinMaxScaler((18, 80)), ["age"]))
     for invalid, ends in (("repair", warned("visit")), ("error", refused())):
-        pipe = make_pipeline(first, MeanImputer(), GaussianMechanism(), epsilon=2, invalid=invalid)
+        pipe = make_pipeline(first, MeanImputer(), GaussianMechanism(), epsilon=2, on_invalid=invalid)
         ends(lambda pipe=pipe: pipe.fit(other))
 
 
@@ -164,8 +164,8 @@ def test_identifiers_of_another_type(table):
             MinMaxScaler(ranges={"age": (18, 80)}),
             GaussianMechanism("mean"),
             epsilon=4,
-            invalid="repair",
-            adjacency=Adjacency.person(2),
+            on_invalid="repair",
+            adjacency=Adjacency.user_level(2),
             domain=Domain(n_rows=N),
         )
         mean = pipe.fit(table[["age"]], groups=groups).release_.to_pandas().set_index("statistic")["raw_value"]
@@ -231,7 +231,7 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, y: classifier(rows, np.column_stack([y, ~y])), ["table['column']"]),
         (lambda rows, y: classifier(rows, y[:9]), ["same rows"]),
         (lambda rows, y: classifier(rows, None), ["fit(X, y)"]),
-        (lambda rows, y: classifier(rows, y, invalid="drop"), ["repair"]),
+        (lambda rows, y: classifier(rows, y, on_invalid="drop"), ["repair"]),
         (lambda rows, y: classifier(rows, y, adjacency="replace"), ["Adjacency"]),
         (lambda rows, y: classifier(rows.assign(age=pd.to_timedelta(rows["age"], "D")), y), ["total_seconds"]),
         (lambda rows, y: classifier(rows.assign(age=rows["age"].map("{:,}%".format)), y), ["decimal="]),
@@ -302,9 +302,9 @@ def test_another_order_of_rows(table):
         _silent(lambda right=right: pipe.score(rows, right))
     weighing = clone(pipe).set_params(domain=Domain(max_weight=1.0))
     _warned(lambda: weighing.fit(rows, y.loc[rows.index], sample_weight=weights), ["index of sample_weight"])
-    persons = clone(pipe).set_params(adjacency=Adjacency.person(1), domain=Domain(n_rows=N))
+    persons = clone(pipe).set_params(adjacency=Adjacency.user_level(1), domain=Domain(n_rows=N))
     _warned(lambda: persons.fit(rows, y.loc[rows.index], groups=pd.Series(range(N))), ["index of groups"])
-    repairing = clone(pipe).set_params(invalid="repair")  # where nothing but released numbers may tell
+    repairing = clone(pipe).set_params(on_invalid="repair")  # where nothing but released numbers may tell
     _silent(lambda: repairing.fit(rows, y), "index")
 
 
@@ -370,7 +370,7 @@ def test_one_id_for_everybody(table):
     pipe = make_pipeline(
         MinMaxScaler((18, 80)),
         LogisticRegression((False, True)),
-        adjacency=Adjacency.person(5),
+        adjacency=Adjacency.user_level(5),
         domain=Domain(n_rows=N),
         random_state=0,
     )
@@ -446,7 +446,7 @@ def from_file(csv, folder, capsys, model, invalid):
     """Status and words of a fit of the file by the command line."""
     csv.to_csv(folder / "rows.csv", index=False)
     (folder / "study.toml").write_text(
-        f'[data]\nlabel = "outcome"\n[pipeline]\nepsilon = 2.0\ndelta = 1e-6\ninvalid = "{invalid}"\n'
+        f'[data]\nlabel = "outcome"\n[pipeline]\nepsilon = 2.0\ndelta = 1e-6\non_invalid = "{invalid}"\n'
         f'[columns]\nage = [18, 80]\n[[steps]]\nuse = "LogisticRegression"\n{model}\n'
     )
     status = main(["fit", str(folder / "study.toml"), "--data", str(folder / "rows.csv"), "--out", str(folder / "out")])

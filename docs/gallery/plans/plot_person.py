@@ -19,7 +19,7 @@ kept = [1, 2, 3, 5, 10, 20]
 
 
 def noise(epsilon, rows):
-    person = Adjacency.person(rows=rows)
+    person = Adjacency.user_level(max_rows=rows)
     pipe = make_pipeline(
         stage, mechanism, epsilon=epsilon, delta=1e-6, adjacency=person
     )

@@ -38,7 +38,7 @@ def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], inva
     entrance = _entrance(steps, domains[0], invalid)
     if entrance:
         if any(block.reads_cells for block, *_ in getattr(steps[0][1], "located", list)()):
-            fix = "invalid='error'."
+            fix = "on_invalid='error'."
             _refuse("what is done with numbers at the entrance would be done with labels.", steps[0][0], fix)
         name = "entrance-0" if "entrance" in dict(steps) else "entrance"  # a user's step may be called so
         exported.append((name, _joined(entrance)))

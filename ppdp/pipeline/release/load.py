@@ -170,7 +170,9 @@ def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str
         raise ExportError("the steps are not those of the certificate.")
     if isinstance(steps[-1][1], Mechanism) != bool(last) or columns not in (None, names):
         raise ExportError("the steps or columns are not those of the certificate.")
-    pipe = ReleasedPipeline(steps, epsilon=float(c.epsilon), delta=float(c.delta), invalid=c.invalid, dataset=c.dataset)
+    pipe = ReleasedPipeline(
+        steps, epsilon=float(c.epsilon), delta=float(c.delta), on_invalid=c.invalid, dataset=c.dataset
+    )
     pipe.n_features_in_ = c.entrance.domain["n_features"]
     if columns is not None:
         pipe.feature_names_in_ = np.asarray(columns, dtype=object)

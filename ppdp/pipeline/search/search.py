@@ -268,7 +268,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         for words, kind in dict.fromkeys((str(one.message), one.category) for one in raised):
             if kind in WARNINGS:  # now, since one that is an error must not end what is paid for
                 warnings.warn(words, kind, stacklevel=outside())
-        warn_of_order(X, self.estimator.invalid, {"y": y, "sample_weight": given})
+        warn_of_order(X, self.estimator.on_invalid, {"y": y, "sample_weight": given})
         return self
 
     def _charge(self, plan: SearchPlan) -> FitCharge:
@@ -332,7 +332,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
             self.cv_results_["noisy_test_score"] = released
         if self.scores is not None:
             self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
-        invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
+        invalid = "error" if any(c.pipeline.on_invalid == "error" for c in candidates) else "repair"
         status, reasons = certificate_status(
             sorted({why for fit_plan in facts for why in fit_plan.reasons}), seeded=noise.seeded
         )

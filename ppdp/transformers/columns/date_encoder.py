@@ -92,7 +92,7 @@ class DateEncoder(Encoder):
     -----
     **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing, costs nothing. Gaps stay gaps. A time with a
     zone is taken in UTC, one without as it stands; columns of numbers are numbers of units already. Text that is no
-    date is an invalid value: an error or a gap, as the pipeline's ``invalid`` says. Each cell is read by itself.
+    date is an invalid value: an error or a gap, as the pipeline's ``on_invalid`` says. Each cell is read by itself.
 
     Examples
     --------

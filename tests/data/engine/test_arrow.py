@@ -211,9 +211,11 @@ def test_a_file_with_a_union_is_refused_by_its_type_or_read(tmp_path):
     table = pa.table({"a": np.linspace(-1, 1, 40), "b": kinds})
     with pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), GaussianMechanism(), epsilon=9.0, delta=1e-3, invalid="repair")
+    pipe = make_pipeline(
+        MinMaxScaler(ranges=(-1, 1)), GaussianMechanism(), epsilon=9.0, delta=1e-3, on_invalid="repair"
+    )
     assert pipe.fit(tmp_path / "rows.arrow").certificate_
     with pytest.raises(InvalidInput, match="groups must hold"):
-        pipe.set_params(adjacency=Adjacency.person(1), domain=Domain(n_rows=40, n_features=1)).fit(
+        pipe.set_params(adjacency=Adjacency.user_level(1), domain=Domain(n_rows=40, n_features=1)).fit(
             tmp_path / "rows.arrow", groups="b"
         )

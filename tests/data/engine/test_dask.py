@@ -375,7 +375,7 @@ def test_categories_of_several_types_are_read_each_by_itself(known, chosen):
     read = ["a", "b", "7", "7.5", "7", None, "?", "2020-01-02", "\0"] * 20
     first = CategoryEncoder({"word": ["a", "7", "2020-01-02"]})
     for how in (first, MinMaxScaler(ranges={"word": (0, 10)})):
-        pipe = make_pipeline(make_column_map((how, ["word"])), GaussianMechanism(), invalid="repair", random_state=0)
+        pipe = make_pipeline(make_column_map((how, ["word"])), GaussianMechanism(), on_invalid="repair", random_state=0)
         pipe.set_params(epsilon=9.0, delta=1e-4)
         mixed = dd.from_pandas(pd.DataFrame({"word": pd.Categorical(cells)}), npartitions=2)
         mixed = mixed if known else mixed.assign(word=mixed["word"].cat.as_unknown())

@@ -89,7 +89,7 @@ class TestOwn:
         assert lint(inside(gate=None)).severity == "declared"
 
     def test_splits_must_keep_persons_whole(self):
-        persons = ppdp.Adjacency.person(3)
+        persons = ppdp.Adjacency.user_level(3)
         for pipe in (inside(adjacency=persons), inside(domain=ppdp.Domain(n_rows=9, adjacency=persons))):
             first = lint(pipe).findings[0]
             assert (first.estimator, first.severity) == ("Pipeline", "declared")

@@ -159,6 +159,6 @@ class TestRefused:
 
     def test_numbers_that_are_repaired_where_labels_are_read(self):
         encoder = CategoryEncoder({"ward": ["b", "a"]}, other=None)
-        pipe = fit(make_column_map((encoder, ["ward"]), AGE), names=["ward", "age"], invalid="repair")
+        pipe = fit(make_column_map((encoder, ["ward"]), AGE), names=["ward", "age"], on_invalid="repair")
         with pytest.raises(ExportError, match="would be done with labels"):
             pipe.release_.to_sklearn()

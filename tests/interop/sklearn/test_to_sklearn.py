@@ -190,7 +190,7 @@ def test_bounds_at_the_entrance_clip_alike(facts):
 
 
 def test_gaps_that_a_pipeline_repairs_are_zeros():
-    pipe = fit(MinMaxScaler(ranges=RANGE), MODEL, invalid="repair")
+    pipe = fit(MinMaxScaler(ranges=RANGE), MODEL, on_invalid="repair")
     assert_same(pipe.release_.to_sklearn(), pipe, with_gaps(WILD))
 
 

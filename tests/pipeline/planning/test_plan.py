@@ -266,7 +266,7 @@ def test_gradients_are_taken_inside_the_ball(monkeypatch):
 def test_a_million_rows_at_either_end_of_the_ball():
     """The lattice is fixed by public numbers: the same code for a mean of R and one of R/5, and no exception."""
     pipe = make_pipeline(
-        NormClipper(), GaussianMechanism(), epsilon=4.887, delta=1e-7, invalid="repair", random_state=0
+        NormClipper(), GaussianMechanism(), epsilon=4.887, delta=1e-7, on_invalid="repair", random_state=0
     )
     for value in (1.0, 0.2, -1e300, math.nan, math.inf):
         released = pipe.fit(np.full((10**6, 1), value)).release_

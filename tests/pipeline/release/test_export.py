@@ -144,7 +144,7 @@ class TestALoadedRelease:
             == "UNCONDITIONAL release, (5, 1e-05)-differentially private: range > dedup > impute > scale > model"
         )
         assert "UNCONDITIONAL" in again._repr_html_()
-        assert (again.epsilon, again.delta, again.invalid) == (5.0, 1e-5, "error")
+        assert (again.epsilon, again.delta, again.on_invalid) == (5.0, 1e-5, "error")
 
     @pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas, pd.DataFrame])
     def test_predicts_on_every_container(self, written, patients, make):
@@ -197,7 +197,7 @@ class TestALoadedRelease:
         np.testing.assert_array_equal(out[COLUMNS], pipe.transform(patients[0]))
 
     def test_repairs_rows_as_the_fit_did(self, patients, tmp_path):
-        pipe = classifier(invalid="repair").fit(*patients)
+        pipe = classifier(on_invalid="repair").fit(*patients)
         pipe.export(tmp_path / "x.zip")
         rows = patients[0].assign(dose=np.inf)
         np.testing.assert_array_equal(ppdp.load(tmp_path / "x.zip").predict(rows), pipe.predict(rows))

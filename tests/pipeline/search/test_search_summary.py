@@ -54,9 +54,9 @@ def test_of_one_candidate_on_somebody_elses_word(data):
 
 @pytest.mark.parametrize("invalid", ["error", "repair"])
 def test_says_what_is_not_covered(data, invalid):
-    found = search(pipeline(invalid=invalid)).fit(*data)
+    found = search(pipeline(on_invalid=invalid)).fit(*data)
     certificate = found.best_estimator_.certificate_
     assert list(found.summary_.not_covered) == certificate["not_covered"] == found.summary_.to_dict()["not_covered"]
     assert any("exceptions" in words for words in found.summary_.not_covered) == (invalid == "error")
-    mixed = search(pipeline(), {"invalid": ["repair", invalid]}).fit(*data)
+    mixed = search(pipeline(), {"on_invalid": ["repair", invalid]}).fit(*data)
     assert mixed.summary_.invalid == invalid

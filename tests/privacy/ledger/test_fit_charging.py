@@ -105,7 +105,7 @@ class TestCounting:
         with pytest.raises(Exception, match="NaN"):
             mean().fit(X * np.nan)
         ids = np.array([None, *range(399)], dtype=object)
-        persons = mean(domain=Domain(n_rows=800, adjacency=Adjacency.person(2)))
+        persons = mean(domain=Domain(n_rows=800, adjacency=Adjacency.user_level(2)))
         with pytest.raises(Exception, match="no id"):
             persons.fit(X, groups=ids)
         with pytest.raises(Exception, match="at most"):

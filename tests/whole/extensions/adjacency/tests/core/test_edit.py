@@ -40,7 +40,7 @@ def planned(adjacency):
 
 
 def test_it_costs_what_a_replaced_row_costs_and_more_than_an_added_one():
-    assert planned(Edit())[1] == planned(Adjacency.person(rows=1))[1] > planned(Adjacency.add_remove())[1]
+    assert planned(Edit())[1] == planned(Adjacency.user_level(max_rows=1))[1] > planned(Adjacency.add_remove())[1]
 
 
 def test_a_fit_under_it_verifies_and_says_so():
