@@ -160,7 +160,9 @@ def test_no_pair_exceeds_the_sensitivity_of_a_step(power, domain, distance):
         towards = theta[: domain.d] / np.linalg.norm(theta[: domain.d])
         X = np.tile(domain.row_norm * towards, (8, 1))
         first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
-        ratio = use(power, domain, distance, theta, fit_intercept=intercept, clip=clip, coef_norm=coef_norm)
+        ratio = use(
+            power, domain, distance, theta, fit_intercept=intercept, max_grad_norm=clip, max_coef_norm=coef_norm
+        )
         reached, _ = attack(world, ratio, draws=5, steps=6, first=first)
         assert reached <= ROUNDING
 
@@ -182,7 +184,7 @@ def test_every_part_of_the_distance_is_nearly_attained(power, distance, other):
         pair.right.weight[0] = 0.0
     theta = np.array([(3.0 if power == 1 else -3.0) if distance.moved else 0.0, 0.0])
     clip = 1e4 if distance.moved else 0.1
-    reached = use(power, domain, distance, theta, fit_intercept=False, clip=clip, coef_norm=3.0)(pair)
+    reached = use(power, domain, distance, theta, fit_intercept=False, max_grad_norm=clip, max_coef_norm=3.0)(pair)
     assert 0.999 <= reached <= ROUNDING
 
 
@@ -195,7 +197,7 @@ def test_scores_beyond_all_measure_do_no_harm(power):
     theta = np.array([1e4, 0.0])
     distance = Adjacency.replace().distance
     for sign in (1, -1):
-        ratio = use(power, domain, distance, sign * theta, fit_intercept=False, clip=2.0, coef_norm=1e4)
+        ratio = use(power, domain, distance, sign * theta, fit_intercept=False, max_grad_norm=2.0, max_coef_norm=1e4)
         assert ratio(Pair.of(X, -X, (np.ones(4), np.ones(4)))) <= ROUNDING
     model = TweedieRegressor(RANGE, power=power)
     slopes = model._residuals(np.array([[1e7], [-1e7], [0.0]]), np.array([8.0, 8.0, 0.0]))

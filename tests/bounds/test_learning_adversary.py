@@ -301,7 +301,7 @@ def test_the_solver_is_as_close_as_it_says(loss, coef_norm, clip):
     X = rng.uniform(-1, 1, (30, 2)) / math.sqrt(2)
     rows = Rows(X, ANSWERS[loss][(X[:, 0] + 0.3 * rng.standard_normal(30) > 0).astype(int)], rng.choice([0, 1.0], 30))
     domain = DOMAIN.but(n_rows=30)
-    model = MODELS[loss](clip=clip, coef_norm=coef_norm, alpha=1.5)
+    model = MODELS[loss](max_grad_norm=clip, max_coef_norm=coef_norm, alpha=1.5)
     gradient = ClippedGradient.of(rows, model._residuals, clip, True)
     strength, smoothness = 1.5 / 30, loss_smoothness(domain, model._curvature, True)
 

@@ -176,7 +176,7 @@ def test_no_pair_exceeds_the_sensitivity_of_a_step(loss, domain, distance):
         towards = theta[: domain.d] / np.linalg.norm(theta[: domain.d])
         X = np.tile(domain.row_norm * towards, (8, 1))
         first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
-        ratio = use(loss, domain, distance, theta, fit_intercept=intercept, clip=clip, coef_norm=coef_norm)
+        ratio = use(loss, domain, distance, theta, fit_intercept=intercept, max_grad_norm=clip, max_coef_norm=coef_norm)
         reached, _ = attack(world, ratio, draws=5, steps=6, first=first)
         assert reached <= ROUNDING
 
@@ -206,7 +206,7 @@ def test_every_part_of_the_distance_is_nearly_attained(loss, distance, other):
     if distance.moved:
         theta[:2] = coef_norm * math.sqrt(SCORES[loss]) * towards
     clip = 10.0 if distance.moved else 0.1
-    reached = use(loss, domain, distance, theta, fit_intercept=False, clip=clip, coef_norm=coef_norm)(pair)
+    reached = use(loss, domain, distance, theta, fit_intercept=False, max_grad_norm=clip, max_coef_norm=coef_norm)(pair)
     least = {"squared": 0.999, "hinge": 0.8, "softmax": 0.6}[loss] if distance.moved else 0.999
     assert least <= reached <= ROUNDING
 

@@ -30,7 +30,13 @@ EPSILONS = np.array([0.0, 0.3, 1.5])
 
 
 def model(solver, steps, **parameters):
-    own = {"clip": CLIP, "noise_scale": SIGMA, "batch_size": BATCH, "fit_intercept": False, "coef_norm": 2.0}
+    own = {
+        "max_grad_norm": CLIP,
+        "noise_scale": SIGMA,
+        "batch_size": BATCH,
+        "fit_intercept": False,
+        "max_coef_norm": 2.0,
+    }
     return LinearRegression((-1, 1), **{**own, "solver": solver, "max_iter": steps, **parameters})
 
 
@@ -244,7 +250,7 @@ class TestHidden:
 
     def law(self, chosen, X, monkeypatch):
         """Means and variances of the iterate at every time: the means by the mechanism itself, without noise."""
-        n, step = len(X), chosen.step_size
+        n, step = len(X), chosen.learning_rate
         monkeypatch.setattr(gradient_solvers, "secret_one", lambda noise, items, count: np.array(list(items)))
         domain = Domain(n_rows=n, n_features=1, row_norm=1.0)
 

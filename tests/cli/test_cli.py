@@ -24,6 +24,7 @@ from ppdp.cli.documents import schema
 from ppdp.cli.main import main
 from ppdp.cli.parser import RUN, commands_of, make_parser
 from ppdp.cli.pipeline_file import read_pipeline_file
+from ppdp.core.renamed import renamed_parameters
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, StandardScaler
 
@@ -231,7 +232,6 @@ def re_line(capsys):
 
 
 MODULE = """
-from ppdp.core.renamed import renamed_parameters
 from ppdp.core.formula import formula
 from ppdp.transformers.way import Way
 from ppdp.transformers.base import RowWiseTransformer
