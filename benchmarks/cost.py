@@ -101,7 +101,7 @@ def lines() -> list[tuple[str, str, str, list[float]]]:
         costs: dict[str, tuple[str, list[float]]] = {}
         for n, d in SIZES:
             try:
-                ways = make().ways(facts(n, d, gaps), ONE)
+                ways = make().fit_modes(facts(n, d, gaps), ONE)
             except PpdpError:
                 ways = ()
             for way in ways:
@@ -118,7 +118,7 @@ def before_a_model(title: str) -> list[float]:
     (make, gaps), found = next((make, gaps) for name, make, gaps in STAGES if name == title), []
     for n, d in SIZES:
         domain = facts(n, d, gaps)
-        (way,) = (way for way in make().ways(domain, ONE) if way.name == "exact")
+        (way,) = (way for way in make().fit_modes(domain, ONE) if way.name == "exact")
         alone, behind = (
             LogisticRegression((0, 1), solver="dpgd").question(where).sensitivity(where, distance)
             for where, distance in (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ppdp.privacy.loss import PrivacyLoss
     from ppdp.transformers.columns.column_map import make_column_map
     from ppdp.transformers.columns.declaration import declare
-    from ppdp.transformers.way import Condition
+    from ppdp.transformers.fit_mode import Condition
 
 __version__ = "0.2.0"
 
@@ -61,7 +61,7 @@ _HOMES = {
     "Adjacency": "core.adjacency",
     "Certificate": "certificate",
     "Comparison": "pipeline.planning.baselines",
-    "Condition": "transformers.way",
+    "Condition": "transformers.fit_mode",
     "Distance": "core.distance",
     "Domain": "core.domain",
     "Ledger": "privacy.ledger.ledger",

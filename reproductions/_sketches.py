@@ -18,7 +18,7 @@ from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.transformers import MinMaxScaler, RandomProjection
 
 Array = NDArray[np.float64]
-Way = Callable[[Any, float, int, int], Array]
+FitMode = Callable[[Any, float, int, int], Array]
 """Rows, epsilon, components and seed of a public matrix -> what is released, one row for each."""
 DELTA = 1e-6
 
@@ -37,7 +37,7 @@ def rows_of(X: Any, epsilon: float, delta: float, mechanism: Any, *projection: R
     return np.asarray(answer, dtype=np.float64).reshape(X.shape[0], -1)
 
 
-def gaussian(family: str | None) -> Way:
+def gaussian(family: str | None) -> FitMode:
     """Gaussian noise of the smallest scale at (epsilon, DELTA), behind a projection or on the rows themselves.
 
     Where e^epsilon times the error of the sampler is more than DELTA no pipeline certifies it; then the same noise in
@@ -64,7 +64,7 @@ def laplace(X: Any, epsilon: float, k: int, seed: int) -> Array:
     return rows_of(X, epsilon, 0, LaplaceMechanism("rows"), RandomProjection(k, family="oporp", seed=seed))
 
 
-def signs(flips: str, family: str, delta: float = 0) -> Way:
+def signs(flips: str, family: str, delta: float = 0) -> FitMode:
     """Flipped signs."""
     return lambda X, epsilon, k, seed: rows_of(
         X, epsilon, delta, SignMechanism(flips), RandomProjection(k, family=family, seed=seed)
@@ -92,11 +92,11 @@ def counted(X: Any, epsilon: float, k: int, seed: int) -> Array:
     return np.where((images < 0) ^ flipped, -1.0, 1.0)
 
 
-def plain(family: str) -> Way:
+def plain(family: str) -> FitMode:
     """No privacy."""
     return lambda X, epsilon, k, seed: RandomProjection(k, family=family, seed=seed).fit_transform(X)
 
 
-def plain_signs(family: str) -> Way:
+def plain_signs(family: str) -> FitMode:
     """No privacy, one bit each."""
     return lambda X, epsilon, k, seed: np.where(plain(family)(X, epsilon, k, seed) < 0, -1.0, 1.0)

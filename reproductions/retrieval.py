@@ -20,14 +20,26 @@ from itertools import product
 
 import numpy as np
 from _page import Section, run
-from _sketches import DELTA, Array, Way, classical, counted, gaussian, laplace, plain, plain_signs, raw_laplace, signs
+from _sketches import (
+    DELTA,
+    Array,
+    FitMode,
+    classical,
+    counted,
+    gaussian,
+    laplace,
+    plain,
+    plain_signs,
+    raw_laplace,
+    signs,
+)
 from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 
 QUERIES, GOLD, FOUND = 300, 50, 10
 SIZES, EPSILONS, RUNS = (64, 256), (1.0, 5.0, 10.0, 20.0), 3
 OURS, THEIRS, SLOW = "OPORP, Laplace noise", "DP-OPORP", "Rademacher, Gaussian signs"
-PAPER: dict[str, tuple[str, Way]] = {
+PAPER: dict[str, tuple[str, FitMode]] = {
     "Gaussian noise on raw rows": ("(ε, δ)", gaussian(None)),
     "DP-RP-G": ("(ε, δ)", classical),
     "DP-RP-G-OPT": ("(ε, δ)", gaussian("gaussian")),
@@ -38,7 +50,7 @@ PAPER: dict[str, tuple[str, Way]] = {
     "DP-SignRP-RR": ("(ε, δ) over W", counted),
     "DP-SignRP-RR-smooth": ("ε", signs("smooth", "rademacher")),
 }
-BETTER: dict[str, tuple[str, Way]] = {
+BETTER: dict[str, tuple[str, FitMode]] = {
     "Laplace noise on raw rows": ("ε", raw_laplace),
     OURS: ("ε", laplace),
     "OPORP, staircase signs": ("ε", signs("staircase", "oporp")),
@@ -72,7 +84,7 @@ def precision(released: Array, gold: Array) -> float:
     return float((found[:, :, None] == gold[:, None, :]).any(axis=2).mean())
 
 
-def measured(way: Way, X: Array, gold: Array, epsilon: float, k: int, runs: int) -> float:
+def measured(way: FitMode, X: Array, gold: Array, epsilon: float, k: int, runs: int) -> float:
     """Mean over public matrices, each with noise of its own."""
     return float(np.mean([precision(way(X, epsilon, k, seed), gold) for seed in range(runs)]))
 

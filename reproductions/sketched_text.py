@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from _page import Section, run
-from _sketches import Array, Way, gaussian, laplace, plain, signs
+from _sketches import Array, FitMode, gaussian, laplace, plain, signs
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.svm import LinearSVC
@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 K, TOPIC, SHARE, LENGTH = 256, 200, 0.2, 104
 EPSILONS, RUNS = (1.0, 5.0, 10.0, 20.0), 5
 OURS, THEIRS = "OPORP, Laplace noise", "DP-OPORP"
-WAYS: dict[str, tuple[str, str, Way]] = {
+WAYS: dict[str, tuple[str, str, FitMode]] = {
     THEIRS: ("paper", "(ε, δ)", gaussian("oporp")),
     "DP-SignOPORP-RR-smooth": ("paper", "ε", signs("smooth", "oporp")),
     OURS: ("ours", "ε", laplace),

@@ -31,7 +31,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.neighbours import Pair, World, allowances, inhabited, measured
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 Uses = Mapping[str, tuple[float, float]]
 """For each quantity what a pair of datasets attains, and what is claimed."""
@@ -315,7 +315,7 @@ def one_line(error: Exception) -> str:
     return visible(" ".join(f"{type(error).__name__}: {error}".split()))[:SAID].removesuffix(": ")
 
 
-def lengths(transform: Any, *ways: Way) -> Iterator[float]:
+def lengths(transform: Any, *ways: FitMode) -> Iterator[float]:
     """Numbers among the parameters of a transform and its ways: perhaps lengths at which it changes its mind."""
     found = transform.get_params() if hasattr(transform, "get_params") else getattr(transform, "keywords", {})
     resolved = [way.parameters[name] for way in ways for name in way.parameters if name not in SHARES]

@@ -24,8 +24,8 @@ from ppdp.testing.answers import exact_answers, law_of
 from ppdp.testing.changes import far_changes
 from ppdp.testing.neighbours import Pair, World, allowances, compared, finite, measured, outgrown
 from ppdp.testing.stages import through
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.ranges import resolve_ranges
-from ppdp.transformers.way import Way
 
 ENTRANCE = "diagnostics", "they are counted at the entrance, and audit(pipeline, data=...) compares them"
 UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"
@@ -112,7 +112,7 @@ def reaching(steps: Sequence[PlannedStep], row: Array, distance: Distance) -> Ar
     return np.empty((0, len(row)))
 
 
-def stage_target(name: str, stage: Any, way: Way, world: World) -> StabilityTarget:
+def stage_target(name: str, stage: Any, way: FitMode, world: World) -> StabilityTarget:
     """What a stage certifies of one of its ways: distance, norms and entries."""
 
     def measure(pair: Pair) -> Uses | None:

@@ -277,7 +277,7 @@ def _ways(stage: Stage, domain: Domain, distance: Distance) -> Iterator[Stabilit
     if domain.max_missing is None and not stage.fills_gaps:
         domain = domain.but(max_missing=0)
     facts = inhabited(domain.but(row_norm=domain.row_norm or 1.0), distance)
-    for way in stage.ways(facts, distance):
+    for way in stage.fit_modes(facts, distance):
         gaps = facts.missing_rows if stage.fills_gaps else 0
         kind = type(stage).__name__
         yield stage_target(f"{kind}, {way.name}", stage, way, World(facts, distance, gaps, tuple(lengths(stage, way))))

@@ -60,6 +60,14 @@ def under_new_names(whose: str, renamed: Mapping[str, str], named: Mapping[str, 
     return {renamed[name] if name in old else name: value for name, value in named.items()}
 
 
+def under_earlier_name(owner: Any, old: str, new: str) -> Any:
+    """The method that a class of somebody else's defines under its old name; none is `NotImplementedError`."""
+    if not hasattr(type(owner), old):
+        raise NotImplementedError
+    warn_of_name(f"the method {old} of {type(owner).__name__}", new)
+    return getattr(owner, old)
+
+
 def warn_of_name(old: str, new: str) -> None:
     """Say that a name has changed, to whoever wrote the old one."""
     warnings.warn(f"{old} is now {new}; the old name will be removed.", FutureWarning, stacklevel=outside())

@@ -29,7 +29,7 @@ from ppdp.testing.answers import Exact, RecordingNoise, exact_answers, held, kep
 from ppdp.testing.confidence import Certified, at_least, at_most
 from ppdp.testing.neighbours import EXCESS, Pair, World, best_of, inhabited
 from ppdp.testing.stages import check_copies, check_parameters, demand, retold
-from ppdp.transformers.way import Condition
+from ppdp.transformers.fit_mode import Condition
 
 MU, DELTA = 3.0, 1e-6  # what it may cost while it is tried: so much that half of the noise shows in few runs
 DISTANCES = (
@@ -150,7 +150,7 @@ class _Trial:
         loss = question.privacy_map(domain, distance, scale)
         planned = PlannedMechanism("mechanism", stage, question, sensitivity, scale, loss)
         guard = guard_of(mechanism)
-        conditions = () if guard is None else guard.ways(domain, distance)[0].conditions
+        conditions = () if guard is None else guard.fit_modes(domain, distance)[0].conditions
         return cls(mechanism, world, planned, exact_answers(planned, domain, distance), conditions)
 
     def require(self, holds: Any, failure: str) -> None:

@@ -39,7 +39,7 @@ from ppdp.testing.neighbours import (
     inhabited,
     outgrown,
 )
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
     largest, checked, refusal = 0.0, 0, None
     for world in _worlds(domain):
         try:
-            ways = stage.ways(world.domain, world.distance)
+            ways = stage.fit_modes(world.domain, world.distance)
         except PpdpError as error:
             refusal = error
             continue
@@ -174,19 +174,19 @@ def _copied(step: Any) -> Any:
     return pickle.loads(pickle.dumps(step)) if importable else copy.deepcopy(step)
 
 
-def _check_purity(stage: Any, ways: tuple[Way, ...], world: World) -> None:
+def _check_purity(stage: Any, ways: tuple[FitMode, ...], world: World) -> None:
     """The ways depend on parameters, domain and distance, and on nothing else."""
     expected = [_facts(way) for way in ways]
     for other, words in retold(stage):
-        found = [_facts(way) for way in other.ways(world.domain, world.distance)]
+        found = [_facts(way) for way in other.fit_modes(world.domain, world.distance)]
         demand(found == expected, stage, f"its ways are others {words} ({world}).")
 
 
-def _facts(way: Way) -> tuple[Any, ...]:
+def _facts(way: FitMode) -> tuple[Any, ...]:
     return way.name, way.formula, repr(dict(way.parameters)), way.domain, way.distance
 
 
-def _check_formula(stage: Any, way: Way, world: World) -> None:
+def _check_formula(stage: Any, way: FitMode, world: World) -> None:
     """A certificate that names the formula and its parameters can be recomputed."""
     plain = check_parameters(stage, way)
     found = lookup(way.formula, "stability")
@@ -194,7 +194,7 @@ def _check_formula(stage: Any, way: Way, world: World) -> None:
     demand(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
     known = not found.used_by or type(stage).__name__ in found.used_by
     demand(known, stage, f"{way.formula} does not list it in used_by.")
-    asked = {way.ask.statistic} if way.ask is not None else set()
+    asked = {way.request.statistic} if way.request is not None else set()
     served = bool(asked) == (way.name == "noisy" or bool(found.releases)) and asked <= set(found.releases)
     needed = " or ".join(found.releases) or "nothing"
     words = f"{way.formula} needs a release of {needed}, and its way asks for another."
@@ -204,7 +204,7 @@ def _check_formula(stage: Any, way: Way, world: World) -> None:
     demand(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
 
 
-def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
+def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:
     """How much of the certified radius or total a pair uses, after all that is certified was compared."""
 
     def fails(problem: str) -> None:
@@ -266,15 +266,15 @@ class NothingAdded(Noise):
         return cast("T", int(best[int.from_bytes(self.random_bytes(8), "little") % len(best)]))
 
 
-def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
+def through(stage: Any, way: FitMode, domain: Domain, pair: Pair) -> Pair:
     """Both datasets behind a stage that goes one way; what it takes from a release is the same for both."""
     if way.name == "exact":
         one, other = (stage.prepare(rows, way, domain) for rows in pair)
     elif way.name == "noisy":
-        assert way.ask is not None  # what else would it be fitted from
-        statistic = STATISTICS[way.ask.statistic]
-        nothing = NothingAdded(way.ask.parameters)
-        exact = statistic.measure(pair[0], domain, way.ask.parameters)
+        assert way.request is not None  # what else would it be fitted from
+        statistic = STATISTICS[way.request.statistic]
+        nothing = NothingAdded(way.request.parameters)
+        exact = statistic.measure(pair[0], domain, way.request.parameters)
         answer = statistic.answer(exact, pair[0], domain, nothing, nothing)
         one = other = stage.read(statistic.read(answer, domain, nothing), way, domain)
     else:

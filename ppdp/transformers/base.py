@@ -21,16 +21,16 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidInput, MissingBudget
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.stage import Stage as Stage
 from ppdp.transformers.stage import Statistics as Statistics
 from ppdp.transformers.stage import hold as hold
-from ppdp.transformers.way import Way
 
 
 class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     """A stage that maps rows one by one once its statistics are known.
 
-    Subclasses give :meth:`~Stage.ways`, :meth:`map_rows` and, if it needs any statistics, their names with
+    Subclasses give :meth:`~Stage.fit_modes`, :meth:`map_rows` and, if it needs any statistics, their names with
     :meth:`~Stage.prepare` (exact and public ways) or :meth:`~Stage.read` (noisy ways).
 
     Fitted outside a pipeline, it is an ordinary scikit-learn transformer: statistics are exact and are *private
@@ -130,7 +130,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         """Sums over rows that the exact way needs if it ``adds_up``; the facts are those of all rows so far."""
         return np.zeros(0)
 
-    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_sums(self, sums: Array, way: FitMode, domain: Domain) -> Statistics:
         """Statistics of the exact way, from sums over all rows."""
         raise NotImplementedError
 
@@ -140,7 +140,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _fit_on(self, X: Array, domain: Domain, sums: Callable[[], Array]) -> Statistics:
         """Hold statistics of rows, by the sums over them (and over earlier batches) if those are all it needs."""
-        way = self.standalone_way(domain, domain.neighbours)
+        way = self.standalone_mode(domain, domain.neighbours)
         if way.name == "noisy":
             raise MissingBudget(
                 "noisy statistics need a budget.",
@@ -152,7 +152,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             return self._hold_standalone(self._of_sums(sums(), way, domain), way)
         return self._hold_standalone(self.prepare(Rows.of(X), way, domain), way)
 
-    def _hold_standalone(self, statistics: Statistics, way: Way) -> Statistics:
+    def _hold_standalone(self, statistics: Statistics, way: FitMode) -> Statistics:
         # Bounds that an imputer reads off these rows are none on rows to come.
         unbounded = statistics.keys() & {"norm", "entry_bound"} if self.fills_gaps else ()
         self.hold(dict(statistics) | dict.fromkeys(unbounded))
@@ -229,7 +229,7 @@ class RowWiseTransformer(Transformer):
     leakage = "none", "nothing: every row is mapped by itself"
 
 
-def chosen(ways: dict[str, Way], fit_mode: Any, stage: object) -> tuple[Way, ...]:
+def chosen(ways: dict[str, FitMode], fit_mode: Any, stage: object) -> tuple[FitMode, ...]:
     """The ways that the parameter ``fit_mode`` admits."""
     picked = choice("fit_mode", fit_mode, ["auto", *ways], stage)
     return tuple(ways.values()) if picked == "auto" else (ways[picked],)

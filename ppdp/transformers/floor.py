@@ -14,8 +14,8 @@ from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.impute.regression_imputer import EigenvalueMargin
-from ppdp.transformers.way import Way
 
 
 class DataAssumption(Stage):
@@ -47,13 +47,13 @@ class MeanFloor(DataAssumption):
 
     relief = "GaussianMechanism('mean'), which needs no floor, in place of the mechanism behind it, or a smaller cosine"
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """One way, which assumes the norm."""
         self._norm_of_complete_rows(domain)
         cosine = number("min_cosine", self.min_cosine, self, above=0, most=1 - 2.0**-40)
         least = least_norm(domain, distance.moving(None), cosine)
         measure = {"wishart.norm": _NormMargin(domain, least)}
-        return (Way.by("wishart.floor", domain, distance, measures=measure, min_cosine=cosine, min_norm=least),)
+        return (FitMode.by("wishart.floor", domain, distance, measures=measure, min_cosine=cosine, min_norm=least),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class EigenvalueFloor(DataAssumption):
 
     relief = "GaussianSketch without min_eigenvalue"
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """One way, which assumes the eigenvalue."""
         self._norm_of_complete_rows(domain)
         norm = float(domain.require("row_norm"))
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
         measure = {"regression.eigenvalue": EigenvalueMargin(share * norm**2, norm)}
-        return (Way.by("sketch.floor", domain, distance, measures=measure, share=share),)
+        return (FitMode.by("sketch.floor", domain, distance, measures=measure, share=share),)

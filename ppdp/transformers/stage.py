@@ -1,4 +1,4 @@
-"""What every step before the last is: views of its ways, and hooks for its statistics."""
+"""What every step before the last is: views of its fit modes, and hooks for its statistics."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
+from ppdp.core.renamed import under_earlier_name
 from ppdp.data.altered import Property
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import MissingBound, UnsupportedOrder
-from ppdp.transformers.way import Condition, Way
+from ppdp.transformers.fit_mode import Condition, FitMode
 
 Statistics = Mapping[str, Any]
 
@@ -28,7 +29,7 @@ Statistics = Mapping[str, Any]
 class Stage(Documented, Answering, BaseEstimator):
     """A step that maps neighbouring datasets to neighbouring datasets.
 
-    Subclasses give :meth:`ways`; all else on the planning side is a view of one way. On rows a pipeline calls
+    Subclasses give :meth:`fit_modes`; all else on the planning side is a view of one of them. On rows a pipeline calls
     :meth:`prepare` or :meth:`read` for the statistics of a way, :meth:`apply` with them, and :meth:`carry` where a
     release serves later stages too. A stage that changes weights gives :meth:`apply`, one that maps rows is a
     :class:`Transformer`. See ``docs/guides/own-stage.md`` and :func:`ppdp.testing.check_stage`.
@@ -98,29 +99,29 @@ class Stage(Documented, Answering, BaseEstimator):
         """Whether the plan is free to choose the way."""
         return getattr(self, "fit_mode", "auto") == "auto"
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """Everything this stage can do at this domain and distance.
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        """Everything this stage can do at this domain and distance: its public map, or how it may be fitted.
 
         A pure function of the parameters and of public facts at the input, made before any data: what is wrong with
-        the parameters is found here. Build each way with :meth:`Way.by <ppdp.transformers.way.Way.by>`.
+        the parameters is found here. Build each way with :meth:`FitMode.by <ppdp.transformers.fit_mode.FitMode.by>`.
 
         Raises
         ------
         UnsupportedOrder
             If the stage cannot stand here; a plan then drops the routes that lead here.
         """
-        raise NotImplementedError
+        return under_earlier_name(self, "ways", "fit_modes")(domain, distance)
 
-    def standalone_way(self, domain: Domain, distance: Distance) -> Way:
+    def standalone_mode(self, domain: Domain, distance: Distance) -> FitMode:
         """The way that the stage goes outside a pipeline: exact if there is one."""
-        return min(self.ways(domain, distance), key=lambda way: way.name != "exact")
+        return min(self.fit_modes(domain, distance), key=lambda way: way.name != "exact")
 
     _standalone = ""  # the name of the way of a fit outside a pipeline
 
-    def _claimed_way(self, domain: Domain, distance: Distance) -> Way:
+    def _claimed_mode(self, domain: Domain, distance: Distance) -> FitMode:
         """The way that claims speak of; refused if a fit outside a pipeline has made another map."""
         if self._standalone in ("", "public"):
-            way = self.standalone_way(domain, distance)
+            way = self.standalone_mode(domain, distance)
             if not self._standalone or self._holds(self._public_statistics(way, domain)):
                 return way
         raise MissingBound(
@@ -130,7 +131,7 @@ class Stage(Documented, Answering, BaseEstimator):
             fix="use it in a ppdp.Pipeline; an unfitted copy (sklearn.base.clone) tells what is proved there.",
         )
 
-    def _public_statistics(self, way: Way, domain: Domain) -> Statistics:
+    def _public_statistics(self, way: FitMode, domain: Domain) -> Statistics:
         return self.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
 
     def _holds(self, statistics: Statistics) -> bool:
@@ -146,12 +147,12 @@ class Stage(Documented, Answering, BaseEstimator):
             If it was fitted outside a pipeline, unless its map is public. An unfitted stage speaks of the map that it
             will be in a pipeline.
         """
-        way = self._claimed_way(domain, distance)
+        way = self._claimed_mode(domain, distance)
         return way.domain, way.distance
 
     def conditions(self, domain: Domain, distance: Distance) -> tuple[Condition, ...]:
         """What :meth:`stability_map` assumes of the data; ``()`` means nothing. Raises like it."""
-        return self._claimed_way(domain, distance).conditions
+        return self._claimed_mode(domain, distance).conditions
 
     def sensitivity(self, domain: Domain) -> Sensitivity:
         """The stability map for one replaced record, in the words of the literature. Raises like it."""
@@ -162,11 +163,11 @@ class Stage(Documented, Answering, BaseEstimator):
         """Rows behind the stage; deleted rows must stay zero (``Rows.with_X``, ``Rows.settled``)."""
         raise NotImplementedError
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         """Statistics of a way, from rows at the input (none at all for a public way) and without noise."""
         return {}
 
-    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         """The same statistics of a noisy way, from what was released: values as the statistic's formula reads them."""
         raise NotImplementedError
 
@@ -178,7 +179,7 @@ class Stage(Documented, Answering, BaseEstimator):
         """Columns behind the stage, as it was released; None if they are not scaled and shifted one by one."""
         return None
 
-    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+    def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns | None:
         """The same as far as public parameters tell, before anything is fitted; None if they do not."""
         if way.name != "public":
             scaled = way.scaled_columns
@@ -204,7 +205,7 @@ class Stage(Documented, Answering, BaseEstimator):
         if not self.chooses:
             yield "fit_mode='auto'", clone(self).set_params(fit_mode="auto")
 
-    def without_release(self, way: Way) -> Statistics:
+    def without_release(self, way: FitMode) -> Statistics:
         """What the twin of an exact way predicts with if nothing was released for it."""
         return {}
 

@@ -79,16 +79,16 @@ def halved(stage, quantity):
 
     Of weight the half of what the stage adds: what was unmatched before it is so behind it.
     """
-    whole = stage.ways
+    whole = stage.fit_modes
 
-    def ways(domain, distance):
+    def fit_modes(domain, distance):
         way = next(way for way in whole(domain, distance) if way.name != "noisy")
         before = getattr(distance, quantity) if quantity in {"mass", "one_sided"} else 0
         assert getattr(way.distance, quantity) > before
         half = (before + getattr(way.distance, quantity)) / 2
         return (replace(way, distance=replace(way.distance, **{quantity: half})),)
 
-    stage.ways = ways
+    stage.fit_modes = fit_modes
     return stage
 
 

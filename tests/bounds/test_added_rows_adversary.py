@@ -61,8 +61,8 @@ def test_no_stage_makes_more_of_added_rows_than_of_replaced_ones(stage, rows):
     """But where a fitted map moves all rows: rows present on one side only are then among those that may."""
     facts = domain(stage)
     added, replaced = Adjacency.add_remove(rows).distance, Adjacency.replace(rows).distance
-    ways = {way.name: way for way in stage.ways(facts, replaced)}
-    for way in stage.ways(facts, added):
+    ways = {way.name: way for way in stage.fit_modes(facts, replaced)}
+    for way in stage.fit_modes(facts, added):
         other = ways[way.name]
         for one, another in zip(way.conditions, other.conditions, strict=True):
             assert one.unit <= another.unit

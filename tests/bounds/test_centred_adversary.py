@@ -181,7 +181,7 @@ def test_every_stage_forgets_what_was_known(name):
     for n in (300, 1):
         facts = domain.but(n_rows=n, min_present=n)
         distances = Distance(replaced=1).knowing(sums=0.0, moments=0.0), Distance(replaced=1)
-        for one, other in zip(*(REGISTRY[name].example().ways(facts, distance) for distance in distances)):
+        for one, other in zip(*(REGISTRY[name].example().fit_modes(facts, distance) for distance in distances)):
             assert one.distance == other.distance
             assert other.formula == "scaling.centred" or one.distance.sums == one.distance.moments == math.inf
 

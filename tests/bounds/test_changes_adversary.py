@@ -66,7 +66,7 @@ def test_no_change_reaches_further_than_its_distance_says(change, family):
         axis = np.linalg.svd(matrix.toarray() if hasattr(matrix, "toarray") else matrix)[2][0]
         pairs[0] = row + axis * adjacency.limit
     for stage in stages:
-        (way,) = [way for way in stage.ways(domain, distance) if way.name == "public"]
+        (way,) = [way for way in stage.fit_modes(domain, distance) if way.name == "public"]
         pairs = stage.fit(np.zeros((1, domain.d))).transform(pairs)
         domain, distance = way.domain, way.distance
     apart, moves = np.abs(pairs[:-1] - pairs[-1]), distance.moves
@@ -90,7 +90,7 @@ def test_one_column_reaches_one_component_of_an_oporp(adjacency, bins):
     domain = Domain(n_rows=5, n_features=D, max_missing=0, adjacency=adjacency)
     distance = domain.neighbours
     for stage in (MinMaxScaler(ranges=(0.0, 1.0), feature_range=(0, 1)), RandomProjection(K, "oporp", bins=bins)):
-        (way,) = [way for way in stage.ways(domain, distance) if way.name == "public"]
+        (way,) = [way for way in stage.fit_modes(domain, distance) if way.name == "public"]
         domain, distance = way.domain, way.distance
     loss = lookup("laplace.rows", "privacy")(domain, distance, noise_scale=0.1)
     assert loss.epsilon(0.0) == pytest.approx(5.0, rel=1e-7)
@@ -108,7 +108,7 @@ def test_sums_behind_ranges_of_different_widths_cost_what_one_row_can_change(cha
     adjacency, rng = CHANGES[change], np.random.default_rng(2)
     stage = MinMaxScaler(ranges=[(-w, w) for w in WIDTHS], feature_range=(-1, 1))
     domain = Domain(n_rows=50, n_features=D, max_missing=0, adjacency=adjacency, min_present=50)
-    (way,) = [way for way in stage.ways(domain, domain.neighbours) if way.name == "public"]
+    (way,) = [way for way in stage.fit_modes(domain, domain.neighbours) if way.name == "public"]
     weighted = {"weighted": False} if query == "mean" else {}
     loss = lookup(f"laplace.{query}", "privacy")(way.domain, way.distance, noise_scale=1.0, **weighted)
     X = rng.uniform(-0.1, 0.1, (50, D)) * WIDTHS
@@ -146,7 +146,7 @@ def test_columns_of_different_widths_keep_their_slopes_behind_a_projection(famil
         domain = Domain(n_rows=8, n_features=D, max_missing=0, adjacency=CHANGES["three columns"])
         distance, slopes = domain.neighbours, 1 / np.array([high - low for low, high in first.ranges])
         for one in (first, stage):
-            (way,) = [way for way in one.ways(domain, distance) if way.name == "public"]
+            (way,) = [way for way in one.fit_modes(domain, distance) if way.name == "public"]
             domain, distance = way.domain, way.distance
         A = stage.fit(np.zeros((1, D))).components_
         A = (A.toarray() if hasattr(A, "toarray") else A) * np.minimum(slopes, 2.0)
@@ -194,10 +194,10 @@ def test_nobody_compares_raw_rows_that_may_have_been_changed(stage):
         facts = domain.but(adjacency=adjacency)
         here = scaled(facts, facts.neighbours, max_norm=1.0)
         if fine:
-            assert stage.ways(*here)
+            assert stage.fit_modes(*here)
             continue
         with pytest.raises(UnsupportedOrder, match="raw keys"):
-            stage.ways(*here)
-        way = stage.ways(*scaled(domain, domain.neighbours, max_norm=1.0))[0]
+            stage.fit_modes(*here)
+        way = stage.fit_modes(*scaled(domain, domain.neighbours, max_norm=1.0))[0]
         with pytest.raises(CertificateError):
             lookup(way.formula, "stability")(*here, **way.parameters)

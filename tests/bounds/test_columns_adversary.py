@@ -69,7 +69,7 @@ def test_rows_that_had_moved_beside_the_columns():
 def test_released_quantiles_of_some_columns(stage):
     """Row by row, whatever was released."""
     distance = Distance(replaced=1, moved=4, radius=0.1, total=0.2)
-    way = next(way for way in stage.ways(BOX, distance) if way.name == "noisy")
+    way = next(way for way in stage.fit_modes(BOX, distance) if way.name == "noisy")
     quantiles = np.sort(np.random.default_rng(0).uniform(-1, 1, (len(way.parameters["quantiles"]), 2)), axis=0)
     statistics = stage.read(quantiles, way, BOX)
 
@@ -89,7 +89,7 @@ def test_exact_quantiles_of_some_columns(stage):
     given = {"quantiles": (0.2, 0.8)} if stage is MinMaxScaler else {}
     some, alone = stage(**given, columns=[0, 2]), stage(**given)
     ways = [
-        next(way for way in one.ways(domain, ONE) if way.name == "exact")
+        next(way for way in one.fit_modes(domain, ONE) if way.name == "exact")
         for one, domain in ((some, BOX), (alone, BOX.but(n_features=2, row_norm=math.sqrt(2))))
     ]
     assert ways[0].distance.radius == pytest.approx(ways[1].distance.radius)

@@ -130,7 +130,7 @@ def test_one_huge_row_changes_the_crowding_by_at_most_1(stage, length):
     huge = rows.copy()
     huge[0] = length, -length
     stage = stage(radius=1e-3, max_cluster=30)
-    (way,) = stage.ways(Domain(n_rows=50, n_features=2, min_present=50), NEIGHBOURS)
+    (way,) = stage.fit_modes(Domain(n_rows=50, n_features=2, min_present=50), NEIGHBOURS)
     pair = Pair.of(rows, huge)
     margins = [way.conditions[0].margin(side) for side in (pair.left, pair.right)]
     assert abs(margins[0] - margins[1]) <= 1

@@ -73,7 +73,7 @@ CONDITIONS = {
 def condition(name, distance):
     stage, gaps, holds, _ = CONDITIONS[name]
     domain = BALL if gaps else COMPLETE
-    ways = {way.name: way for way in stage.ways(domain, distance)}
+    ways = {way.name: way for way in stage.fit_modes(domain, distance)}
     (found,) = ways["exact"].conditions
     return found, World(domain, distance, gaps=gaps, deleted=True), holds
 

@@ -196,7 +196,7 @@ def test_the_alignment_changes_by_all_of_its_unit():
     stage = PCA(
         1, case.stage.min_gap, with_mean=False, output="aligned", public_basis=[[0.1], [1.0]], min_alignment=1e-6
     )
-    (way,) = (way for way in stage.ways(case.domain, ONE) if way.name == "exact")
+    (way,) = (way for way in stage.fit_modes(case.domain, ONE) if way.name == "exact")
     margins = [way.conditions[1].margin(rows) for rows in (case.pair.left, case.pair.right)]
     assert 0.98 <= abs(margins[0] - margins[1]) <= ROUNDING
 
@@ -285,7 +285,7 @@ def test_coarse_products_close_the_gap_of_all_rows_and_the_bound_allows_for_it()
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
     gap = min(found for found, _ in spectra(pair, domain, 1)) * (1 - 1e-12)
     stage = PCA(1, gap, with_mean=False)
-    (way,) = (way for way in stage.ways(domain, ONE) if way.name == "exact")
+    (way,) = (way for way in stage.fit_modes(domain, ONE) if way.name == "exact")
     assert way.formula == "pca.coarse-rank"
     left, right = (stage.prepare(rows, way, domain)["components"] for rows in (pair.left, pair.right))
     turned = np.linalg.norm(left.T @ left - right.T @ right, 2)
@@ -301,7 +301,7 @@ def test_the_margin_of_a_coarse_gap_changes_by_at_most_one(center):
     tail = [*[[0.0, 0.5]] * (n // 2), *[[0.0, -0.5]] * (n // 2 - 1)]
     pair = Pair.of([[worst, 0.0], *tail], [[0.0, 1.0], *tail])
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    (way,) = (way for way in PCA(1, 0.01, with_mean=center).ways(domain, ONE) if way.name == "exact")
+    (way,) = (way for way in PCA(1, 0.01, with_mean=center).fit_modes(domain, ONE) if way.name == "exact")
     (condition,) = way.conditions
     assert "coarse" in way.formula
     assert condition.measure.coarse

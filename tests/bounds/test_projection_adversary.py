@@ -299,7 +299,7 @@ def test_a_pipeline_meets_a_crowded_matrix_on_the_grid_of_its_bounds():
     assert far.moves.columns == np.count_nonzero(A, axis=0).max() < 40
     X = np.random.default_rng(0).uniform(-1, 1, (5, 9))
     assert RandomProjection(64, "sparse", s=3.0).fit(X).entry_ == 0.0
-    (way,) = stage.ways(box, change.entrance_distance(9))
+    (way,) = stage.fit_modes(box, change.entrance_distance(9))
     statistics = stage.prepare(Rows.of(X), way, box)
     assert statistics["entry"] == 1.0
     images = stage.map_rows(csr_array(X), statistics)

@@ -321,7 +321,7 @@ def test_no_neighbours_exceed_it_behind_a_stage(name):
     pairs = [world.drawn(rng) for _ in range(30)]
     pairs += [world.varied(pair, rng, 0.3) for pair in pairs]
     for stage in stages:
-        way = next(way for way in stage.ways(domain, distance) if way.name in ("exact", "public"))
+        way = next(way for way in stage.fit_modes(domain, distance) if way.name in ("exact", "public"))
         pairs = [through(stage, way, domain, pair) for pair in pairs]
         domain, distance = way.domain, way.distance
     bound = certified(distance, domain)

@@ -133,7 +133,7 @@ def test_what_floats_cost_is_a_gaussian_release_that_noise_hides():
 
 @pytest.mark.parametrize("distance", [ONE, Distance(toggled=1), Distance(moved=1, radius=0.4)], ids=named)
 def test_margins_of_neighbours_differ_by_no_more_than_one(distance):
-    (condition,) = EigenvalueFloor(0.05).ways(DOMAIN, distance)[0].conditions
+    (condition,) = EigenvalueFloor(0.05).fit_modes(DOMAIN, distance)[0].conditions
     reached, _ = attack(
         World(DOMAIN, distance, deleted=True),
         lambda pair: abs(condition.margin(pair.left) - condition.margin(pair.right)),
@@ -145,7 +145,7 @@ def test_margins_of_neighbours_differ_by_no_more_than_one(distance):
 
 def test_so_many_rows_must_change_before_the_floor_fails():
     """Rows along one axis are taken away, one by one; margin and floor fail together."""
-    (condition,) = EigenvalueFloor(1 / 6).ways(DOMAIN, ONE)[0].conditions
+    (condition,) = EigenvalueFloor(1 / 6).fit_modes(DOMAIN, ONE)[0].conditions
     for long in (1, 2, 3, 4):
         X = np.repeat(np.eye(D), [N - long, long], axis=0)
         margin = condition.margin(X)

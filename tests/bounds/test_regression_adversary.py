@@ -182,7 +182,7 @@ def test_rows_stay_in_their_ball_and_box_even_if_a_release_is_all_noise(conditio
         stage = RegressionImputer(fit_mode="noisy", **form)
         distance = Distance(moved=4, radius=0.1, total=0.3)
         world = World(domain, distance, gaps=9)
-        (way,) = stage.ways(domain, distance)
+        (way,) = stage.fit_modes(domain, distance)
         for _ in range(40):
             noise = rng.standard_normal((3, 3)) * 10.0 ** rng.integers(-2, 3)
             fitted = stage.read(noise + noise.T, way, domain)

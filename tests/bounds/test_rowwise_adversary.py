@@ -91,7 +91,7 @@ def test_no_row_moves_further_than_half_a_cell(name):
     stage, rng = STAGES[name], np.random.default_rng(1)
     for domain in domains(200, 2, 5):
         rows = World(domain).draw(rng).left
-        (way,) = stage.ways(domain, Distance(replaced=1))
+        (way,) = stage.fit_modes(domain, Distance(replaced=1))
         out = stage.apply(rows, stage.prepare(rows, way, domain))
         share = 1 - stage.soft_edge if stage.mode == "staircase" else 1
         most = share * stage.cell_width / 2 * np.sqrt(domain.d)

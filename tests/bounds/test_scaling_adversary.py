@@ -217,7 +217,7 @@ def test_the_reach_of_the_condition_is_enough_for_the_floor_form_however_few_row
 
 def pooled_margin(domain, distance, s):
     stage = StandardScaler(s, use_floor=False, per_column=False)
-    ways = {way.name: way for way in stage.ways(domain, distance)}
+    ways = {way.name: way for way in stage.fit_modes(domain, distance)}
     (found,) = ways["exact"].conditions
     return found
 
@@ -251,12 +251,12 @@ def test_the_margin_of_one_scale_is_never_more_than_the_distance_to_failure(d):
 def test_weights_between_0_and_1_leave_no_exact_way_with_a_condition():
     domain = Domain(n_rows=50, n_features=2, row_norm=1.0, max_missing=0)
     distance = Distance(replaced=1, reweighted=2, mass=3, one_sided=1.5)
-    assert {way.name for way in StandardScaler().ways(domain, distance)} == {"noisy", "exact"}
+    assert {way.name for way in StandardScaler().fit_modes(domain, distance)} == {"noisy", "exact"}
     for statistics in ("auto", "noisy"):
         stage = StandardScaler(use_floor=False, fit_mode=statistics)
-        assert [way.name for way in stage.ways(domain, distance)] == ["noisy"]
+        assert [way.name for way in stage.fit_modes(domain, distance)] == ["noisy"]
     with pytest.raises(UnsupportedOrder, match="weights"):
-        StandardScaler(use_floor=False, fit_mode="exact").ways(domain, distance)
+        StandardScaler(use_floor=False, fit_mode="exact").fit_modes(domain, distance)
     parameters = {"min_std": 0.1, "conditional": True, "clip": None}
     with pytest.raises(CertificateError):
         lookup("scaling.standard", "stability")(domain, distance, **parameters)

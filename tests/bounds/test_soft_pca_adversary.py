@@ -102,7 +102,7 @@ each_stage = pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 
 def released(stage, distance, rng, domain=DOMAIN):
     """The way, and statistics from a moment that noise has made indefinite."""
-    (way,) = stage.ways(domain, distance)
+    (way,) = stage.fit_modes(domain, distance)
     noisy = np.diag(np.linspace(0.5, 0.0, domain.d)) + 0.1 * rng.standard_normal((domain.d, domain.d))
     return way, stage.read(Moments.of_matrix(0.4 * rng.standard_normal(domain.d), noisy + noisy.T), way, domain)
 

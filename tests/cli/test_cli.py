@@ -233,7 +233,7 @@ def re_line(capsys):
 
 MODULE = """
 from ppdp.core.formula import formula
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.base import RowWiseTransformer
 
 @formula("own.mirrored", kind="stability", page="row-wise", way="public", used_by=("Mirrored",), gaps=True)
@@ -241,8 +241,8 @@ def mirrored(domain, distance):
     return domain, distance
 
 class Mirrored(RowWiseTransformer):
-    def ways(self, domain, distance):
-        return (Way.by("own.mirrored", domain, distance),)
+    def fit_modes(self, domain, distance):
+        return (FitMode.by("own.mirrored", domain, distance),)
     map_rows = staticmethod(lambda X, statistics: -X)
 """
 

@@ -148,7 +148,7 @@ def test_range_scaling_scales_a_change_column_by_column(count, by_column, seed):
     ranges = [(0.0, width) for width in widths]
     stage = MinMaxScaler(ranges=ranges, feature_range=(-1, 2))
     domain = Domain(n_rows=9, n_features=d, max_missing=0, adjacency=adjacency)
-    (way,) = [way for way in stage.ways(domain, domain.neighbours) if way.name == "public"]
+    (way,) = [way for way in stage.fit_modes(domain, domain.neighbours) if way.name == "public"]
     stage.fit(np.zeros((1, d)))
     moves, largest = way.distance.moves, np.zeros(4)
     each = np.array([limit[j] if by_column else limit for j in range(d)])

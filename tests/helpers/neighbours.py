@@ -18,7 +18,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 __all__ = ["ROUNDING", "Chain", "Pair", "as_multisets", "by_position", "outgrown", "shares"]
 
@@ -111,7 +111,7 @@ def outgrown(pair: Pair, domain: Domain) -> float:
 class Chain:
     """Stages that go their exact way where they have one, one after the other."""
 
-    steps: tuple[tuple[Any, Way, Domain], ...]
+    steps: tuple[tuple[Any, FitMode, Domain], ...]
     domain: Domain
     distance: Distance
 
@@ -120,7 +120,7 @@ class Chain:
         """Plan the stages."""
         steps = []
         for stage in stages:
-            way = min(stage.ways(domain, distance), key=lambda way: way.name != "exact")
+            way = min(stage.fit_modes(domain, distance), key=lambda way: way.name != "exact")
             steps.append((stage, way, domain))
             domain, distance = way.domain, way.distance
         return cls(tuple(steps), domain, distance)
@@ -133,7 +133,7 @@ class Chain:
         return rows
 
     @staticmethod
-    def _with_raw(rows: Rows, way: Way) -> Rows:
+    def _with_raw(rows: Rows, way: FitMode) -> Rows:
         """Rows that remember themselves as they came into the first stage that is fitted or moves rows."""
         first = rows.raw is None and (way.name != "public" or way.distance.moved)
         return replace(rows, raw=rows.X) if first else rows

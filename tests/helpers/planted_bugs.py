@@ -12,7 +12,7 @@ import numpy as np
 from ppdp import Domain, Pipeline
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
-from ppdp.transformers.way import Condition
+from ppdp.transformers.fit_mode import Condition
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -120,19 +120,19 @@ class Failing(NormClipper):
 class MarginOff(StandardScaler):
     """Counts every row three times."""
 
-    def ways(self, domain, distance):
+    def fit_modes(self, domain, distance):
         def thrice(condition):
             return replace(condition, measure=lambda rows, unit: 3 * condition.measure(rows, unit))
 
         return tuple(
-            replace(way, conditions=tuple(map(thrice, way.conditions))) for way in super().ways(domain, distance)
+            replace(way, conditions=tuple(map(thrice, way.conditions))) for way in super().fit_modes(domain, distance)
         )
 
 
 class OtherDataset(StandardScaler):
     """Tests rows that were jittered, and divides those that were not."""
 
-    def ways(self, domain, distance):
+    def fit_modes(self, domain, distance):
         def elsewhere(condition: Condition):
             def measure(rows, unit):
                 jitter = np.random.default_rng(0).uniform(-0.5, 0.5, rows.X.shape)
@@ -141,7 +141,8 @@ class OtherDataset(StandardScaler):
             return replace(condition, measure=measure)
 
         return tuple(
-            replace(way, conditions=tuple(map(elsewhere, way.conditions))) for way in super().ways(domain, distance)
+            replace(way, conditions=tuple(map(elsewhere, way.conditions)))
+            for way in super().fit_modes(domain, distance)
         )
 
 

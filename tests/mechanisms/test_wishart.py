@@ -111,7 +111,7 @@ class TestTheFloor:
         """All rows but one are equal; that one points to one side or to the other."""
         n, cosine = 12, 0.97
         domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-        (condition,) = MeanFloor(cosine).ways(domain, ONE)[0].conditions
+        (condition,) = MeanFloor(cosine).fit_modes(domain, ONE)[0].conditions
         least = least_norm(domain, ONE, cosine)
         height = math.sqrt((n * least) ** 2 - 1) / (n - 1) * (1 + 1e-9)
         X = np.tile([height, 0.0], (n, 1))

@@ -41,7 +41,7 @@ from ppdp.transformers import (
     RowMap,
     StandardScaler,
 )
-from ppdp.transformers.way import Condition
+from ppdp.transformers.fit_mode import Condition
 
 N, D = 2 * PIECE + 4321, 4
 SECRET = 777123.5

@@ -42,29 +42,29 @@ def test_what_goes_elsewhere_is_said():
     assert all(entry.instead for entry in ENTRIES if entry.fixed and entry.most > 0.1)
 
 
-def ways(stage, n, moved=0):
+def fit_modes(stage, n, moved=0):
     """What is asked of n rows of 4 columns, by way."""
     domain = Domain(n_rows=n, n_features=4, row_norm=2.0, entry_bound=1.0, max_missing=0)
     distance = Adjacency.replace().distance
     if moved:
         distance = distance.widened(n, moved, 1e-3)
-    return {way.name: way.parameters for way in stage.ways(domain, distance)}
+    return {way.name: way.parameters for way in stage.fit_modes(domain, distance)}
 
 
 @pytest.mark.parametrize(("stage", "floor"), [(StandardScaler(), "min_std"), (RobustScaler(), "min_width")], ids=repr)
 def test_floors_fall_only_where_statistics_are_released_of_rows_that_stay(stage, floor):
-    few, many = ways(stage, 400), ways(stage, 1_000_000)
+    few, many = fit_modes(stage, 400), fit_modes(stage, 1_000_000)
     assert few["noisy"][floor] == few["exact"][floor] == many["exact"][floor] == 0.25
     assert many["noisy"][floor] < 0.05
-    assert ways(stage, 1_000_000, moved=5)["noisy"][floor] == 0.25
+    assert fit_modes(stage, 1_000_000, moved=5)["noisy"][floor] == 0.25
 
 
 def test_a_clip_grows_where_floors_fall():
-    few, many = ways(StandardScaler(), 400), ways(StandardScaler(), 1_000_000)
+    few, many = fit_modes(StandardScaler(), 400), fit_modes(StandardScaler(), 1_000_000)
     assert few["noisy"]["clip"] == many["exact"]["clip"] == 4.0
     assert many["noisy"]["clip"] > 12
-    assert ways(StandardScaler(clip=3.0), 1_000_000)["noisy"]["clip"] == 3.0
-    assert ways(StandardScaler(clip=None), 1_000_000)["noisy"]["min_std"] == 0.25  # whose rows would be long
+    assert fit_modes(StandardScaler(clip=3.0), 1_000_000)["noisy"]["clip"] == 3.0
+    assert fit_modes(StandardScaler(clip=None), 1_000_000)["noisy"]["min_std"] == 0.25  # whose rows would be long
 
 
 def test_the_usual_floor_hides_what_noise_hides():

@@ -17,7 +17,7 @@ from ppdp.data.summary import column_sums
 from ppdp.testing import check_stage
 from ppdp.transformers import PCA, NormClipper, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer, Transformer
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 N = 10
 SMALL = Domain(n_features=2)
@@ -26,8 +26,8 @@ SMALL = Domain(n_features=2)
 class Own(RowWiseTransformer):
     """The identity, with one way of the formula "own.map"."""
 
-    def ways(self, domain, distance):
-        return (Way.by("own.map", domain, distance, **self.parameters()),)
+    def fit_modes(self, domain, distance):
+        return (FitMode.by("own.map", domain, distance, **self.parameters()),)
 
     def parameters(self):
         return {}
@@ -134,8 +134,8 @@ def _three_columns(X):
 class Mirror(RowWiseTransformer):
     """The stage of docs/guides/own-stage.md."""
 
-    def ways(self, domain, distance):
-        return (Way.by("own.map", domain, distance),)
+    def fit_modes(self, domain, distance):
+        return (FitMode.by("own.map", domain, distance),)
 
     map_rows = staticmethod(lambda X, statistics: -X)
 
@@ -227,9 +227,9 @@ class Numpy(Own):
 class Lying(Own):
     """The way is not what its formula gives."""
 
-    def ways(self, domain, distance):
-        right = Way.by("own.map", domain, distance)
-        return (Way("own.map", {}, right.domain, Distance()),)
+    def fit_modes(self, domain, distance):
+        right = FitMode.by("own.map", domain, distance)
+        return (FitMode("own.map", {}, right.domain, Distance()),)
 
 
 def doubled_norm(domain, distance, **_):
@@ -289,11 +289,11 @@ def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
     promise(same, way="exact", assumes=lambda domain, **_: {"own.margin"}, gaps=True)
 
     class Conditional(Transformer):
-        def ways(self, domain, distance):
+        def fit_modes(self, domain, distance):
             def measure(rows, unit):
                 return float((rows.weight * (np.nan_to_num(rows.X[:, 0]) > 0)).sum()) / unit
 
-            return (Way.by("own.map", domain, distance, measures={"own.margin": measure}),)
+            return (FitMode.by("own.map", domain, distance, measures={"own.margin": measure}),)
 
         def map_rows(self, X, statistics):
             return X
@@ -312,9 +312,9 @@ def test_nothing_is_promised_where_a_condition_fails(promise, monkeypatch):
     promise(same, assumes=lambda domain, **_: {"own.margin"}, gaps=True)
 
     class Never(Doubled):
-        def ways(self, domain, distance):
+        def fit_modes(self, domain, distance):
             measures = {"own.margin": lambda rows, unit: -math.inf}
-            return (Way.by("own.map", domain, distance, measures=measures),)
+            return (FitMode.by("own.map", domain, distance, measures=measures),)
 
     assert check_stage(Never(), SMALL, pairs=6, climbs=10) == 0
 

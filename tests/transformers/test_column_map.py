@@ -75,7 +75,7 @@ def wild(n, d, gaps):
 def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, gaps):
     stage, X = STAGES[name], wild(60, 9, gaps)
     domain = Domain(n_rows=60, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
-    (way,) = stage.ways(domain, ONE)
+    (way,) = stage.fit_modes(domain, ONE)
     statistics = {"names": None, "reach": 1e13, "norm": way.parameters["row_norm"]}
     out = stage.map_rows(X, statistics)
     assert out.shape == (60, way.domain.d)
@@ -139,7 +139,7 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
 )
 def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
     with pytest.raises(kind, match=re.escape(words)):
-        stage.ways(Domain(n_rows=10, n_features=2), ONE)
+        stage.fit_modes(Domain(n_rows=10, n_features=2), ONE)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
 def test_an_entry_is_one_category_at_most(kind, labels):
     stage = ColumnMap((Block(None, (kind((labels,), gap="none", step="ward"),)),))
     with pytest.raises(InvalidParameter, match="categories must be distinct"):
-        stage.ways(Domain(n_rows=10, n_features=1), ONE)
+        stage.fit_modes(Domain(n_rows=10, n_features=1), ONE)
 
 
 def test_distinct_categories_are_one_each():
     for labels in (("1", "2"), (2**53, 2**53 + 2), (0.0, np.nan), ("a", 1), (True, False), ()):
-        ColumnMap((Block([0], (OneHot((labels,)),)), Block([1])), BOX).ways(Domain(n_rows=10, n_features=2), ONE)
+        ColumnMap((Block([0], (OneHot((labels,)),)), Block([1])), BOX).fit_modes(Domain(n_rows=10, n_features=2), ONE)
 
 
 class TestGapsOfSomeColumns:
@@ -190,7 +190,7 @@ class TestGapsOfSomeColumns:
             (Block(["a"], (codes,)), Block(["b"], (Filled(None),))),
         ):
             stage = ColumnMap(blocks, BOX)
-            (way,) = stage.ways(domain, ONE)
+            (way,) = stage.fit_modes(domain, ONE)
             assert stage.fills_gaps == (way.domain.max_missing == 0)
 
     def test_a_conversion_knows_that_no_gap_comes_in(self):

@@ -144,7 +144,7 @@ def test_rows_without_gaps_stay_without_and_within_their_bounds(name, known, gap
     stage, X = STAGES[name], extreme_rows(gaps)
     domain = Domain(n_rows=200, n_features=D, row_norm=1e98 if known else None, max_missing=None if gaps else 0)
     with np.errstate(all="ignore"):  # as in a pipeline
-        (way,) = stage.ways(domain, Adjacency.replace().distance)
+        (way,) = stage.fit_modes(domain, Adjacency.replace().distance)
         statistics = stage.prepare(Rows.of(np.empty((0, D))), way, domain)
         entered = NormClipper(1e98).fit_transform(X) if known else X
         out = stage.apply(Rows.of(entered), statistics).X

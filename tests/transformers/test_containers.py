@@ -106,7 +106,7 @@ def rows_of(domain, seed=0):
 @pytest.mark.repeated("domain")
 def test_what_is_fitted_block_by_block_knows_no_order(stage, domain):
     try:
-        ways = stage.ways(domain, ONE)
+        ways = stage.fit_modes(domain, ONE)
     except (UnsupportedOrder, MissingBound):  # needs labels, or stands elsewhere
         return
     rows = rows_of(domain)

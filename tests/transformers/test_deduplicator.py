@@ -216,7 +216,7 @@ class TestPlanning:
             stage = ClusterDeduplicator(max_cluster=4, low_dimension=True)
             assert stage.stability_map(DOMAIN.but(n_features=d), ONE)[1].toggled == 2 * kissing * 3
         with pytest.raises(InvalidParameter, match="at most 3 columns"):
-            stage.ways(DOMAIN, ONE)
+            stage.fit_modes(DOMAIN, ONE)
 
     @every_class
     def test_where_no_two_rows_are_near_nothing_happens(self, kind):
@@ -230,4 +230,4 @@ class TestPlanning:
     def test_raw_keys_need_not_know_the_columns_of_now(self):
         narrow = RandomProjection(n_components=2).stability_map(DOMAIN.but(max_missing=0), ONE)
         with pytest.raises(InvalidParameter, match="compared as they are"):
-            ClusterDeduplicator(compare="raw", low_dimension=True).ways(*narrow)
+            ClusterDeduplicator(compare="raw", low_dimension=True).fit_modes(*narrow)

@@ -66,7 +66,7 @@ class TestCentre:
         rng = np.random.default_rng(0)
         rows = NormClipper(1.0).fit_transform(np.clip(rng.normal(size=(100, 2)), -0.9, 0.9))
         stage = GridDeduplicator(0.7)
-        (way,) = stage.ways(DOMAIN, ONE)
+        (way,) = stage.fit_modes(DOMAIN, ONE)
         assert way.domain == DOMAIN.but(min_present=1)
         out = stage.apply(Rows.of(rows), stage.prepare(Rows.of(rows), way, DOMAIN))
         assert (np.linalg.norm(out.X, axis=1) <= 1.0).all()
@@ -135,7 +135,7 @@ class TestDistance:
         assert (out.reweighted, out.mass, out.one_sided) == (100, 2, 1.5)
         assert domain.min_present == 1
         with pytest.raises(UnsupportedOrder, match="weights"):
-            Deduplicator().ways(domain, out)
+            Deduplicator().fit_modes(domain, out)
 
     def test_raw_keys_behind_a_stage_that_moves_all_rows(self):
         moved = Distance(replaced=1, moved=99, radius=0.01)
@@ -155,10 +155,10 @@ def test_rows_go_to_the_nearest_centre():
 
 
 def test_the_default_cell_is_a_tenth_of_the_norm():
-    (way,) = GridQuantizer().ways(QUANTIZED.but(row_norm=3.0), ONE)
+    (way,) = GridQuantizer().fit_modes(QUANTIZED.but(row_norm=3.0), ONE)
     assert way.parameters["cell"] == pytest.approx(0.3)
     with pytest.raises(MissingBound, match="row_norm"):
-        GridQuantizer().ways(Domain(n_rows=10, n_features=2), ONE)
+        GridQuantizer().fit_modes(Domain(n_rows=10, n_features=2), ONE)
 
 
 def test_a_staircase_is_flat_inside_and_continuous():
@@ -172,7 +172,7 @@ def test_a_staircase_is_flat_inside_and_continuous():
 def test_dither_is_for_slots_and_averages_out():
     domain = Domain(n_rows=20000, n_features=1, row_norm=1.0)
     stage = GridQuantizer(cell_width=0.4, mode="dither", seed=5)
-    (way,) = stage.ways(domain, ONE)
+    (way,) = stage.fit_modes(domain, ONE)
     rows = Rows.of(np.full((20000, 1), 0.13))
     statistics = stage.prepare(rows, way, domain)
     out = stage.apply(rows, statistics).X

@@ -118,7 +118,7 @@ TOGETHER = [
 def refused(stage, words, error=InvalidParameter):
     gaps = "Imputer" in type(stage).__name__
     with pytest.raises(error, match=words) as caught:
-        stage.ways(DOMAIN if gaps else COMPLETE, ONE)
+        stage.fit_modes(DOMAIN if gaps else COMPLETE, ONE)
     assert caught.value.stage == type(stage).__name__
     assert caught.value.fix
     return caught.value
@@ -175,11 +175,11 @@ def test_a_bound_on_rows_must_be_known(stage):
 @pytest.mark.parametrize("stage", [PCA(1), SoftPCA(), StandardScaler(), RandomProjection(2)], ids=repr)
 def test_rows_with_gaps_need_an_imputer_first(stage):
     with pytest.raises(UnsupportedOrder, match="imputer"):
-        stage.ways(DOMAIN.but(max_missing=3), ONE)
+        stage.fit_modes(DOMAIN.but(max_missing=3), ONE)
 
 
 @pytest.mark.parametrize("stage", COUNTING, ids=repr)
 def test_rows_of_fractional_weight_have_no_rank(stage):
     with pytest.raises(UnsupportedOrder, match="rank") as caught:
-        stage.ways(DOMAIN, Distance(replaced=1, reweighted=2))
+        stage.fit_modes(DOMAIN, Distance(replaced=1, reweighted=2))
     assert caught.value.fix

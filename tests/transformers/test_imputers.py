@@ -148,13 +148,13 @@ class TestValues:
         rows = Rows(np.array([[0.5], [0.6], [1.0], [0.0], [0.0]]), None, np.array([1.0, 1, 1, 0, 0]))
         domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
         stage = TrimmedMeanImputer(trim=0.34, min_observed=3)
-        ways = {way.name: way for way in stage.ways(domain, ONE)}
+        ways = {way.name: way for way in stage.fit_modes(domain, ONE)}
         assert stage.prepare(rows, ways["exact"], domain)["mean"] == pytest.approx(0.6)
 
     def test_filled_rows_keep_their_norm(self):
         rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
         domain, stage = Domain(n_rows=3, n_features=2, row_norm=1.0), TrimmedMeanImputer(trim=0, min_observed=2)
-        ways = {way.name: way for way in stage.ways(domain, ONE)}
+        ways = {way.name: way for way in stage.fit_modes(domain, ONE)}
         filled = stage.apply(rows, stage.prepare(rows, ways["exact"], domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
 
@@ -242,7 +242,7 @@ def test_filled_rows_keep_their_public_norm_and_entries():
     X = np.array([[1.0, 1.0], [-1.0, -1.0]] * 10 + [[1.0, GAP]])
     domain = Domain(n_rows=21, n_features=2, row_norm=1.2, entry_bound=0.7)
     stage = RegressionImputer(1e-6)
-    (way,) = [way for way in stage.ways(domain, ONE) if way.name == "exact"]
+    (way,) = [way for way in stage.fit_modes(domain, ONE) if way.name == "exact"]
     rows = Rows.of(np.clip(X, -0.7, 0.7))
     filled = stage.apply(rows, stage.prepare(rows, way, domain)).X
     assert way.domain.entry_bound == 0.7
@@ -283,7 +283,7 @@ def test_deleted_rows_are_not_fitted_on():
     X, _ = table()
     domain = Domain(n_rows=len(X), n_features=4, row_norm=2.0)
     stage = RegressionImputer()
-    (way,) = [way for way in stage.ways(domain, ONE) if way.name == "exact"]
+    (way,) = [way for way in stage.fit_modes(domain, ONE) if way.name == "exact"]
     weight = np.ones(len(X))
     weight[::2] = 0
     half = stage.prepare(Rows(X, None, weight).settled(), way, domain)["moment"]
@@ -329,7 +329,7 @@ def test_the_sensitivity_in_closed_form():
 
 def test_rows_that_never_have_gaps_are_free():
     stage = RegressionImputer()
-    assert [way.name for way in stage.ways(DOMAIN.but(max_missing=0), ONE)] == ["public"]
+    assert [way.name for way in stage.fit_modes(DOMAIN.but(max_missing=0), ONE)] == ["public"]
     assert stage.stability_map(DOMAIN.but(max_missing=0), ONE)[1] == ONE
 
 

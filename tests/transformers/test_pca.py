@@ -31,7 +31,7 @@ def rows(n=300, d=6, *, shift=0.5):
 
 
 def exact(stage, domain=DOMAIN):
-    (way,) = (way for way in stage.ways(domain, ONE) if way.name == "exact")
+    (way,) = (way for way in stage.fit_modes(domain, ONE) if way.name == "exact")
     return way
 
 
@@ -164,7 +164,7 @@ class TestPlan:
         way = exact(PCA(2, **settings))
         assert way.formula == formula
         assert [condition.formula for condition in way.conditions] == conditions
-        assert (way.ask is not None) == ("output" in settings)
+        assert (way.request is not None) == ("output" in settings)
 
     def test_projected_costs_no_more_than_rank_and_aligned_by_its_threshold(self):
         stage = PCA(2, with_mean=False, public_basis=np.eye(6)[:, :2], min_alignment=0.25)
@@ -216,7 +216,7 @@ class TestCoarseProducts:
             (self.FACTS, far),
             (self.FACTS, far.among(999)),
         ]:
-            found = {way.name: way for way in PCA(1, with_mean=False).ways(domain, distance)}["exact"]
+            found = {way.name: way for way in PCA(1, with_mean=False).fit_modes(domain, distance)}["exact"]
             assert found.formula == "pca.rank"
             assert found.distance == fine(domain, distance, **found.parameters)[1]
             with pytest.raises(CertificateError):

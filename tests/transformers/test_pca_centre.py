@@ -26,7 +26,7 @@ def centred(*stages, facts=FACTS):
     """Whether its condition and what is released for it are of the covariance: both, or neither."""
     way = planned(*stages, facts=facts)[0].way
     found = {"centred" in condition.formula for condition in way.conditions}
-    found |= {way.ask.statistic == "matrix"} if way.ask is not None else set()
+    found |= {way.request.statistic == "matrix"} if way.request is not None else set()
     (answer,) = found
     return answer
 

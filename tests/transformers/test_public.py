@@ -81,7 +81,7 @@ def test_it_transforms_as_scikit_learn_does(transformer):
 
 @known
 def test_the_lipschitz_constant_is_computed(transformer):
-    way = Public(transformer).ways(DOMAIN, MOVED)[0]
+    way = Public(transformer).fit_modes(DOMAIN, MOVED)[0]
     slope = way.parameters["lipschitz"]
     assert way.distance.radius == pytest.approx(slope * MOVED.radius)
     assert 0.85 * slope < steepest(transformer.transform) <= slope * (1 + 1e-6)
@@ -92,9 +92,9 @@ def test_the_norm_is_computed(transformer):
     """The largest that can occur, so that nothing is clipped."""
     X = rows() * 2.0 / np.linalg.norm(rows(), axis=1, keepdims=True)
     stage = Public(transformer)
-    norm = stage.ways(DOMAIN, MOVED)[0].domain.row_norm
+    norm = stage.fit_modes(DOMAIN, MOVED)[0].domain.row_norm
     assert np.linalg.norm(transformer.transform(X), axis=1).max() <= norm
-    assert stage.map_rows(X, stage.prepare(None, stage.ways(DOMAIN, MOVED)[0], DOMAIN)) == pytest.approx(
+    assert stage.map_rows(X, stage.prepare(None, stage.fit_modes(DOMAIN, MOVED)[0], DOMAIN)) == pytest.approx(
         transformer.transform(X), rel=1e-12, abs=1e-12
     )
 
@@ -120,7 +120,7 @@ def test_single_precision_makes_no_difference(transformer):
     for seed in range(10):
         data = np.random.default_rng(seed).standard_normal((50, D)).astype(np.float32)
         fitted = clone(transformer).fit(data)
-        slope = Public(fitted).ways(DOMAIN, MOVED)[0].parameters["lipschitz"]
+        slope = Public(fitted).fit_modes(DOMAIN, MOVED)[0].parameters["lipschitz"]
         exact = (
             fitted.components_ if hasattr(fitted, "components_") else np.diag(1 / fitted.scale_.astype(np.longdouble))
         )
@@ -135,7 +135,7 @@ def test_rounding_is_charged_to_moved_rows():
     """Far from the centre float64 is coarse: what a moved row may be off by grows with the centre."""
     far = StandardScaler().fit(PUBLISHED + 1e9)
     tiny = Distance(moved=1, radius=1e-12)
-    way = Public(far, row_norm=1e12).ways(DOMAIN, tiny)[0]
+    way = Public(far, row_norm=1e12).fit_modes(DOMAIN, tiny)[0]
     assert way.distance.radius > 1e-8
     X = np.random.default_rng(0).uniform(-0.8, 0.8, (500, D))
     Z = X + 1e-12 / math.sqrt(D)
@@ -177,10 +177,10 @@ def test_others_leave_them(transformer):
 )
 def test_of_others_it_must_be_declared(transformer):
     with pytest.raises(MissingBound, match="Lipschitz constant") as caught:
-        Public(transformer, row_norm=1.0).ways(DOMAIN, MOVED)
+        Public(transformer, row_norm=1.0).fit_modes(DOMAIN, MOVED)
     assert "math.inf" in caught.value.fix
     with pytest.raises(MissingBound, match="norm"):
-        Public(transformer, lipschitz=1.0).ways(DOMAIN, MOVED)
+        Public(transformer, lipschitz=1.0).fit_modes(DOMAIN, MOVED)
     assert Public(transformer, 7.0, 1.0).stability_map(DOMAIN, MOVED)[1].radius == pytest.approx(0.7)
     assert Public(transformer, math.inf, 1.0).stability_map(DOMAIN, MOVED)[1] == Distance(replaced=3)
 
@@ -204,7 +204,7 @@ def test_the_certificate_lists_what_the_user_declares():
 def test_matrix_products_of_others_need_a_declared_rounding():
     sampler = RBFSampler(n_components=40, random_state=0).fit(PUBLISHED)
     with pytest.raises(InvalidParameter, match="among other rows"):
-        Public(sampler, lipschitz=2.0, row_norm=2.0).ways(DOMAIN, ONE)
+        Public(sampler, lipschitz=2.0, row_norm=2.0).fit_modes(DOMAIN, ONE)
     domain, distance = Public(sampler, 2.0, 2.0, rounding=1e-12).stability_map(DOMAIN, ONE)
     assert (distance.replaced, distance.moved) == (1, 7)  # every other row
     assert 2 * 2e-12 <= distance.radius < 2.1 * 2e-12
@@ -226,7 +226,7 @@ def test_mixing_rows_is_no_rounding():
 
     for rounding in (None, 1e-3):
         with pytest.raises(InvalidParameter, match="among other rows"):
-            Public(Centring().fit(PUBLISHED), 1.0, 1.0, rounding).ways(DOMAIN, MOVED)
+            Public(Centring().fit(PUBLISHED), 1.0, 1.0, rounding).fit_modes(DOMAIN, MOVED)
 
 
 @pytest.mark.parametrize("transformer", [OneHotEncoder(handle_unknown="ignore"), KNNImputer(), Normalizer()])
@@ -319,14 +319,14 @@ def test_it_must_be_fitted_before_any_data(transformer, words):
 )
 def test_impossible_parameters(parameters):
     with pytest.raises(InvalidParameter, match=next(iter(parameters))):
-        Public(StandardScaler().fit(PUBLISHED), **parameters).ways(DOMAIN, MOVED)
+        Public(StandardScaler().fit(PUBLISHED), **parameters).fit_modes(DOMAIN, MOVED)
 
 
 def test_without_a_bound_before_it():
     scaler = StandardScaler().fit(PUBLISHED)
     unbounded = DOMAIN.but(row_norm=None)
     with pytest.raises(MissingBound, match="norm"):
-        Public(scaler).ways(unbounded, ONE)
+        Public(scaler).fit_modes(unbounded, ONE)
     assert Public(scaler, row_norm=2.0).stability_map(unbounded, ONE)[0].row_norm == 2.0
     pipe = make_pipeline(Public(scaler, row_norm=2.0), GaussianMechanism(), epsilon=5.0, delta=1e-4).fit(rows())
     assert pipe.certificate_.verify()

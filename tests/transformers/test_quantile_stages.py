@@ -65,7 +65,7 @@ class TestValues:
         rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
         domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
         stage = MedianImputer(fit_mode="exact")
-        (way,) = stage.ways(domain, ONE)
+        (way,) = stage.fit_modes(domain, ONE)
         filled = stage.apply(rows, stage.prepare(rows, way, domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
 
@@ -74,7 +74,7 @@ class TestValues:
         rows = Rows(np.array([[0.5], [0.6], [0.7], [0.0], [0.0]]), None, weight)
         domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
         for stage, name in zip(STAGES, ("median", "center")):
-            (way,) = stage.ways(domain, ONE)
+            (way,) = stage.fit_modes(domain, ONE)
             assert stage.prepare(rows, way, domain)[name] == 0.6
 
     def test_robust_scaling(self):
@@ -181,5 +181,5 @@ class TestPipelines:
             X = np.random.default_rng(1).uniform(-1, 1, (n, 3))
             domain = Domain(n_rows=n, n_features=3, row_norm=3**0.5, entry_bound=1.0)
             for stage in STAGES:
-                (way,) = stage.ways(domain, ONE)
+                (way,) = stage.fit_modes(domain, ONE)
                 assert 150 < way.conditions[-1].margin(X) < 250

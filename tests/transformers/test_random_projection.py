@@ -101,17 +101,17 @@ def test_a_certificate_names_the_matrix_that_was_used(change):
 
 def test_a_secret_projection_is_not_taken_for_privacy():
     with pytest.raises(InvalidParameter, match="secret does not make it private"):
-        RandomProjection(3, seed=None).ways(DOMAIN, None)
+        RandomProjection(3, seed=None).fit_modes(DOMAIN, None)
 
 
 def test_many_columns_need_the_family_without_a_matrix():
     wide = DOMAIN.but(n_features=100_000)
     with pytest.raises(InvalidParameter, match="oporp"):
-        RandomProjection(1000).ways(wide, None)
+        RandomProjection(1000).fit_modes(wide, None)
     out, _ = RandomProjection(1000, "oporp").stability_map(wide, Adjacency.replace().distance)
     assert out.n_features == 1000
     with pytest.raises(InvalidParameter, match="columns") as caught:
-        RandomProjection(2, "oporp").ways(DOMAIN.but(n_features=2**22 + 1), None)
+        RandomProjection(2, "oporp").fit_modes(DOMAIN.but(n_features=2**22 + 1), None)
     assert caught.value.stage == "RandomProjection"
 
 

@@ -105,14 +105,14 @@ def test_in_a_pipeline():
 @pytest.mark.parametrize("norm", [0, -1, "1", np.nan, np.inf, True, [1]])
 def test_impossible_norms(norm):
     with pytest.raises(InvalidParameter, match="out_norm"):
-        RowMap(np.tanh, out_norm=norm).ways(DOMAIN, MOVED)
+        RowMap(np.tanh, out_norm=norm).fit_modes(DOMAIN, MOVED)
 
 
 def test_one_of_ranges_and_norm_is_needed():
     with pytest.raises(MissingBound, match="out_ranges"):
-        RowMap(np.tanh).ways(DOMAIN, MOVED)
+        RowMap(np.tanh).fit_modes(DOMAIN, MOVED)
     with pytest.raises(InvalidParameter, match="both"):
-        RowMap(np.tanh, out_ranges=(0, 1), out_norm=1.0).ways(DOMAIN, MOVED)
+        RowMap(np.tanh, out_ranges=(0, 1), out_norm=1.0).fit_modes(DOMAIN, MOVED)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def inside(X):
 )
 def test_a_function_that_holds_on_to_an_estimator_may_carry_private_statistics(function):
     with pytest.raises(InvalidParameter, match="may be fitted to private rows") as refused:
-        RowMap(function, out_norm=1.0).ways(DOMAIN, MOVED)
+        RowMap(function, out_norm=1.0).fit_modes(DOMAIN, MOVED)
     assert refused.value.fix == "Public(transformer) if it was fitted on public data."
 
 

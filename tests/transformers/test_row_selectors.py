@@ -78,14 +78,14 @@ def test_rows_with_weights_cannot_be_shortened(stage):
     assert distance.reweighted == DOMAIN.n
     for behind in EVERY:
         with pytest.raises(UnsupportedOrder, match="weights between 0 and 1"):
-            behind.ways(domain, distance)
+            behind.fit_modes(domain, distance)
 
 
 @pytest.mark.parametrize("stage", EVERY, ids=repr)
 def test_it_may_not_stand_behind_a_stage_that_moved_many_rows(stage):
     moved = Distance(replaced=1, moved=500, radius=0.01)
     with pytest.raises(UnsupportedOrder, match="500 of 1000"):
-        stage.ways(DOMAIN, moved)
+        stage.fit_modes(DOMAIN, moved)
     if stage in REWRITING:  # which compares no raw rows
         return
     _, out = clone(stage).set_params(compare="raw").stability_map(DOMAIN, moved)
@@ -96,7 +96,7 @@ def test_it_may_not_stand_behind_a_stage_that_moved_many_rows(stage):
 def test_raw_keys_do_not_bring_deleted_rows_back(stage):
     domain, distance = Deduplicator().stability_map(DOMAIN, ONE)
     with pytest.raises(UnsupportedOrder, match="would bring them back"):
-        clone(stage).set_params(compare="raw").ways(domain, distance)
+        clone(stage).set_params(compare="raw").fit_modes(domain, distance)
 
 
 @pytest.mark.parametrize("stage", DELETING, ids=repr)
@@ -104,7 +104,7 @@ def test_raw_rows_decide(stage):
     rows = Rows(np.array([[0.0, 1.0], [5.0, 1.0]]), None, np.ones(2), raw=np.ones((2, 2)))
     for keys, weights in (("raw", [1, 0]), ("current", [1, 1])):
         chosen = clone(stage).set_params(compare=keys)
-        (way,) = chosen.ways(DOMAIN, ONE)
+        (way,) = chosen.fit_modes(DOMAIN, ONE)
         out = chosen.apply(rows, chosen.prepare(rows, way, DOMAIN))
         assert out.weight.tolist() == weights
 

@@ -14,8 +14,8 @@ def rows(n=300, d=4):
     return np.random.default_rng(0).standard_normal((n, d)) * np.linspace(2, 0.1, d)
 
 
-def ways(stage, domain=DOMAIN):
-    return {way.name: way for way in stage.ways(domain, Adjacency.replace().distance)}
+def fit_modes(stage, domain=DOMAIN):
+    return {way.name: way for way in stage.fit_modes(domain, Adjacency.replace().distance)}
 
 
 def test_directions_shrink_by_their_eigenvalue_over_itself_plus_the_ridge():
@@ -44,7 +44,7 @@ def test_it_is_a_gentle_projection():
 
 
 def test_nothing_is_assumed_and_the_output_is_bounded():
-    exact, noisy = ways(SoftPCA(0.25))["exact"], ways(SoftPCA(0.25))["noisy"]
+    exact, noisy = fit_modes(SoftPCA(0.25))["exact"], fit_modes(SoftPCA(0.25))["noisy"]
     assert exact.conditions == noisy.conditions == ()
     assert exact.domain == noisy.domain
     assert exact.domain.row_norm == pytest.approx(2.0 / 1.25)
@@ -55,13 +55,13 @@ def test_nothing_is_assumed_and_the_output_is_bounded():
 
 def test_a_noisy_moment_gives_a_map_within_the_domain():
     wild = np.diag([100.0, -5.0, 0.5, 0.0])
-    way = ways(SoftPCA(0.25))["noisy"]
+    way = fit_modes(SoftPCA(0.25))["noisy"]
     shrinkage = SoftPCA(0.25).read(Moments.of_matrix(np.zeros(4), wild), way, DOMAIN)["shrinkage"]
     assert np.linalg.eigvalsh(shrinkage) == pytest.approx([0.0, 0.0, 1 / 3, 0.8])
 
 
 def test_the_default_ridge_is_a_public_function_of_the_domain():
-    assert ways(SoftPCA())["exact"].parameters["ridge"] == pytest.approx(0.25 / 4 * 4.0)
+    assert fit_modes(SoftPCA())["exact"].parameters["ridge"] == pytest.approx(0.25 / 4 * 4.0)
 
 
 def test_at_the_end_the_map_is_released():

@@ -171,7 +171,7 @@ def test_labels_that_cannot_be_scored(y):
 
 def test_a_full_explanation_stays_where_no_row_is_looked_at():
     class Broken(StandardScaler):
-        def ways(self, domain, distance):
+        def fit_modes(self, domain, distance):
             raise KeyError("public words")
 
     with pytest.raises(KeyError, match="public words"):

@@ -68,7 +68,7 @@ def test_stages_and_mechanisms_say_where_their_formulas_are_proved(kind: type) -
     if issubclass(kind, Mechanism):
         formulas = [one.question(domain).formula]
     else:
-        formulas = [way.formula for way in one.ways(domain, Adjacency.replace().distance)]
+        formulas = [way.formula for way in one.fit_modes(domain, Adjacency.replace().distance)]
     assert formulas
     named = set(re.findall(r"docs/theory/([\w-]+)\.md", kind.__doc__ or ""))
     assert {FORMULAS[name].page for name in formulas} <= named

@@ -105,7 +105,7 @@ def _shared(route: Route) -> Hashable:
     if not route.run:
         return None
     at, first = route.run[0]
-    kinds = frozenset(ask.statistic for _, ask in route.run)
+    kinds = frozenset(request.statistic for _, request in route.run)
     parameters = tuple(sorted((name, repr(value)) for name, value in first.parameters.items()))
     fits = any(route.steps[i].way.name == "noisy" for i, _ in route.run)
     return route.steps[at].domain, first.statistic, kinds, parameters, fits, len(route.run) > 1

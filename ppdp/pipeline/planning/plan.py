@@ -19,7 +19,7 @@ from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss, any_of
-from ppdp.transformers.way import Condition
+from ppdp.transformers.fit_mode import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
@@ -28,9 +28,9 @@ MISLEADING = 0.25  # of what is asked for: beyond it models of clear signals may
 
 def _all_at_once(step: PlannedStep) -> bool:
     """Whether a step, going this way, needs all rows in memory."""
-    ask = step.way.ask
+    request = step.way.request
     if step.way.name == "noisy":
-        return ask is not None and STATISTICS[ask.statistic].sorts
+        return request is not None and STATISTICS[request.statistic].sorts
     return step.way.name == "exact" and getattr(step.stage, "in_memory", True)
 
 
@@ -162,7 +162,7 @@ class Plan:
         """Columns whose range is found in the rows, by name; None if these may be all, since they have no names."""
         columns: set[str] = set()
         for step in self.steps:
-            if step.way.ask is not None and step.way.ask.statistic == "ranges":
+            if step.way.request is not None and step.way.request.statistic == "ranges":
                 if step.domain.feature_names is None:
                     return None
                 columns |= {step.domain.feature_names[i] for i in step.way.parameters["columns"]}

@@ -18,7 +18,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import PpdpError, UnsupportedOrder
-from ppdp.transformers.way import Ask, Condition, Way
+from ppdp.transformers.fit_mode import Condition, FitMode, StatisticRequest
 
 RANK = {"public": 0, "noisy": 1, "exact": 2}
 
@@ -29,7 +29,7 @@ class PlannedStep:
 
     name: str
     stage: Any
-    way: Way
+    way: FitMode
     domain: Domain
     distance: Distance
 
@@ -61,7 +61,9 @@ class Route:
     releases: tuple[PlannedRelease, ...]  # one for each run of steps that ask, with only affine steps between
     domain: Domain  # behind the last step
     distance: Distance  # behind the last step
-    run: tuple[tuple[int, Ask], ...] = ()  # whom the last release serves, as long as a further step may share it
+    run: tuple[
+        tuple[int, StatisticRequest], ...
+    ] = ()  # whom the last release serves, as long as a further step may share it
 
     @property
     def conditional(self) -> tuple[int, ...]:
@@ -122,14 +124,14 @@ class RouteSearch:
 
     def __init__(self, domain: Domain, distance: Distance, *, predicts: bool = True) -> None:
         self.start, self.predicts = Route((), (), domain, distance), predicts
-        self._known: dict[tuple[int, Domain, bool, Distance], tuple[Way, ...]] = {}
+        self._known: dict[tuple[int, Domain, bool, Distance], tuple[FitMode, ...]] = {}
 
-    def ways(self, route: Route, name: str, stage: Any) -> tuple[Way, ...]:
+    def fit_modes(self, route: Route, name: str, stage: Any) -> tuple[FitMode, ...]:
         """The ways of a stage behind a route; errors tell the step's name, if that says more than its class."""
         key = id(stage), route.domain, route.domain.centred, route.distance
         if key not in self._known:
             try:
-                self._known[key] = stage.ways(route.domain, route.distance)
+                self._known[key] = stage.fit_modes(route.domain, route.distance)
             except PpdpError as error:
                 raise (error if name == type(stage).__name__.lower() else error.at(name)) from None
             if route.domain.indicators and stage.keeps_columns:
@@ -139,13 +141,13 @@ class RouteSearch:
                 )
         return self._known[key]
 
-    def extended(self, route: Route, name: str, stage: Any, way: Way) -> Route:
+    def extended(self, route: Route, name: str, stage: Any, way: FitMode) -> Route:
         """The route and one more stage."""
         at, run, releases = len(route.steps), route.run, route.releases
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
-        if (ask := way.ask) is not None and (self.predicts or way.name == "noisy"):
-            moments = STATISTICS[ask.statistic].moments
-            run, releases = ((*run, (at, ask)), releases[:-1]) if run and moments else (((at, ask),), releases)
+        if (request := way.request) is not None and (self.predicts or way.name == "noisy"):
+            moments = STATISTICS[request.statistic].moments
+            run, releases = ((*run, (at, request)), releases[:-1]) if run and moments else (((at, request),), releases)
             releases = (*releases, _merged(run, steps))
             run = run if moments else ()
         return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
@@ -159,7 +161,7 @@ class RouteSearch:
             further: list[Route] = []
             for route in kept_routes:
                 try:
-                    ways = self.ways(route, name, stage)
+                    ways = self.fit_modes(route, name, stage)
                 except UnsupportedOrder as error:
                     refused.append(error)
                     continue
@@ -173,7 +175,7 @@ class RouteSearch:
     def replayed(self, route: Route, stages: Sequence[tuple[str, Any]], names: Sequence[str]) -> Route:
         """The route, continued by these ways of these stages; refused if a stage cannot go this way here."""
         for (name, stage), wanted in zip(stages, names, strict=True):
-            way = next((way for way in self.ways(route, name, stage) if way.name == wanted), None)
+            way = next((way for way in self.fit_modes(route, name, stage) if way.name == wanted), None)
             if way is None:
                 raise UnsupportedOrder(f"there is no {wanted} way here.", stage=name, fix="fit_mode='auto'.")
             route = self.extended(route, name, stage, way)
@@ -185,7 +187,7 @@ class RouteSearch:
         names = [step.way.name for step in route.steps]
         stages = [(step.name, step.stage) for step in route.steps]
         for i, (step, stage) in enumerate(zip(route.steps, stages)):
-            for way in self.ways(before, *stage):
+            for way in self.fit_modes(before, *stage):
                 if way.name == step.way.name:
                     continue
                 changed = self.extended(before, *stage, way)
@@ -213,7 +215,7 @@ class RouteSearch:
                 continue
             others.append(here)
             try:
-                ways = self.ways(route, *stages[depth])
+                ways = self.fit_modes(route, *stages[depth])
             except UnsupportedOrder as error:
                 refused.append(error)
                 continue
@@ -237,13 +239,15 @@ def _squares_pay(domain: Domain) -> bool:
     return domain.entry_bound**2 * math.sqrt(domain.d) / BOX_WEIGHT <= math.sqrt(2) * norm**2
 
 
-def _merged(run: tuple[tuple[int, Ask], ...], steps: tuple[PlannedStep, ...]) -> PlannedRelease:
+def _merged(run: tuple[tuple[int, StatisticRequest], ...], steps: tuple[PlannedStep, ...]) -> PlannedRelease:
     at, first = run[0]
     step = steps[at]
     # Moments of several stages are carried from one to the next, which takes the mean.
-    statistic = first.statistic if len(run) == 1 or {ask.statistic for _, ask in run} == {"squares"} else "matrix"
+    statistic = (
+        first.statistic if len(run) == 1 or {request.statistic for _, request in run} == {"squares"} else "matrix"
+    )
     parameters = dict(first.parameters)
-    if statistic == "matrix" or any(ask.parameters != first.parameters for _, ask in run):
+    if statistic == "matrix" or any(request.parameters != first.parameters for _, request in run):
         parameters.pop("columns", None)
     if statistic == "squares" and not _squares_pay(entries_of(step.domain, parameters.get("columns"))):
         statistic = "diagonal"

@@ -21,7 +21,7 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.transformers.base import hold
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 
 def released_twins(
@@ -33,7 +33,7 @@ def released_twins(
     names = None  # those that released categories give, in the place of the plan's
     for position, (step, (name, stage)) in enumerate(zip(record.steps, steps)):
         after, distance = Domain.from_dict(step.domain), Distance.from_dict(step.distance)
-        way = Way(step.formula, step.parameters, after, distance)
+        way = FitMode(step.formula, step.parameters, after, distance)
         for release in record.releases:
             if release.at == position:
                 moments = STATISTICS[release.statistic].read(arrays[f"{name}.{release.statistic}"], domain, release)
@@ -68,7 +68,7 @@ def mapped(twins: Sequence[tuple[str, Any]], values: Any) -> Array:
     return values
 
 
-def _statistics(stage: Any, way: Way, domain: Domain, released: Any) -> Any:
+def _statistics(stage: Any, way: FitMode, domain: Domain, released: Any) -> Any:
     """What the twin predicts with; only a public way needs no release."""
     if released is not None:
         return stage.read(released, way, domain)

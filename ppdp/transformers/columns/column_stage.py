@@ -32,9 +32,9 @@ from ppdp.transformers.columns.block import Block, LocatedBlock
 from ppdp.transformers.columns.categories import FOUND, Unlisted
 from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
 from ppdp.transformers.columns.maps import ColumnFacts, Mapped, PublicMap
+from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
-from ppdp.transformers.way import Ask, Way
 
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
 
@@ -58,7 +58,7 @@ class ColumnStage(RowWiseTransformer):
     def _fitted_reach(self) -> float:
         return float(getattr(self, "reach_", math.nan))
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))
         norm, entry, width = self._bounds(parts)
         gaps = domain.missing_rows > 0
@@ -72,13 +72,17 @@ class ColumnStage(RowWiseTransformer):
             facts["fills_gaps"] = True
         unlisted = _unlisted(_readings([(part.block, part.positions) for part in parts]))
         if not unlisted:
-            return (_marked(Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts), parts),)
+            return (_marked(FitMode.by("row-wise.row-map", domain, distance, lipschitz=None, **facts), parts),)
         if sum(unlisted.values()) > MOST_CATEGORIES:
             too_many = f"at most {MOST_CATEGORIES} categories can be released."
             raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
         asked: dict[str, Any] = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
-        ask = Ask("categories", asked)
-        return (_marked(Way.by("row-wise.released-categories", domain, distance, ask=ask, **asked, **facts), parts),)
+        request = StatisticRequest("categories", asked)
+        return (
+            _marked(
+                FitMode.by("row-wise.released-categories", domain, distance, request=request, **asked, **facts), parts
+            ),
+        )
 
     def _bounds(self, parts: Sequence[LocatedBlock]) -> tuple[float, float, int]:
         """Norm of rows and bound of entries that come out, and their number of columns."""
@@ -166,10 +170,10 @@ class ColumnStage(RowWiseTransformer):
             return resolve_ranges(ranges, count, None, "ColumnMap").copy()
         return np.tile([-reach, reach], (count, 1))
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         return self.read({}, way, domain)
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         known = {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
         return {name: value for name, value in {**known, "found": values}.items() if name in self.statistic_names}
 
@@ -224,7 +228,7 @@ class ColumnStage(RowWiseTransformer):
         found = Columns.beside([part.units(columns) for part in parts])
         return found if self.max_norm is None else found.noted(f"rows clipped to norm {self.norm_:.6g}")
 
-    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+    def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns | None:
         """As behind public ways: that categories are released changes the names of theirs only."""
         made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
         return made
@@ -341,7 +345,7 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
     return [given[column] for column in columns]
 
 
-def _marked(way: Way, parts: Sequence[LocatedBlock]) -> Way:
+def _marked(way: FitMode, parts: Sequence[LocatedBlock]) -> FitMode:
     """The way, whose domain tells which columns stand for categories."""
     hot = np.concatenate([np.full(len(part.end.names), part.end.indicators) for part in parts])
     return replace(way, domain=way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist())))

@@ -22,7 +22,7 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidInput, InvalidParameter, MissingBound
 from ppdp.transformers.base import Statistics, Transformer
-from ppdp.transformers.way import Ask, Way
+from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +83,7 @@ class TargetMeanEncoder(Transformer):
     chooses = False  # there is one way
     statistic_names = ("means", "positions", "unit")
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """From a release; it moves nothing, and a row that had moved counts as replaced."""
         columns, name = self._positions(domain), type(self).__name__
         number("smooth", self.smooth, self, least=0.0, most=1e9, fix="smooth=10.0.")
@@ -105,8 +105,8 @@ class TargetMeanEncoder(Transformer):
             )
         asked: dict[str, Any] = {"columns": columns, "cells": cells}
         names = self._names_out(domain.feature_names, columns, domain)
-        ask = Ask("label-means", asked)
-        return (Way.by("row-wise.label-means", domain, distance, ask=ask, **asked, feature_names=names),)
+        request = StatisticRequest("label-means", asked)
+        return (FitMode.by("row-wise.label-means", domain, distance, request=request, **asked, feature_names=names),)
 
     def instead(self) -> Iterator[tuple[str, Any]]:
         yield from ()
@@ -132,7 +132,7 @@ class TargetMeanEncoder(Transformer):
         found = [name for part in parts for name in part]
         return found if len(set(found)) == len(found) else None
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         table, noise = values
         shares = smoothed_shares(table, noise, float(self.smooth))
         low, high = (0.0, 1.0) if domain.classes is not None else domain.require("y_range")
@@ -167,7 +167,7 @@ class TargetMeanEncoder(Transformer):
             parts.append(one)
         return Columns.beside(parts)
 
-    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns:
+    def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns:
         """Of encoded columns nothing is known before their mean labels are released."""
         encoded, outputs = way.parameters["columns"], columns_per_category(domain)
         parts = [
@@ -204,8 +204,11 @@ class TargetMeanEncoder(Transformer):
         X, y = validated(self, readable(X), y, dtype=np.float64, ensure_all_finite="allow-nan")
         facts = self._observed_domain(self._extent(X))
         facts, codes = encode_alone(facts, y, type(self).__name__, targets=type_of_target(y).startswith("continuous"))
-        (way,) = self.ways(facts, facts.neighbours)
-        table, noise = weights_by_label(Rows.of(X, codes), facts, **(way.ask.parameters if way.ask else {})), 0.0
+        (way,) = self.fit_modes(facts, facts.neighbours)
+        table, noise = (
+            weights_by_label(Rows.of(X, codes), facts, **(way.request.parameters if way.request else {})),
+            0.0,
+        )
         shape = len(way.parameters["columns"]), way.parameters["cells"], label_parts(facts)
         self._hold_standalone(self.read((table.reshape(shape), noise), way, facts), way)
         return self

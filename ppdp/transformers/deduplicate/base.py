@@ -120,7 +120,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
         y : ignored
             Present by convention.
         """
-        self.ways(*self._facts(self._values(X)))
+        self.fit_modes(*self._facts(self._values(X)))
         return self
 
     def fit_resample(self, X: Any, y: Any = None) -> Any:
@@ -168,7 +168,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
     def _resampled(self, X: Any, y: Any) -> Rows:
         values = self._values(X)
         domain, distance = self._facts(values)
-        way = self.standalone_way(domain, distance)
+        way = self.standalone_mode(domain, distance)
         if y is not None:
             check_consistent_length(values, y)
         rows = Rows.of(values, None if y is None else label_codes(y))

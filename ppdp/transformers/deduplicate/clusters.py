@@ -26,7 +26,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import compared, grouped
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 Indices = NDArray[np.intp]
 Pairs = tuple[Indices, Indices, Array]
@@ -223,7 +223,7 @@ class _ClusterStage(RowSelector):
     low_dimension: bool
     _formula: ClassVar[str]
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         raw, stage = self.takes_raw_keys(domain, distance), type(self).__name__
         radius = length("radius", self.radius, self)
         if domain.row_norm is not None and radius >= 2 * domain.row_norm:
@@ -245,7 +245,7 @@ class _ClusterStage(RowSelector):
         measures = {"clusters.raw-crowding": measure, "clusters.crowding": measure}
         if raw:
             parameters["raw"] = True
-        return (Way.by(self._formula, domain, distance, measures=measures, **parameters),)
+        return (FitMode.by(self._formula, domain, distance, measures=measures, **parameters),)
 
 
 @dataclass(eq=False, repr=False)

@@ -17,7 +17,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
 
@@ -64,7 +64,7 @@ class Deduplicator(RowSelector):
 
     in_memory = False
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         formula = FORMULAS[choice("label_rule", self.label_rule, FORMULAS, self)]
         columns = self._columns(domain)
         raw = self.takes_raw_keys(domain, distance)
@@ -78,14 +78,14 @@ class Deduplicator(RowSelector):
         parameters: dict[str, Any] = {"raw": raw}
         if columns is not None:
             formula, parameters = "keep-first", {"raw": raw, "labels": self.label_rule}
-        return (Way.by(f"deduplication.{formula}", domain, distance, **parameters),)
+        return (FitMode.by(f"deduplication.{formula}", domain, distance, **parameters),)
 
     def _columns(self, domain: Domain) -> list[int] | None:
         if self.subset is None:
             return None
         return columns_of("subset", self.subset, domain.feature_names, domain.d, self)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         return self._decided(rows, {"columns": self._columns(domain)})
 
     def _values(self, X: Any) -> Array:

@@ -20,7 +20,7 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 LARGEST = np.finfo(float).max
 FORMULAS = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weights"}
@@ -85,7 +85,7 @@ class GridDeduplicator(RowSelector):
     def _weighs(self) -> bool:  # type: ignore[override]
         return self.keep == "soft"
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         keep = choice("keep", self.keep, FORMULAS, self)
         labels = choice("label_rule", self.label_rule, ["record", "unanimous", "first"], self)
         seed = integer("seed", self.seed, self, least=0)
@@ -115,7 +115,7 @@ class GridDeduplicator(RowSelector):
         parameters: dict[str, Any] = {"cell": sides, "seed": seed, "labels": labels}
         if keep != "centre":
             parameters["raw"] = raw
-        return (Way.by(f"deduplication.{FORMULAS[keep]}", domain, distance, **parameters),)
+        return (FitMode.by(f"deduplication.{FORMULAS[keep]}", domain, distance, **parameters),)
 
     def _sides(self, d: int, *, raw: bool) -> list[float]:
         if isinstance(self.cell_width, (str, bytes)) or not isinstance(self.cell_width, (Sequence, np.ndarray)):
@@ -130,7 +130,7 @@ class GridDeduplicator(RowSelector):
             parameter="cell_width",
         )
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         entry = LARGEST if domain.entry_bound is None else domain.entry_bound  # a tiny cell may be far away
         bounds = {"row_norm": domain.row_norm, "entry_bound": entry}
         return self._decided(rows, {"sides": np.array(way.parameters["cell"]), **bounds})
@@ -233,7 +233,7 @@ class GridQuantizer(RowWiseTransformer):
     leakage = "high", "the length of the longest row, unless it is declared"
     statistic_names = ("cell", "row_norm", "entry_bound")
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         norm = float(domain.require("row_norm", "GridQuantizer"))
         widest = 2 * largest_entry(domain)  # in a wider one every entry is rounded to 0
         fix = f"cell_width in the units of the rows at this step, whose entries are up to {widest / 2:.6g}."
@@ -244,9 +244,9 @@ class GridQuantizer(RowWiseTransformer):
         ramp = number("soft_edge", self.soft_edge, self, least=1e-6, most=1)
         seed = integer("seed", self.seed, self, least=0)
         of_mode: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
-        return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **of_mode[mode]),)
+        return (FitMode.by(f"quantization.{mode}", domain, distance, cell=cell, **of_mode[mode]),)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         return {
             "cell": way.parameters["cell"],
             "row_norm": domain.row_norm,

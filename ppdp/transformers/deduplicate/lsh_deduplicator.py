@@ -26,7 +26,7 @@ from ppdp.exceptions import InvalidInput, InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import RowSelector
 from ppdp.transformers.deduplicate.records import Bits, Positions, bits, grouped, mixed, present
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 HASHES = {"minhash": 6, "simhash": 32}  # per band
 MOST_HASHES = {"minhash": 1024, "simhash": 64}
@@ -105,7 +105,7 @@ class LSHDeduplicator(RowSelector):
     def _weighs(self) -> bool:  # type: ignore[override]
         return self.rule == "soft"
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         rule = choice("rule", self.rule, FORMULAS, self)
         parameters: dict[str, Any] = {"bands": integer("bands", self.bands, self)}
         parameters["seed"] = integer("seed", self.seed, self, least=0)
@@ -114,7 +114,7 @@ class LSHDeduplicator(RowSelector):
             number("similarity", self.similarity, self, above=0, most=1)
             parameters["window"] = integer("window", self.window, self)
         raw = self.takes_raw_keys(domain, distance)
-        return (Way.by(f"deduplication.{FORMULAS[rule]}", domain, distance, raw=raw, **parameters),)
+        return (FitMode.by(f"deduplication.{FORMULAS[rule]}", domain, distance, raw=raw, **parameters),)
 
     def _hashes(self) -> int:
         mode = choice("mode", self.mode, list(HASHES), self)
@@ -124,7 +124,7 @@ class LSHDeduplicator(RowSelector):
             else integer("rows_per_band", self.rows_per_band, self, most=MOST_HASHES[mode])
         )
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         return self._decided(rows, {}, self.bands)
 
     def _words(self, rows: Rows, statistics: Statistics) -> Bits:

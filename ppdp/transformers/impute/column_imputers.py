@@ -21,8 +21,8 @@ from ppdp.data.summary import incomplete
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
 from ppdp.transformers.scale.base import gap_margin, public_gap, refuse_weights
-from ppdp.transformers.way import Ask, Measure, Way
 
 
 class Imputer(Transformer):
@@ -38,7 +38,7 @@ class Imputer(Transformer):
     def units(self, columns: Columns) -> Columns:
         return columns.noted("missing values filled")
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (moves the rows with missing values) and, if there is one, noisy (moves nothing but what had moved)."""
         parameters = self._parameters(domain)
         domain.require("row_norm", type(self).__name__)
@@ -47,14 +47,14 @@ class Imputer(Transformer):
             number("max_missing", self.max_missing, self, least=0)
             limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
         if limit == 0:
-            return (Way.by("imputation.zero", domain, distance),)
+            return (FitMode.by("imputation.zero", domain, distance),)
         return chosen(self._ways(domain, distance, limit, parameters), self.fit_mode, self)
 
     def _parameters(self, domain: Domain) -> dict[str, Any]:
         """Its own parameters, checked, in public numbers."""
         raise NotImplementedError
 
-    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         """The ways where at most ``limit`` rows have missing values, and some may."""
         raise NotImplementedError
 
@@ -65,15 +65,15 @@ class ColumnImputer(Imputer):
     elementwise = True
     leakage = "low", "means of columns, and which are empty"
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         values = np.zeros(rows.X.shape[1]) if way.name == "public" else self._values(rows, way, domain)
         return {self.statistic_names[0]: values, "norm": domain.row_norm}
 
-    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+    def _values(self, rows: Rows, way: FitMode, domain: Domain) -> Array:
         """What missing values are filled with, by column."""
         raise NotImplementedError
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
         return {self.statistic_names[0]: np.clip(values[0], -bound, bound), "norm": domain.row_norm}
 
@@ -171,10 +171,10 @@ class MeanImputer(ColumnImputer):
         flag("use_floor", self.use_floor, self)
         return {"min_observed": least_observed(self.min_observed, domain.n, self)}
 
-    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         columns, floor = self._columns(domain), int(parameters["min_observed"])
         which: dict[str, Any] = {} if columns is None else {"columns": columns}
-        noisy = Way.by("imputation.public", domain, distance, ask=Ask("means", parameters | which))
+        noisy = FitMode.by("imputation.public", domain, distance, request=StatisticRequest("means", parameters | which))
         measures: dict[str, Measure] = {
             "imputation.missing": MissingMargin(limit),
             "imputation.observed": ObservedMargin(floor, columns),
@@ -182,9 +182,9 @@ class MeanImputer(ColumnImputer):
         # Where nobody is absent every column is observed in all complete rows: a floor up to their number is idle.
         if self.use_floor and nobody_absent(domain, distance):
             floor = max(floor, domain.n - limit)
-        ask = Ask("means", {"min_observed": floor, **which})
+        request = StatisticRequest("means", {"min_observed": floor, **which})
         which = {"min_observed": floor, "max_missing": limit, "conditional": not self.use_floor, **which}
-        exact = Way.by("imputation.mean", domain, distance, measures=measures, ask=ask, **which)
+        exact = FitMode.by("imputation.mean", domain, distance, measures=measures, request=request, **which)
         return {"noisy": noisy, "exact": exact}
 
     def _columns(self, domain: Domain) -> list[int] | None:
@@ -194,21 +194,21 @@ class MeanImputer(ColumnImputer):
             return rest if 0 < len(rest) < domain.d else None
         return sorted(set(columns_of("columns", self.columns, domain.feature_names, domain.d, self)))
 
-    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+    def _values(self, rows: Rows, way: FitMode, domain: Domain) -> Array:
         return self._means(self._sums(rows, domain), way, domain)
 
     def _sums(self, rows: Rows, domain: Domain) -> Array:
         return observed_sums(rows, domain)
 
-    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_sums(self, sums: Array, way: FitMode, domain: Domain) -> Statistics:
         return {"mean": self._means(sums, way, domain), "norm": domain.row_norm}
 
-    def _means(self, sums: Array, way: Way, domain: Domain) -> Array:
+    def _means(self, sums: Array, way: FitMode, domain: Domain) -> Array:
         # Under the condition of use_floor=False, that every column is observed often enough, both forms agree.
         least = int(way.parameters["min_observed"]) if self.use_floor else 1
         return means_of(sums, least, self._columns(domain))
 
-    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         bound = domain.entry_bound or float(domain.require("row_norm"))
         means, columns = np.clip(values.mean, -bound, bound), self._columns(domain)
         return {"mean": means if columns is None else only(means, columns), "norm": domain.row_norm}
@@ -289,17 +289,25 @@ class MedianImputer(ColumnImputer):
     def _parameters(self, domain: Domain) -> dict[str, Any]:
         return {"gap": public_gap(self.max_quantile_gap, domain, self)}
 
-    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         refuse_weights(distance, self)
         measures: dict[str, Measure] = {"imputation.missing": MissingMargin(limit)}
         measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
-        exact_parameters, ask = {**parameters, "max_missing": limit}, Ask("medians", parameters)
-        exact = Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **exact_parameters)
+        exact_parameters, request = {**parameters, "max_missing": limit}, StatisticRequest("medians", parameters)
+        exact = FitMode.by(
+            "imputation.median", domain, distance, measures=measures, request=request, **exact_parameters
+        )
         chosen: dict[str, Any] = {"quantiles": [0.5]}
-        noisy = Way.by("imputation.released-medians", domain, distance, ask=Ask("quantile-choices", chosen), **chosen)
+        noisy = FitMode.by(
+            "imputation.released-medians",
+            domain,
+            distance,
+            request=StatisticRequest("quantile-choices", chosen),
+            **chosen,
+        )
         return {"noisy": noisy, "exact": exact}
 
-    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+    def _values(self, rows: Rows, way: FitMode, domain: Domain) -> Array:
         return column_quantiles(rows, (0.5,))[0]
 
 
@@ -366,14 +374,14 @@ class TrimmedMeanImputer(ColumnImputer):
             )
         return {"min_observed": least, "trimmed": trimmed}
 
-    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         refuse_weights(distance, self)
-        ask = Ask("trimmed-means", parameters)
+        request = StatisticRequest("trimmed-means", parameters)
         measures = {"imputation.missing": MissingMargin(limit)}
         counts = {**parameters, "max_missing": limit}
-        exact = Way.by("imputation.trimmed-mean", domain, distance, measures=measures, ask=ask, **counts)
-        return {"noisy": Way.by("imputation.trimmed-public", domain, distance, ask=ask), "exact": exact}
+        exact = FitMode.by("imputation.trimmed-mean", domain, distance, measures=measures, request=request, **counts)
+        return {"noisy": FitMode.by("imputation.trimmed-public", domain, distance, request=request), "exact": exact}
 
-    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+    def _values(self, rows: Rows, way: FitMode, domain: Domain) -> Array:
         counts = way.parameters["min_observed"], way.parameters["trimmed"]
         return trimmed_means(rows, *counts, largest_entry(domain))

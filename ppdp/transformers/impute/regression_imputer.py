@@ -18,8 +18,8 @@ from ppdp.data.statistics import clip_norms
 from ppdp.data.summary import second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
+from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
 from ppdp.transformers.impute.column_imputers import Imputer, MissingMargin
-from ppdp.transformers.way import Ask, Measure, Way
 
 # Numbers held at once by the systems of equations of a block of rows.
 BLOCK_SIZE = 2**22
@@ -98,23 +98,26 @@ class RegressionImputer(Imputer):
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
         return {"share": share, "conditional": True}
 
-    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
-        norm, ask = float(domain.require("row_norm")), Ask("complete-matrix")
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
+        norm, request = float(domain.require("row_norm")), StatisticRequest("complete-matrix")
         measures: dict[str, Measure] = {
             "imputation.missing": MissingMargin(limit),
             "regression.eigenvalue": EigenvalueMargin(parameters["share"] * norm**2, norm),
         }
         exact_parameters = {**parameters, "max_missing": limit}
-        exact = Way.by("regression.exact", domain, distance, measures=measures, ask=ask, **exact_parameters)
-        return {"noisy": Way.by("regression.public", domain, distance, ask=ask, **parameters), "exact": exact}
+        exact = FitMode.by("regression.exact", domain, distance, measures=measures, request=request, **exact_parameters)
+        return {
+            "noisy": FitMode.by("regression.public", domain, distance, request=request, **parameters),
+            "exact": exact,
+        }
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         if way.name == "public":  # nothing is observed to follow from
             zero = np.zeros((domain.d, domain.d))
             return {"moment": zero, "ridge": 1.0, "norm": domain.row_norm, "entry_bound": domain.entry_bound}
         return self.read(second_moment(rows, largest_entry(domain)) / rows.n, way, domain)
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         largest = float(domain.require("row_norm")) ** 2
         floor = float(way.parameters["share"]) * largest
         conditional = bool(way.parameters["conditional"])

@@ -24,7 +24,7 @@ from ppdp.data.statistics import Moments, gram, multiplied, top_eigenvectors
 from ppdp.data.summary import column_sums, second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.way import Ask, Measure, Way
+from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
 
 
 @dataclass(eq=False, repr=False)
@@ -126,29 +126,31 @@ class PCA(Transformer):
     def example(cls) -> Any:
         return cls(n_components=1)
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (assumes an eigengap, moves all rows) and noisy (moves nothing)."""
         self._norm_of_complete_rows(domain)
         k, columns = self._rank(domain.d), self._columns(domain.d)
         if columns is None and k == domain.d:
-            return (Way.by("row-wise.identity", domain, distance),)
+            return (FitMode.by("row-wise.identity", domain, distance),)
         center = self._centers(domain)
         facts: dict[str, Any] = {"center": center, "columns": columns.number if columns else None}
-        noisy = Way.by("pca.row-wise", domain, distance, ask=_ask(center), **facts)
+        noisy = FitMode.by("pca.row-wise", domain, distance, request=_request(center), **facts)
         exact = self._exact(domain, distance, k, columns, center)
         return chosen({"noisy": noisy, "exact": exact}, self.fit_mode, self)
 
-    def _exact(self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None, center: bool) -> Way:
+    def _exact(
+        self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None, center: bool
+    ) -> FitMode:
         share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
         min_gap = share * min(domain.usual_norm or np.inf, float(domain.require("row_norm"))) ** 2
         frames = columns is not None and self._frames(domain.d, columns)
         coarse = k < domain.d and not frames and coarse_suffices(domain, distance, min_gap)
         gap = GapMargin(domain, k, min_gap, center, coarse)
         facts: dict[str, Any] = {"min_gap": gap.gap}
-        name, ask, centred = "rank", None, "centred-" if center else ""
+        name, request, centred = "rank", None, "centred-" if center else ""
         measures: dict[str, Measure] = {f"pca.{centred}gap": gap}
         if columns is not None:
-            name, ask = "projected", _ask(center)
+            name, request = "projected", _request(center)
             facts |= {"n_components": k, "columns": columns.number, "center": center}
             if frames:
                 least = columns.usual_alignment(k)
@@ -159,7 +161,7 @@ class PCA(Transformer):
         elif center:
             name, facts["n_components"] = "centred-rank", k
         name = f"pca.coarse-{name}" if coarse else f"pca.{name}"
-        return Way.by(name, domain, distance, measures=measures, ask=ask, **facts)
+        return FitMode.by(name, domain, distance, measures=measures, request=request, **facts)
 
     def _centers(self, domain: Domain) -> bool:
         """Whether a mean is subtracted of these rows."""
@@ -182,7 +184,7 @@ class PCA(Transformer):
         """Whether the polar factor of P G is asked for, and is something else than P G."""
         return bool(self.output == "aligned" and columns.number < d and self._rank(d) < d)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         if way.name == "public":
             return self.without_release(way)
         k, coarse = self._rank(domain.d), way.formula.startswith("pca.coarse")
@@ -191,10 +193,10 @@ class PCA(Transformer):
     def _sums(self, rows: Rows, domain: Domain) -> Array:
         return np.vstack([rows.X.sum(axis=0), gram(rows.X)])
 
-    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_sums(self, sums: Array, way: FitMode, domain: Domain) -> Statistics:
         return self.read(Moments.of_matrix(sums[0] / domain.n, sums[1:] / domain.n), way, domain)
 
-    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         assert values.matrix is not None
         norm, mean, center = float(domain.require("row_norm")), values.mean, _centers(way)
         if center:
@@ -221,7 +223,7 @@ class PCA(Transformer):
         slope = self.map_rows(np.eye(values.mean.size), statistics) - offset
         return values.affine(slope.T, offset)
 
-    def without_release(self, way: Way) -> Statistics:
+    def without_release(self, way: FitMode) -> Statistics:
         return {} if self.output != "rank" else dict.fromkeys(self.statistic_names)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
@@ -253,12 +255,12 @@ class PCA(Transformer):
         return int(self.projection_.shape[1])
 
 
-def _ask(center: bool) -> Ask:
+def _request(center: bool) -> StatisticRequest:
     """Without a mean the matrix alone, at half of the noise."""
-    return Ask("matrix" if center else "moment")
+    return StatisticRequest("matrix" if center else "moment")
 
 
-def _centers(way: Way) -> bool:
+def _centers(way: FitMode) -> bool:
     """Whether a mean is subtracted this way."""
     return bool(way.parameters.get("center", way.formula.endswith("centred-rank")))
 

@@ -22,7 +22,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.validation import validated
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +83,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     def example(cls) -> Any:
         return cls(n_components=2)
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         self._norm_of_complete_rows(domain)
         family = choice("family", self.family, FAMILIES, self)
         components = integer("n_components", self.n_components, self)
@@ -121,9 +121,9 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
             chosen["s"] = number("s", self.s, self, least=1, most=MOST_ENTRIES)
         if self.bins is not None:
             chosen["bins"] = choice("bins", self.bins, BINS, self)
-        return (Way.by("projection.drawn", domain, distance, **chosen),)
+        return (FitMode.by("projection.drawn", domain, distance, **chosen),)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         A = Matrix(n_features=domain.d, **way.parameters).entries
         return {"components": A, "entry": largest_entry(domain) if issparse(A) and at_once(A) else 0.0}
 
@@ -163,7 +163,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
         # The map is the same whatever the rows are, so nothing has to be read off sparse ones.
         domain = Domain(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, max_missing=0)
         domain = domain if issparse(X) else self._observed_domain(self._extent(X))
-        way = self.standalone_way(domain, domain.neighbours)
+        way = self.standalone_mode(domain, domain.neighbours)
         self._hold_standalone(self._public_statistics(way, domain), way)
         self.entry_ = 0.0  # what was read off these rows is no bound on rows to come
         return self.held()

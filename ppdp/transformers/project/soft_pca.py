@@ -14,7 +14,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import second_moment
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.way import Ask, Way
+from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 
 
 @dataclass(eq=False, repr=False)
@@ -61,20 +61,23 @@ class SoftPCA(Transformer):
     multiplies_columns = True
     statistic_names = ("shrinkage",)
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
         norm, share = self._norm_of_complete_rows(domain), 0.25 / domain.d
         if self.alpha is not None:
             share = number("alpha", self.alpha, self, least=1e-6, most=1e6)
         ridge = share * norm**2
         names = {"noisy": "soft-pca.row-wise", "exact": "soft-pca.shrinkage"}
-        ways = {way: Way.by(name, domain, distance, ask=Ask("moment"), ridge=ridge) for way, name in names.items()}
+        ways = {
+            way: FitMode.by(name, domain, distance, request=StatisticRequest("moment"), ridge=ridge)
+            for way, name in names.items()
+        }
         return chosen(ways, self.fit_mode, self)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         return _shrinkage(second_moment(rows, largest_entry(domain)) / rows.n, way, domain)
 
-    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         assert values.matrix is not None
         return _shrinkage(values.matrix, way, domain)
 
@@ -86,7 +89,7 @@ class SoftPCA(Transformer):
         return steadily(X, statistics["shrinkage"])
 
 
-def _shrinkage(moment: Array, way: Way, domain: Domain) -> Statistics:
+def _shrinkage(moment: Array, way: FitMode, domain: Domain) -> Statistics:
     """The matrix F; eigenvalues end in their public range, whatever noise has made of them."""
     values, vectors = np.linalg.eigh(moment)
     values = np.clip(values, 0.0, float(domain.require("row_norm")) ** 2)

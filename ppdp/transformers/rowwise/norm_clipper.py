@@ -17,7 +17,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 
 @dataclass(eq=False, repr=False)
@@ -48,11 +48,11 @@ class NormClipper(RowWiseTransformer):
     keeps_columns = True
     statistic_names = ("max_norm",)
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         norm = length("max_norm", self.max_norm, self)
-        return (Way.by("row-wise.norm-clip", domain, distance, max_norm=norm),)
+        return (FitMode.by("row-wise.norm-clip", domain, distance, max_norm=norm),)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:

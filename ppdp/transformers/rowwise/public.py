@@ -27,8 +27,8 @@ from ppdp.data.statistics import clip_norms
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width
-from ppdp.transformers.way import Way
 
 SUBTRACTS = {"StandardScaler": "mean_", "RobustScaler": "center_", "MaxAbsScaler": None}
 PROJECTS = {"PCA", "IncrementalPCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection"}
@@ -106,7 +106,7 @@ class Public(RowWiseTransformer):
         except Exception:
             return False  # ``ways`` says what is wrong
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         inner = self._inner()
         _check_columns(inner, domain)
         known, function, gaps = known_map(inner), function_of(inner), domain.missing_rows > 0
@@ -126,7 +126,7 @@ class Public(RowWiseTransformer):
         if known is not None and distance.moved:
             rounding += known.rounding(float(domain.require("row_norm", "Public")), domain.d, width)
         names = names_out(inner, domain.feature_names)
-        way = Way.by(
+        way = FitMode.by(
             "row-wise.public",
             domain,
             distance,
@@ -198,7 +198,7 @@ class Public(RowWiseTransformer):
             words.append(f"rows around a row change its result by at most {self.rounding} of row_norm")
         return tuple(words)
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         chosen = way.parameters
         return {"norm": chosen["row_norm"], "width": chosen["n_features"], "fills": chosen["fills_gaps"]}
 

@@ -18,9 +18,9 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.maps import Mapped, PublicMap
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
 from ppdp.transformers.rowwise.ranges import check_reached, resolve_ranges
-from ppdp.transformers.way import Way
 
 
 @dataclass(eq=False, repr=False)
@@ -72,7 +72,7 @@ class RowMap(RowWiseTransformer):
     def example(cls) -> Any:
         return cls(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         if self.function is not None and not callable(self.function):
             raise InvalidParameter(
                 f"function must be callable, got {shown(self.function)}.", stage="RowMap", parameter="function"
@@ -86,7 +86,7 @@ class RowMap(RowWiseTransformer):
         norm = float(np.linalg.norm(largest)) * (1 + 1e-9) or 1.0
         names = list(self.out_ranges) if isinstance(self.out_ranges, Mapping) else domain.feature_names
         names = names if names is not None and len(names) == len(table) else None
-        way = Way.by(
+        way = FitMode.by(
             "row-wise.row-map",
             domain,
             distance,
@@ -143,7 +143,7 @@ class RowMap(RowWiseTransformer):
         words = ["the function treats rows one by one (tested on made-up rows)"]
         return (*words, *([f"its Lipschitz constant is {shown(self.lipschitz)}"] if self.lipschitz is not None else []))
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         table = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1]}
 

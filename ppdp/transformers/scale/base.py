@@ -18,7 +18,7 @@ from ppdp.data.quantiles import RankGapMargin, column_quantiles
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.way import Ask, Measure, Way
+from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
 
 ALL = "all"
 _SPREAD = 400  # ranks that values spread evenly over a box of norm R may be apart, in units of R/2
@@ -69,32 +69,32 @@ class QuantileScaler(ColumnScaler):
         formulas: Mapping[str, str],
         released_width: float | None = None,
         **parameters: Any,
-    ) -> tuple[Way, ...]:
+    ) -> tuple[FitMode, ...]:
         """The ways of ``formulas``, for quantiles of the columns to scale."""
         columns = self._scaled_columns(domain)
         if columns == []:
-            return (Way.by("scaling.none", domain, distance),)
+            return (FitMode.by("scaling.none", domain, distance),)
         part, some = entries_of(domain, columns), asked_for(columns)
         gap, width = public_gap(self.max_quantile_gap, part, self), self._width(part)
         refuse_weights(distance, self)
         asked: dict[str, Any] = {"gap": gap, "lower": quantiles[0], "upper": quantiles[-1], **some}
         choices: dict[str, Any] = {"quantiles": list(quantiles), **some}
-        exact = Way.by(
+        exact = FitMode.by(
             formulas["exact"],
             domain,
             distance,
             measures=measured_on(gap_margin(part, distance, tuple(quantiles), gap), columns),
-            ask=Ask("quantile-pairs" if len(quantiles) == 2 else "quantile-triples", asked),
+            request=StatisticRequest("quantile-pairs" if len(quantiles) == 2 else "quantile-triples", asked),
             **asked,
             min_width=width,
             **parameters,
         )
         least = width if released_width is None else self._width(part, released_width)
-        noisy = Way.by(
+        noisy = FitMode.by(
             formulas["noisy"],
             domain,
             distance,
-            ask=Ask("quantile-choices", choices),
+            request=StatisticRequest("quantile-choices", choices),
             **choices,
             min_width=least,
             **parameters,
@@ -108,17 +108,17 @@ class QuantileScaler(ColumnScaler):
             return (self._default_width if default is None else default) * norm / domain.d**0.5
         return norm * number("min_width", self.min_width, self, least=1e-6, most=2)
 
-    def _fitted_quantiles(self, rows: Rows, way: Way) -> Array:
+    def _fitted_quantiles(self, rows: Rows, way: FitMode) -> Array:
         """Quantiles of an exact way."""
         outer = way.parameters["lower"], way.parameters["upper"]
-        quantiles = (outer[0], 0.5, outer[1]) if way.ask and way.ask.statistic == "quantile-triples" else outer
+        quantiles = (outer[0], 0.5, outer[1]) if way.request and way.request.statistic == "quantile-triples" else outer
         return column_quantiles(of_columns(rows, columns_of_way(way)), quantiles)
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
         return self._of_quantiles(np.clip(values, -bound, bound), way, domain)
 
-    def _of_quantiles(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_quantiles(self, quantiles: Array, way: FitMode, domain: Domain) -> Statistics:
         """What rows are mapped by; a row of numbers for each quantile."""
         raise NotImplementedError
 
@@ -150,7 +150,7 @@ def asked_for(columns: Sequence[int] | None) -> dict[str, Any]:
     return {} if columns is None else {"columns": list(columns)}
 
 
-def columns_of_way(way: Way) -> list[int] | None:
+def columns_of_way(way: FitMode) -> list[int] | None:
     """The columns that a way is for; None are all."""
     columns = [] if way.formula == "scaling.none" else way.parameters.get("columns")
     return None if columns is None else list(columns)

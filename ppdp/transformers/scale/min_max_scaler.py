@@ -23,10 +23,10 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
+from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
 from ppdp.transformers.scale.standard_scaler import StandardScaler
-from ppdp.transformers.way import Ask, Way
 
 RELEASED = "found in the rows, with noise"
 
@@ -135,22 +135,22 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             )
         return with_private(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Public with ranges, noisy with private ones; with quantiles exact (moves all rows), under a condition."""
         low, high = pair("feature_range", self.feature_range, self)
         if self.quantiles is not None:
             return self._fitted_ways(domain, distance, low, high)
         table, private = self._table(domain)
         if private:
-            ask = Ask("ranges", {"columns": private})
+            request = StatisticRequest("ranges", {"columns": private})
             asked: dict[str, Any] = {"columns": private, "low": low, "high": high}
-            noisy = Way.by("row-wise.released-ranges", domain, distance, ask=ask, **asked)
+            noisy = FitMode.by("row-wise.released-ranges", domain, distance, request=request, **asked)
             return chosen({"noisy": noisy}, self.fit_mode, self)
         check_reached(table, domain, "MinMaxScaler")
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
-        return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
+        return (FitMode.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
 
-    def _fitted_ways(self, domain: Domain, distance: Distance, low: float, high: float) -> tuple[Way, ...]:
+    def _fitted_ways(self, domain: Domain, distance: Distance, low: float, high: float) -> tuple[FitMode, ...]:
         if self.ranges is not None:
             raise InvalidParameter(
                 "ranges and quantiles exclude each other.",
@@ -222,7 +222,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             yield "public ranges", MinMaxScaler(ranges=(-1, 1), feature_range=self.feature_range)
             yield "StandardScaler", StandardScaler()
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         if way.name == "exact":
             return self._of_quantiles(self._fitted_quantiles(rows, way), way, domain)
         if way.formula == "scaling.none":
@@ -230,14 +230,14 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         table, _ = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1], "columns": None}
 
-    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         if way.formula == "row-wise.released-ranges":
             table, private = self._table(domain)
             table[private] = values
             return {"low": table[:, 0], "high": table[:, 1], "columns": None}
         return super().read(values, way, domain)
 
-    def _of_quantiles(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_quantiles(self, quantiles: Array, way: FitMode, domain: Domain) -> Statistics:
         """From the lower to the upper quantile, but at least as wide as the floor."""
         (low, high), columns = quantiles, columns_of_way(way)
         end = low + np.maximum(high - low, way.parameters.get("min_width", 0.0))
@@ -258,7 +258,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             )
         return columns.clipped(start, end).scaled(slope, shift)
 
-    def public_units(self, columns: Columns, way: Way, domain: Domain) -> Columns | None:
+    def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns | None:
         """Of columns whose ranges are private nothing is known before they are released."""
         if self.quantiles is not None:
             return super().public_units(columns, way, domain)

@@ -16,9 +16,9 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import Statistics
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
 from ppdp.transformers.scale.standard_scaler import StandardScaler
-from ppdp.transformers.way import Way
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +88,7 @@ class RobustScaler(QuantileScaler):
     statistic_names = ("center", "scale", "clip", "columns")
     _default_width = 0.25
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (moves all rows), under a condition, and noisy."""
         lower, upper = (
             number("quantile_range", q, self, least=0.1, most=99.9) / 100
@@ -107,13 +107,13 @@ class RobustScaler(QuantileScaler):
     def instead(self) -> Iterator[tuple[str, Any]]:
         yield "StandardScaler", StandardScaler()
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         if way.formula == "scaling.none":
             zeros, ones = np.zeros(domain.d), np.ones(domain.d)
             return {"center": zeros, "scale": ones, "clip": None, "columns": []}
         return self._of_quantiles(self._fitted_quantiles(rows, way), way, domain)
 
-    def _of_quantiles(self, quantiles: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_quantiles(self, quantiles: Array, way: FitMode, domain: Domain) -> Statistics:
         (low, median, high), columns = quantiles, columns_of_way(way)
         width, least = high - low, float(way.parameters["min_width"])
         narrow = max(least, self._width(entries_of(domain, columns)))

@@ -23,6 +23,7 @@ from ppdp.data.summary import joint_sums
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, chosen
+from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.scale.base import (
     ColumnScaler,
     among_all,
@@ -31,7 +32,6 @@ from ppdp.transformers.scale.base import (
     mapped_columns,
     measured_on,
 )
-from ppdp.transformers.way import Ask, Way
 
 _USUAL_MU = 0.2 * math.sqrt(0.05)  # of a release in front of a mechanism, at about epsilon = 1
 _ERRORS = 6.0
@@ -114,14 +114,14 @@ class StandardScaler(ColumnScaler):
         """True where its condition sorts columns."""
         return not self.use_floor
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
         self._norm_of_complete_rows(domain)
         per_column, floor = flag("per_column", self.per_column, self), flag("use_floor", self.use_floor, self)
         with_mean = flag("with_mean", self.with_mean, self)
         columns = self._scaled_columns(domain)
         if columns == []:
-            return (Way.by("scaling.none", domain, distance),)
+            return (FitMode.by("scaling.none", domain, distance),)
         part = entries_of(domain, columns)
         norm = float(part.require("row_norm"))
         root = math.sqrt(part.d) if per_column else 1.0  # root mean square norm of a scaled row
@@ -141,10 +141,14 @@ class StandardScaler(ColumnScaler):
                 fix="use use_floor=True, or fit_mode='noisy'.",
             )
         chosen_columns, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
-        asked: dict[str, Any] = {"ask": Ask("squares", chosen_columns), "with_mean": with_mean, **chosen_columns}
-        offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=released, clip=grown, **asked)}
+        asked: dict[str, Any] = {
+            "ask": StatisticRequest("squares", chosen_columns),
+            "with_mean": with_mean,
+            **chosen_columns,
+        }
+        offered = {"noisy": FitMode.by("scaling.public", domain, distance, min_std=released, clip=grown, **asked)}
         if whole:
-            offered["exact"] = Way.by(
+            offered["exact"] = FitMode.by(
                 "scaling.centred" if centred and clip is None else "scaling.standard",
                 domain,
                 distance,
@@ -166,7 +170,7 @@ class StandardScaler(ColumnScaler):
         else:
             yield from super().instead()
 
-    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         if way.name == "public":
             return {"mean": np.zeros(domain.d), "scale": np.ones(domain.d), "clip": None, "columns": []}
         return self._of_sums(self._sums(rows, domain), way, domain)
@@ -175,7 +179,7 @@ class StandardScaler(ColumnScaler):
         entry = largest_entry(domain)
         return joint_sums(rows, [(None, entry), (np.square, entry**2)])
 
-    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+    def _of_sums(self, sums: Array, way: FitMode, domain: Domain) -> Statistics:
         columns = columns_of_way(way)
         mean, squares = sums / domain.n if columns is None else sums[:, columns] / domain.n
         variance = self._pooled(np.maximum(squares - mean**2, 0.0))
@@ -185,7 +189,7 @@ class StandardScaler(ColumnScaler):
             scale = np.where(variance > 0, np.sqrt(variance), 1.0)
         return self._statistics(mean, scale, way, domain.d)
 
-    def _statistics(self, mean: Array, scale: Array, way: Way, d: int) -> Statistics:
+    def _statistics(self, mean: Array, scale: Array, way: FitMode, d: int) -> Statistics:
         """What rows are mapped by; these are means and scales of the columns that are scaled."""
         columns = columns_of_way(way)
         mean = among_all(mean * bool(self.with_mean), d, columns, 0.0)
@@ -196,7 +200,7 @@ class StandardScaler(ColumnScaler):
         """What every column is divided by the root of."""
         return variance if self.per_column else np.full_like(variance, variance.sum())
 
-    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         columns = columns_of_way(way)
         mean, squares = (of if columns is None else of[columns] for of in (values.mean, values.squares))
         norm = float(entries_of(domain, columns).require("row_norm"))

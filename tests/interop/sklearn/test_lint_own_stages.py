@@ -18,7 +18,7 @@ from ppdp.testing import examples
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
 
-STAGES = [stage for stage in examples() if hasattr(stage, "ways")]
+STAGES = [stage for stage in examples() if hasattr(stage, "fit_modes")]
 
 
 PUBLIC = np.array([1.0, 2.0])

@@ -15,7 +15,7 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
 from ppdp.transformers.base import Stage
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 # ---------------------------------------------------------------- release points
 
@@ -120,8 +120,8 @@ class Choice(Stage):
         self.names = names
         self.stretch = stretch
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        return tuple(Way.by(f"own.{name}", domain, distance) for name in self.names)
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        return tuple(FitMode.by(f"own.{name}", domain, distance) for name in self.names)
 
 
 @pytest.mark.parametrize("names", list(itertools.permutations(["public", "noisy", "exact"])))

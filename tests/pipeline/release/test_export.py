@@ -30,7 +30,7 @@ from ppdp.pipeline.release.load import ReleasedPipeline
 from ppdp.testing import REGISTRY
 from ppdp.transformers import CategoryEncoder, DateEncoder, MinMaxScaler, NormClipper, Public, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module
 
@@ -210,8 +210,8 @@ def own_formula(monkeypatch):
 
 
 class Mirror(RowWiseTransformer):
-    def ways(self, domain, distance):
-        return (Way.by("test.mirror", domain, distance),)
+    def fit_modes(self, domain, distance):
+        return (FitMode.by("test.mirror", domain, distance),)
 
     map_rows = staticmethod(lambda X, statistics: -X)
 

@@ -4,7 +4,7 @@ from ppdp.core.formula import formula
 from ppdp.core.rounding import inflate
 from ppdp.testing import register
 from ppdp.transformers.base import RowWiseTransformer
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 
 @formula("own.halve", kind="stability", page="row-wise", way="public", used_by=("Halver",), gaps=True)
@@ -18,9 +18,9 @@ def halve(domain, distance):
 class Halver(RowWiseTransformer):
     """Halve every number."""
 
-    def ways(self, domain, distance):
+    def fit_modes(self, domain, distance):
         """One public way."""
-        return (Way.by("own.halve", domain, distance),)
+        return (FitMode.by("own.halve", domain, distance),)
 
     def map_rows(self, X, statistics):
         """Each row by itself."""

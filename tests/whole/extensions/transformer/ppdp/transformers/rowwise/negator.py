@@ -8,7 +8,7 @@ from typing import Any
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.way import Way
+from ppdp.transformers.fit_mode import FitMode
 
 
 @dataclass(eq=False, repr=False)
@@ -28,8 +28,8 @@ class Negator(RowWiseTransformer):
 
     keeps_columns = True
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        return (Way.by("negation.rows", domain, distance),)
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        return (FitMode.by("negation.rows", domain, distance),)
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         return -X

@@ -62,23 +62,23 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A statistic that a way needs released with noise: to be fitted from, or to map new rows."""
+class StatisticRequest:
+    """A statistic that a fit mode needs released with noise: to be fitted from, or to map new rows."""
 
     statistic: str  # a key of STATISTICS, such as "squares" (mean and mean squares) or "moment" (second moments)
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the release formula
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way of doing a stage; what its formula says of it is read there."""
+class FitMode:
+    """One way of fitting a stage, or its public map; what its formula says of it is read there."""
 
     formula: str  # id of the stability map
     parameters: Mapping[str, Any]  # of it: public, plain numbers
     domain: Domain  # after the stage
     distance: Distance  # after the stage
     conditions: tuple[Condition, ...] = ()  # what the map assumes; () is unconditional
-    ask: Ask | None = None  # what must be released
+    request: StatisticRequest | None = None  # what must be released
 
     @property
     def record(self) -> Stability:
@@ -113,9 +113,9 @@ class Way:
         distance: Distance,
         *,
         measures: Mapping[str, Measure] | None = None,
-        ask: Ask | None = None,
+        request: StatisticRequest | None = None,
         **parameters: Any,
-    ) -> Way:
+    ) -> FitMode:
         """The way whose output a registered stability formula computes, from domain and distance at the input.
 
         ``measures`` says how to measure the margins that the formula may assume, by their ids.
@@ -128,4 +128,4 @@ class Way:
             if margin in assumed
         )
         out, far = record(domain, distance, **parameters)
-        return cls(formula, parameters, out, far, conditions, ask)
+        return cls(formula, parameters, out, far, conditions, request)
