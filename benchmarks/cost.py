@@ -120,7 +120,7 @@ def before_a_model(title: str) -> list[float]:
         domain = facts(n, d, gaps)
         (way,) = (way for way in make().fit_modes(domain, ONE) if way.name == "exact")
         alone, behind = (
-            LogisticRegression((0, 1), solver="dpgd").question(where).sensitivity(where, distance)
+            LogisticRegression((0, 1), solver="dpgd").query_spec(where).sensitivity(where, distance)
             for where, distance in (
                 (domain.but(max_missing=0, classes=(0, 1)), ONE),
                 (way.domain.but(max_missing=0, classes=(0, 1)), way.distance),

@@ -18,6 +18,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
+from ppdp.core.renamed import under_earlier_name
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.weights import balanced_factors
@@ -27,7 +28,7 @@ from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuerySpec:
     """What a mechanism asks of the rows, all public.
 
     Attributes
@@ -87,7 +88,7 @@ class Question:
         parameters: Mapping[str, Any],
         steps: int = 1,
         **more: Any,
-    ) -> Question:
+    ) -> QuerySpec:
         """The question whose answers have the size and bound that its formula says."""
         shape = lookup(formula, kind).shape
         assert shape is not None
@@ -148,7 +149,7 @@ class Question:
         """L2 sensitivity of one answer."""
         return float(lookup(self.formula, "mechanism")(domain, distance, **self.parameters))
 
-    def balanced(self, counts: Array, error: float) -> Question:
+    def balanced(self, counts: Array, error: float) -> QuerySpec:
         """The same, with weights of classes by released numbers of their rows, of this standard error."""
         factors, largest = balanced_factors(counts, error)
         parameters = {key: value / largest if key == "alpha" else value for key, value in self.parameters.items()}
@@ -228,7 +229,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
     """A step that releases something with noise; the last step of a pipeline.
 
     Every mechanism has the parameters ``noise_scale``, the standard deviation on the released value per step, which a
-    pipeline sets, and ``random_state``. Subclasses give :meth:`question`, :meth:`release` and :meth:`read`, and
+    pipeline sets, and ``random_state``. Subclasses give :meth:`query_spec`, :meth:`release` and :meth:`read`, and
     :meth:`settle` where a question sets parameters. See ``docs/guides/own-stage.md``.
 
     Attributes
@@ -285,27 +286,31 @@ class Mechanism(Documented, Answering, BaseEstimator):
         parameters: dict[str, Any] = {"noise_scale": 1e-3}
         return cls(**parameters)
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         """What is asked of rows with these public facts; ``mu`` is the budget, for defaults that depend on it.
 
         Sees no data. Checks the parameters.
         """
-        raise NotImplementedError
+        spec: QuerySpec = under_earlier_name(self, "question", "query_spec")(domain, mu)
+        return spec
 
     def in_units(self, columns: Columns) -> Self:
         """The same mechanism with numbers of its parameters in the units of its rows, where a user writes raw ones."""
         return self
 
-    def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
-        """The question at this distance, where defaults follow from it; else :meth:`question`."""
-        return self.question(domain, mu)
+    def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
+        """The query at this distance, where defaults follow from it; else :meth:`query_spec`."""
+        if hasattr(type(self), "question_at"):
+            spec: QuerySpec = under_earlier_name(self, "question_at", "query_spec_at")(domain, distance, mu)
+            return spec
+        return self.query_spec(domain, mu)
 
     def privacy_map(self, domain: Domain, distance: Distance) -> PrivacyLoss:
         """Privacy loss at this distance, for the mechanism's ``noise_scale``.
 
         :class:`MissingBudget` if ``noise_scale`` is not set.
         """
-        question = self.question_at(domain, distance)
+        question = self.query_spec_at(domain, distance)
         return question.privacy_map(domain, distance, self.own_noise_scale())
 
     def calibrate(self, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> Self:
@@ -313,7 +318,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
 
         That is ``loss.mu`` for a Gaussian mechanism, else ``loss.epsilon(delta)``.
         """
-        question = self.question_at(domain, distance, loss.mu)
+        question = self.query_spec_at(domain, distance, loss.mu)
         calibrated: Self = clone(self)
         budget = (loss.epsilon(delta), delta)
         scale = question.calibrated(domain, distance, loss.mu, PrivacyLoss(), budget)
@@ -321,7 +326,7 @@ class Mechanism(Documented, Answering, BaseEstimator):
         calibrated.settle(question)
         return calibrated
 
-    def settle(self, question: Question) -> None:
+    def settle(self, question: QuerySpec) -> None:
         """Write defaults that depended on the budget into parameters."""
 
     @property
@@ -334,15 +339,15 @@ class Mechanism(Documented, Answering, BaseEstimator):
         """Whether classes weigh by the numbers of their rows, which are then released in front of it."""
         return False
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         """Run on private rows; everything returned leaves, with its noise, which ``noise`` alone draws."""
         raise NotImplementedError
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         """Set fitted attributes from what was released, and from nothing else."""
         raise NotImplementedError
 
-    def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         """What it has read, number by number, in raw units; what is missing here is shown as it was released."""
         return []
 

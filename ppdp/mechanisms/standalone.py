@@ -36,7 +36,7 @@ class StandaloneQueryMixin:
         scale = mechanism.own_noise_scale()
         X = validated(mechanism, X, dtype=np.float64)
         domain = Extent.of(X).domain.but(min_present=X.shape[0])
-        question = mechanism.question(domain)
+        question = mechanism.query_spec(domain)
         released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
         mechanism.read(released, domain, question)
         return self
@@ -67,7 +67,7 @@ class Supervised:
         scale = self.own_noise_scale()
         X, y = validated(self, X, y, dtype=np.float64)
         domain, codes = self._encode(Extent.of(X).domain, y)
-        question = self.question_at(domain, Distance(replaced=1))
+        question = self.query_spec_at(domain, Distance(replaced=1))
         if self.balances:
             raise InvalidParameter(
                 "class_weight='balanced' needs released numbers of rows, which a pipeline releases.",

@@ -18,7 +18,7 @@ from ppdp.bounds.newton import of_answers
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.query.signs import ANGLE, FLIPS
 from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.noise.sampler import Noise
@@ -80,7 +80,7 @@ class Exact:
     apart: Callable[[Pair], float]
 
 
-def law_of(question: Question) -> str | None:
+def law_of(question: QuerySpec) -> str | None:
     """By which law noise is drawn: "gaussian", "sampled", "laplace", "exponential" or "flips"; None if unknown.
 
     The formula says it. That a mechanism of another library, or of your own, has methods of the same names says nothing
@@ -127,7 +127,7 @@ def exact_answers(mechanism: PlannedMechanism, domain: Domain, distance: Distanc
     return Exact(loss.epsilon(0.0) * mechanism.noise_scale, lambda pair: _apart(law, *asked(pair)))
 
 
-def _on_all_rows(question: Question, domain: Domain) -> Question:
+def _on_all_rows(question: QuerySpec, domain: Domain) -> QuerySpec:
     """The mean gradient of all rows: its clip and Lipschitz constant are those of sampled batches."""
     of_batches = {"loss", "batch_size", "steps", "epochs", "step_size"}
     given = {name: value for name, value in question.parameters.items() if name not in of_batches}
@@ -157,7 +157,7 @@ def _told(mechanism: PlannedMechanism, one: Sequence[RecordedAnswer], other: Seq
 
 
 def _asked(
-    stage: Any, question: Question, noise_scale: float, pair: Pair, given: Sequence[Any] = ()
+    stage: Any, question: QuerySpec, noise_scale: float, pair: Pair, given: Sequence[Any] = ()
 ) -> tuple[list[RecordedAnswer], list[RecordedAnswer]]:
     """What is asked on both datasets, all earlier answers being those of the left one or ``given``."""
     left = RecordingNoise(given=given, silent=True)
@@ -167,7 +167,7 @@ def _asked(
     return left.asked, right.asked
 
 
-def _gaussian(stage: Any, question: Question, noise_scale: float, parts: Sequence[float], pair: Pair) -> float:
+def _gaussian(stage: Any, question: QuerySpec, noise_scale: float, parts: Sequence[float], pair: Pair) -> float:
     """L2 distance of the exact answers on both datasets, all earlier ones being the same; the root of the mean square
     over the batches of a pass.
 
@@ -183,7 +183,7 @@ def _gaussian(stage: Any, question: Question, noise_scale: float, parts: Sequenc
     return max(found, _most(question, _changes(*_asked(stage, question, noise_scale, pair, [lead])), parts))
 
 
-def _parts(question: Question, domain: Domain, distance: Distance) -> list[float]:
+def _parts(question: QuerySpec, domain: Domain, distance: Distance) -> list[float]:
     """What is claimed of each answer over the root of their mean square, where they differ."""
     if question.formula != "learning.newton":
         return []
@@ -191,7 +191,7 @@ def _parts(question: Question, domain: Domain, distance: Distance) -> list[float
     return list(each / np.sqrt((each**2).mean()))
 
 
-def _most(question: Question, differences: Sequence[Array], parts: Sequence[float] = ()) -> float:
+def _most(question: QuerySpec, differences: Sequence[Array], parts: Sequence[float] = ()) -> float:
     batches = question.steps // question.parameters.get("epochs", question.steps)
     lengths = zip(map(np.linalg.norm, differences), chain(parts, repeat(1.0)))
     squares = np.array([float(length / part) ** 2 for length, part in lengths])
@@ -230,7 +230,7 @@ def replayed_answers(
     return largest, domain.n / question.parameters["batch_size"] * claimed
 
 
-def misasked(question: Question, noise_scale: float, asked: Sequence[RecordedAnswer]) -> Iterator[str]:
+def misasked(question: QuerySpec, noise_scale: float, asked: Sequence[RecordedAnswer]) -> Iterator[str]:
     """What of the noise is not as a mechanism's question and scale say, in words that tell nothing of the rows."""
     law = law_of(question)
     if law is None:

@@ -95,7 +95,7 @@ def check_mechanism(
     >>> 0.9 < check_mechanism(GaussianMechanism(), pairs=4, runs=800) <= 1
     True
     """
-    contract = all(hasattr(mechanism, name) for name in ("question", "release", "read"))
+    contract = all(hasattr(mechanism, name) for name in ("query_spec", "release", "read"))
     demand(contract, mechanism, "a mechanism has question, release and read; a stage goes to check_stage.")
     check_copies(mechanism)
     rng = np.random.default_rng(seed)
@@ -141,7 +141,7 @@ class _Trial:
     def of(cls, mechanism: Any, world: World) -> _Trial:
         domain, distance = world.domain, world.distance
         _check_question(mechanism, domain)
-        question = mechanism.question_at(domain, distance, MU)
+        question = mechanism.query_spec_at(domain, distance, MU)
         budget = PrivacyLoss(MU).epsilon(DELTA), DELTA
         scale = question.calibrated(domain, distance, MU, PrivacyLoss(), budget)
         sensitivity = question.sensitivity(domain, distance) if question.gaussian else None
@@ -210,7 +210,7 @@ class _Trial:
         one, twice = self._released(stages[0], pair[0], left), self._released(stages[0], pair[0], again)
         words = "it releases something else with the same seed: all that is random must come from the noise it is given"
         self.require(_same(one, twice), words)
-        seen, unseen = (repr(stage.question(self.world.domain, MU)) for stage in stages[:2])
+        seen, unseen = (repr(stage.query_spec(self.world.domain, MU)) for stage in stages[:2])
         self.require(seen == unseen, f"its question is another one once it has seen rows; {_PUBLIC}")
         self.require(kept_in(stages[0]) == kept, "release keeps something in the mechanism, which leaves with it")
         right = RecordingNoise(seed, [asked.answer for asked in left.asked])
@@ -258,9 +258,9 @@ _PUBLIC = "it must follow from parameters and public facts alone"
 
 def _check_question(mechanism: Any, domain: Domain) -> None:
     """The question depends on parameters and public facts, and a certificate can hold it."""
-    question = mechanism.question(domain, MU)
+    question = mechanism.query_spec(domain, MU)
     for other, words in retold(mechanism):
-        again = repr(other.question(domain, MU)) == repr(question)
+        again = repr(other.query_spec(domain, MU)) == repr(question)
         demand(again, mechanism, f"its question is another one {words}; {_PUBLIC}.")
     check_parameters(mechanism, question)
     found = lookup(question.formula, question.kind)

@@ -20,7 +20,7 @@ from ppdp.mechanisms import (
     LogisticRegression,
     SignMechanism,
 )
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.privacy.losses import Pure
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper
 
@@ -106,8 +106,8 @@ def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
 class Rounded(LaplaceMechanism):
     """Draws its noise by a law of its own; what it calls its answer is not what noise is added to."""
 
-    def question(self, domain, mu=None):
-        return Question("own.rounded", {}, 1, domain.d, 1.0, kind="privacy")
+    def query_spec(self, domain, mu=None):
+        return QuerySpec("own.rounded", {}, 1, domain.d, 1.0, kind="privacy")
 
     def answer(self, rows, question):
         return 1e6 * rows.X.sum(axis=0)

@@ -12,7 +12,7 @@ from ppdp.audit import audit
 from ppdp.bounds.newton import answers
 from ppdp.data.statistics import row_norms
 from ppdp.mechanisms import LinearSVC, LogisticRegression, PoissonRegressor, Ridge
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn import newton, solvers, whitened
 from ppdp.transformers import NormClipper
 
@@ -119,11 +119,11 @@ def in_form(monkeypatch):
         def asked(*given):
             question = usual(*given)
             parameters = {**question.parameters, "iterations": 4, **FORMS[name]}
-            return Question.asked(
+            return QuerySpec.asked(
                 question.formula, question.kind, given[1], parameters, answers(**parameters), learned=question.learned
             )
 
-        monkeypatch.setattr(solvers.Newton, "question", asked)
+        monkeypatch.setattr(solvers.Newton, "query_spec", asked)
         if name == "ends early":
             monkeypatch.setattr(whitened.NewtonState, "converged", lambda self, noise: len(self._step_lengths) > 1)
 

@@ -38,7 +38,7 @@ def domain(stage=None, **facts):
 
 def cost(mechanism, facts, distance):
     """Sensitivity, or what noise of a usual scale costs: an epsilon, of which 100 and more are alike."""
-    question = mechanism.question(facts, 0.3)
+    question = mechanism.query_spec(facts, 0.3)
     if question.gaussian:
         return question.sensitivity(facts, distance)
     scale = noise_of(mechanism.rank) if isinstance(mechanism, WishartMechanism) else question.bound

@@ -36,7 +36,7 @@ queries = pytest.mark.parametrize("query", QUERIES)
 
 def certified(query, domain, distance):
     """L2 sensitivity, or L1 shift of the one part of a Laplace release."""
-    question = QUERIES[query].question(domain)
+    question = QUERIES[query].query_spec(domain)
     if question.gaussian:
         return question.sensitivity(domain, distance)
     scale = SCALE * question.bound * 2**16
@@ -46,7 +46,7 @@ def certified(query, domain, distance):
 
 def change(query, domain, pair):
     """How far the exact answers of a pair are apart, in the norm of the noise."""
-    question = QUERIES[query].question(domain)
+    question = QUERIES[query].query_spec(domain)
     left, right = (QUERIES[query].answer(rows, question) for rows in (pair.left, pair.right))
     return float(np.linalg.norm(left - right, 2 if question.gaussian else 1))
 

@@ -10,7 +10,7 @@ from ppdp import Adjacency, Domain
 from ppdp.bounds import lookup
 from ppdp.exceptions import CertificateError, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.transformers import Deduplicator, LSHDeduplicator, MinMaxScaler, RandomProjection
 
 D, K = 10, 4
@@ -161,7 +161,7 @@ def test_columns_of_different_widths_keep_their_slopes_behind_a_projection(famil
 @pytest.mark.parametrize("entry_bound", [None, 0.6])
 def test_no_neighbours_exceed_the_shift_of_the_rows(distance, entry_bound):
     domain = Domain(n_rows=7, n_features=2, row_norm=1.0, entry_bound=entry_bound)
-    question = Question("laplace.rows", {}, 1, 14, 1.0)
+    question = QuerySpec("laplace.rows", {}, 1, 14, 1.0)
     rows = LaplaceMechanism("rows")
     bound = lookup("laplace.rows", "privacy")(domain, distance, noise_scale=1.0).epsilon(0.0)
 
@@ -177,7 +177,7 @@ def test_no_neighbours_exceed_the_shift_of_the_rows(distance, entry_bound):
 def test_of_both_kinds_of_noise_the_answer_is_the_same():
     rng = np.random.default_rng(0)
     rows = World(Domain(n_rows=5, n_features=3, row_norm=1.0)).draw(rng).left
-    question = Question("laplace.rows", {}, 1, 15, 1.0)
+    question = QuerySpec("laplace.rows", {}, 1, 15, 1.0)
     np.testing.assert_array_equal(
         GaussianMechanism("rows").answer(rows, question), LaplaceMechanism("rows").answer(rows, question)
     )

@@ -137,7 +137,7 @@ RANGE = (0.0, 4.0)
 
 def use(power, domain, distance, theta, **parameters):
     model = TweedieRegressor(RANGE, power=power, max_iter=2, learning_rate=1.0, **parameters)
-    question = model.question(domain)
+    question = model.query_spec(domain)
     bound = question.sensitivity(domain, distance)
 
     def gradient(rows):
@@ -225,7 +225,7 @@ TARGETS = np.array([-1.0, 1.0])
 
 def asked(**parameters):
     model = Ridge(y_range=(-1, 1), solver="moments", **parameters)
-    return model, model.question(DOMAIN, 1.0)
+    return model, model.query_spec(DOMAIN, 1.0)
 
 
 def moments_use(distance, thetas, **parameters):
@@ -316,7 +316,7 @@ def test_moved_rows_and_added_ones_are_charged():
 def test_bad_parameters_are_errors_before_anything_is_spent():
     for wrong in ({"max_iter": 0}, {"alpha": -1.0}, {"max_coef_norm": 0.0}, {"solver": "svd"}):
         with pytest.raises(InvalidParameter):
-            Ridge((-1, 1), **{"solver": "moments", **wrong}).question(DOMAIN)
+            Ridge((-1, 1), **{"solver": "moments", **wrong}).query_spec(DOMAIN)
 
 
 def test_it_keeps_the_contract():

@@ -91,7 +91,7 @@ def test_no_pair_turns_further_and_climbing_comes_as_far(kind, floor):
 
 
 def released(X, mechanism, domain=DOMAIN, seed=0):
-    question = mechanism.question(domain)
+    question = mechanism.query_spec(domain)
     return mechanism.release(Rows.of(np.asarray(X, float)), question, Noise(seed), mechanism.noise_scale)
 
 

@@ -37,7 +37,7 @@ def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
 
 
 def use(model_, domain, distance, theta):
-    question = model_.question(domain)
+    question = model_.query_spec(domain)
     bound = question.sensitivity(domain, distance)
 
     def ratio(pair):
@@ -53,7 +53,7 @@ def test_the_model_goes_where_it_is_led():
     theta = np.array([2.0, 1.0])
     there = 1 / (1 + math.exp(-1.2))
     led = model(fit_intercept=False)
-    found = gradient_at(theta, led, led.question(domain), pair.left)
+    found = gradient_at(theta, led, led.query_spec(domain), pair.left)
     np.testing.assert_allclose(found, [there * 0.6, 0.0])
 
 
@@ -209,15 +209,15 @@ def test_the_sum_over_as_many_rows_as_there_may_be_is_exact_and_fits_its_words()
 def test_documents_of_many_rows_say_that_they_are_added_in_blocks(solver):
     learner = LogisticRegression((0, 1), solver=solver)
     few, many = (Domain(n_rows=n, n_features=3, row_norm=1.0, classes=(0, 1)) for n in (BLOCK, BLOCK + 1))
-    assert "block" not in learner.question(few).parameters
-    assert learner.question(many).parameters["block"] == BLOCK
+    assert "block" not in learner.query_spec(few).parameters
+    assert learner.query_spec(many).parameters["block"] == BLOCK
 
 
 def test_what_rounding_adds_to_the_noise_of_training_is_little_up_to_ten_thousand_million_rows():
     one = Distance(replaced=1)
     for n, most in ((10**8, 1.001), (10**10, 1.02), (MOST_ROWS, 2.0)):
         domain = Domain(n_rows=n, n_features=20, row_norm=math.sqrt(20), classes=(0, 1))
-        question = LogisticRegression((0, 1)).question(domain)
+        question = LogisticRegression((0, 1)).query_spec(domain)
         assert 2.0 <= question.sensitivity(domain, one) * n < 2.0 * most
     older = {name: value for name, value in question.parameters.items() if name != "block"}
     assert lookup("learning.logistic-gradient", "mechanism")(domain, one, **older) * n > 1e8
@@ -247,7 +247,7 @@ def minimiser(loss, model, question, rows):
 
 def minimiser_use(loss, distance, **parameters):
     model = MODELS[loss](**parameters)
-    question = model.question(DOMAIN)
+    question = model.query_spec(DOMAIN)
     bound = question.sensitivity(DOMAIN, distance)
     return lambda pair: (
         float(

@@ -152,7 +152,7 @@ def test_a_clip_never_makes_the_constant_larger():
 
 def use(loss, domain, distance, theta, **parameters):
     model = MODELS[loss](max_iter=2, learning_rate=1.0, **parameters)
-    question = model.question(domain)
+    question = model.query_spec(domain)
     bound = question.sensitivity(domain, distance)
     answers = np.array(ANSWERS[loss])
 
@@ -218,4 +218,4 @@ def test_targets_and_range_must_fit():
     for impossible in ((0.0, 2.0), (1.0, 1.0)):
         with pytest.raises(CertificateError):
             squared_gradient(domain, y_range=impossible, **common)
-    assert Ridge(y_range=(0, 1)).question(domain).parameters["y_range"] == (0.0, 1.0)
+    assert Ridge(y_range=(0, 1)).query_spec(domain).parameters["y_range"] == (0.0, 1.0)

@@ -27,7 +27,7 @@ from ppdp.mechanisms import (
     Ridge,
     TweedieRegressor,
 )
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn import newton, whitened
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
@@ -61,12 +61,12 @@ each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=M
 
 def question_of(model, domain=DOMAIN, mu=1.0, **form):
     """What the model asks; or in another form than its rule has for these rows."""
-    asked = model.question(domain, mu)
+    asked = model.query_spec(domain, mu)
     assert asked.formula == "learning.newton"
     if asked.parameters["loss"] == "softmax":
         form.pop("calibration", None)
     parameters = {**asked.parameters, **form}
-    return Question.asked("learning.newton", "mechanism", domain, parameters, number_of_answers(**parameters))
+    return QuerySpec.asked("learning.newton", "mechanism", domain, parameters, number_of_answers(**parameters))
 
 
 def answers(model, question, rows, given=(), noise_scale=0.1):
@@ -469,7 +469,7 @@ def test_many_steps_are_kept_as_their_certificate_says():
 def test_bad_parameters_are_errors_before_anything_is_spent():
     for wrong in ({"max_iter": 0}, {"max_iter": 1001}, {"alpha": -1.0}, {"solver": "newton-cg"}):
         with pytest.raises(InvalidParameter):
-            LogisticRegression((0, 1), **{"solver": "newton", **wrong}).question(DOMAIN)
+            LogisticRegression((0, 1), **{"solver": "newton", **wrong}).query_spec(DOMAIN)
 
 
 @pytest.mark.parametrize("odd", ["2", "-1", "", "nan", "1e400"])

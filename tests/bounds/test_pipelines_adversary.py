@@ -103,7 +103,7 @@ def mean_use(chain, pair):
     """How much of the certified shift of the mean (and of the share of rows present) a pair uses."""
     norm = chain.domain.row_norm
     mechanism = GaussianMechanism()
-    question = mechanism.question(chain.domain)
+    question = mechanism.query_spec(chain.domain)
 
     def answer(rows):
         present = [math.sqrt(3) * norm * rows.weight.sum()] if question.parameters["weighted"] else []

@@ -12,7 +12,7 @@ from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.testing.neighbours import World
 from ppdp.testing.stages import through
 from ppdp.transformers import (
@@ -66,7 +66,7 @@ queries = pytest.mark.parametrize("name", MECHANISMS)
 def use(name, domain, distance):
     """Share of the certified sensitivity, L1 shift or range that a pair of datasets uses."""
     mechanism = MECHANISMS[name]
-    question = mechanism.question(domain)
+    question = mechanism.query_spec(domain)
     if question.gaussian:
         bound = question.sensitivity(domain, distance)
     else:
@@ -109,7 +109,7 @@ def test_no_pair_exceeds_what_is_certified(name, distance):
 @pytest.mark.parametrize("name", ["gaussian count", "laplace count"])
 def test_rows_that_move_are_all_still_there(name):
     domain, moves = Domain(n_rows=10, n_features=1, row_norm=1.0), Distance(moved=3, radius=0.1)
-    question = MECHANISMS[name].question(domain)
+    question = MECHANISMS[name].query_spec(domain)
     assert question.privacy_map(domain, moves, 1.0).epsilon(1e-6) <= 1e-6
 
 
@@ -120,8 +120,8 @@ def test_where_no_row_can_be_deleted_no_share_is_released(name, distance):
     domain = Domain(n_rows=10, n_features=2, row_norm=1.0, max_missing=0, min_present=10)
     rng, world, share = np.random.default_rng(0), World(domain, distance), use(name, domain, distance)
     assert max(share(*world.drawn(rng)) for _ in range(60)) <= ROUNDING
-    size = MECHANISMS[name].question(domain).size
-    assert size == MECHANISMS[name].question(domain.but(min_present=0)).size - 1
+    size = MECHANISMS[name].query_spec(domain).size
+    assert size == MECHANISMS[name].query_spec(domain.but(min_present=0)).size - 1
 
 
 def corner(d, sign=1.0):
@@ -207,7 +207,7 @@ def test_a_row_moved_by_nothing_stays_in_its_cell():
     domain = Domain(n_rows=10, n_features=1, row_norm=1.0)
     still = Distance(moved=3, radius=0.0)
     for name in ("gaussian histogram", "laplace histogram", "median"):
-        question = MECHANISMS[name].question(domain)
+        question = MECHANISMS[name].query_spec(domain)
         if question.gaussian:
             assert question.sensitivity(domain, still) == 0
         else:
@@ -231,7 +231,7 @@ def certified(distance, domain=BALL):
 
 def apart(left, right):
     """Length of the difference of two answers."""
-    question = Question("query.rows", {}, 1, 1, 1.0)
+    question = QuerySpec("query.rows", {}, 1, 1, 1.0)
     return float(np.linalg.norm(ROWS.answer(left, question) - ROWS.answer(right, question)))
 
 

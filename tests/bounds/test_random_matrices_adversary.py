@@ -88,7 +88,7 @@ def test_rows_at_right_angles_attain_it(distance, floor):
 
 def test_no_pair_of_rows_with_targets_exceeds_that_of_ridge():
     model = Ridge(y_range=(-1, 1), solver="sketch", rank=9)
-    question = model.question(DOMAIN, 1.0)
+    question = model.query_spec(DOMAIN, 1.0)
     loss = question.privacy_map(DOMAIN, ONE, SIGMA)
 
     def moments(rows):

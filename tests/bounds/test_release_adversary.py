@@ -29,7 +29,7 @@ def measured(statistic, domain, **parameters):
     """The exact statistic, as a function of rows, with its sensitivity, as a function of the distance."""
     if statistic == "count":
         mechanism = GaussianMechanism()
-        question = mechanism.question(domain)
+        question = mechanism.query_spec(domain)
         return (
             lambda rows: mechanism.release(rows, question, Silent(), 1.0)["answer"],
             lambda distance: question.sensitivity(domain, distance),

@@ -224,7 +224,7 @@ def test_no_pair_exceeds_the_sensitivity_of_whole_passes(kind, domain, distance)
             "learning_rate": 1.0,
         }
         chosen = kind((0, 1), max_coef_norm=1.0, **settings)
-        question = chosen.question(domain)
+        question = chosen.query_spec(domain)
         bound = math.sqrt(question.steps) * question.sensitivity(domain, distance)
         answers = rng.standard_normal((question.steps, question.size))
 
@@ -258,7 +258,7 @@ class TestHidden:
             def release(self, value, noise_scale, bound):
                 return value
 
-        centres = chosen.release(rows(X, np.ones(n)), chosen.question(domain), Quiet(()), 1.0)["theta"]
+        centres = chosen.release(rows(X, np.ones(n)), chosen.query_spec(domain), Quiet(()), 1.0)["theta"]
         variances, v = [], 0.0
         for x in X:
             v = (1 - step * x**2) ** 2 * v + (step * chosen.noise_scale) ** 2

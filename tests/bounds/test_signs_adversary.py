@@ -57,7 +57,7 @@ def hockey_stick(p, q, epsilon):
 def certified(flips, domain, distance, scale, unit=None):
     """A mechanism with its parameters set, and its loss."""
     mechanism = SignMechanism(flips, scale, unit=unit)
-    question = mechanism.question_at(domain, distance)
+    question = mechanism.query_spec_at(domain, distance)
     mechanism.settle(question)
     return mechanism, question.privacy_map(domain, distance, scale)
 

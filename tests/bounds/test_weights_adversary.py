@@ -116,7 +116,7 @@ def test_no_pair_with_weights_exceeds_the_sensitivity(kind, distance, by_class):
     labels = ANSWERS.get(kind, (0, 1))
     facts = {"classes": labels} if kind in ("logistic", "softmax", "hinge", "minimiser") else {}
     domain = Domain(n_rows=N, n_features=D, row_norm=1.0, max_weight=CAP, **facts)
-    question = model.question(domain)
+    question = model.query_spec(domain)
     bound, pairs, most = question.sensitivity(domain, distance), Pairs(distance, labels, rng), 0.0
     shape = (question.parameters.get("n_classes", 1), D + 1)
     theta = rng.normal(size=shape)
@@ -155,7 +155,7 @@ def test_a_replaced_row_of_the_largest_weight_attains_the_bound():
     for cap in (0.5, 4.0, 1e6):
         domain = Domain(n_rows=N, n_features=D, row_norm=1.0, max_weight=cap, classes=(0, 1))
         model = LogisticRegression((0, 1), max_grad_norm=0.1, max_iter=2, learning_rate=1.0, fit_intercept=False)
-        question = model.question(domain)
+        question = model.query_spec(domain)
         bound = question.sensitivity(domain, Distance(replaced=1))
         X, y = np.tile([1.0, 0.0], (N, 1)), np.zeros(N)
         for part in (1.0, 0.5):
@@ -174,7 +174,7 @@ def test_a_cap_on_the_wrong_side_would_be_found():
     """Were weights not divided by the largest, a row would do more than is certified."""
     domain = Domain(n_rows=N, n_features=D, row_norm=1.0, max_weight=CAP, classes=(0, 1))
     model = LogisticRegression((0, 1), max_grad_norm=0.1, max_iter=2, learning_rate=1.0, fit_intercept=False)
-    question = model.question(domain)
+    question = model.query_spec(domain)
     X = np.tile([1.0, 0.0], (N, 1))
     sides = []
     for sign in (1.0, -1.0):

@@ -6,11 +6,13 @@ import warnings
 import pytest
 from sklearn.base import clone
 
-from ppdp import Adjacency, Pipeline, mechanisms, transformers
+from ppdp import Adjacency, Domain, Pipeline, mechanisms, transformers
 from ppdp.core.renamed import PARAMETERS, renamed_parameters
 from ppdp.exceptions import UnknownParameter
-from ppdp.transformers import Deduplicator, MeanImputer
-from ppdp.transformers.base import RowWiseTransformer
+from ppdp.mechanisms import LaplaceMechanism
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers import Deduplicator, MeanImputer, NormClipper
+from ppdp.transformers.base import RowWiseTransformer, Stage
 
 OWN = {name: getattr(room, name) for room in (mechanisms, transformers) for name in room.__all__}
 RENAMED = [(kind, old, new) for kind in OWN.values() for old, new in renamed_parameters(kind).items()]
@@ -67,6 +69,39 @@ def test_classes_of_users_keep_their_names():
 
     assert PCA(basis=2).set_params(basis=3).basis == 3
     assert Imputer(statistics="mine").statistics == "mine"
+
+
+class Halved(Stage):
+    """Written for an earlier version."""
+
+    def ways(self, domain, distance):
+        return NormClipper(0.5).fit_modes(domain, distance)
+
+
+class Counted(Mechanism):
+    """The same."""
+
+    def question(self, domain, mu=None):
+        return LaplaceMechanism("count").query_spec(domain, mu)
+
+
+class CountedHere(Counted):
+    """The same, at a distance."""
+
+    def question_at(self, domain, distance, mu=None):
+        return LaplaceMechanism("sum").query_spec(domain, mu)
+
+
+def test_methods_that_others_wrote_under_earlier_names_are_called():
+    domain = Domain(n_rows=10, n_features=2, row_norm=1.0)
+    with pytest.warns(FutureWarning, match="the method ways of Halved is now fit_modes"):
+        assert Halved().stability_map(domain, domain.neighbours)[0].row_norm == 0.5
+    with pytest.warns(FutureWarning, match="the method question of Counted is now query_spec"):
+        assert Counted().query_spec_at(domain, domain.neighbours).formula == "laplace.count"
+    with pytest.warns(FutureWarning, match="the method question_at of CountedHere is now query_spec_at"):
+        assert CountedHere().query_spec_at(domain, domain.neighbours).formula == "laplace.sum"
+    with pytest.raises(NotImplementedError):
+        Stage().fit_modes(domain, domain.neighbours)
 
 
 def test_a_warning_stands_where_the_name_was_written():

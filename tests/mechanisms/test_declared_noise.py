@@ -254,7 +254,7 @@ def test_projections_are_of_the_declared_rank():
     X = np.zeros((N, 40))
     X[:, 0] = 0.7
     domain = Domain(n_rows=N, n_features=40, row_norm=1.0, max_missing=0)
-    question, noise = mechanism.question(domain), Noise(9)
+    question, noise = mechanism.query_spec(domain), Noise(9)
     released = np.array([mechanism.release(Rows.of(X), question, noise, scale)["answer"] for _ in range(1500)])
     along = released[:, 0] / scale**2
     across = released[:, 1:] / (np.sqrt(released[:, :1]) * scale)
@@ -274,7 +274,7 @@ def test_sketches_have_the_declared_noise():
     X[:, 0] = 0.7
     declared = planned(mechanism)[1]["mechanism"]["noise_scale"]
     domain = Domain(n_rows=N, n_features=3, row_norm=1.0, max_missing=0)
-    question = GaussianSketch(20_000).question(domain)
+    question = GaussianSketch(20_000).query_spec(domain)
     Y = mechanism.release(Rows.of(X), question, Noise(10), declared)["answer"].reshape(-1, 3)
     Y /= [math.hypot(declared, 0.7 * math.sqrt(N)), declared, declared]
     assert p_value(Y.ravel()) > FALSE_ALARM
@@ -310,8 +310,8 @@ def test_noise_that_is_too_little_to_compute_with_is_not_increased_in_small_step
             return math.inf if interval is None and self.noise_scale < 3 else 1 / self.noise_scale
 
     monkeypatch.setattr(base, "compose_behind_gate", lambda rest, loss: loss)
-    monkeypatch.setattr(base.Question, "privacy_map", lambda self, domain, distance, noise_scale: Cost(noise_scale))
-    question = base.Question("any", {}, 1, 1.0, 1, kind="privacy")
+    monkeypatch.setattr(base.QuerySpec, "privacy_map", lambda self, domain, distance, noise_scale: Cost(noise_scale))
+    question = base.QuerySpec("any", {}, 1, 1.0, 1, kind="privacy")
     found = question.calibrated(None, None, 0.0, None, (1.0, 1e-6))
     assert 3 <= found <= 3.04
     assert len(asked) < 30

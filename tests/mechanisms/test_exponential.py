@@ -44,7 +44,7 @@ class TestQuantiles:
         X = np.array([[-1.0]] * 6 + [[1.0]] * 3)
         rows = Rows(X, None, np.repeat([0.0, 1.0], [5, 4])).settled()
         mechanism = ExponentialMechanism(candidates=[-1.0, 0.0, 1.0])
-        (utilities,) = mechanism.utilities(rows, mechanism.question(LINE))
+        (utilities,) = mechanism.utilities(rows, mechanism.query_spec(LINE))
         np.testing.assert_allclose(utilities, [-1.0, -1.0, 0.0])
 
     def test_columns_are_chosen_by_name(self):
@@ -79,7 +79,7 @@ class TestLaw:
     )
     def test_losses_lie_in_an_interval_of_the_certified_length(self, mechanism):
         scale, most = 1.5, 0.0
-        question = mechanism.question(LINE)
+        question = mechanism.query_spec(LINE)
         (part,) = question.privacy_map(LINE, ONE, scale).parts
         for pair in self.pairs():
             logs = [log_softmax(mechanism.utilities(rows, question)[0] / scale) for rows in pair]
@@ -110,7 +110,7 @@ class TestUtility:
 
         mechanism = election(utility=wild)
         rows = Rows.of(np.array([[1.0]] + [[0.0]] * 8))
-        (found,) = mechanism.utilities(rows, mechanism.question(LINE))
+        (found,) = mechanism.utilities(rows, mechanism.query_spec(LINE))
         np.testing.assert_allclose(found, 4.0 + (1.0 if value > 1 else 0.0))
 
     def test_a_row_on_which_it_fails_gives_nothing_and_nobody_learns_of_it(self):
@@ -121,7 +121,7 @@ class TestUtility:
 
         mechanism = election(utility=fragile, noise_scale=0.01)
         X = np.array([[1.0]] + [[0.0]] * 8)
-        (found,) = mechanism.utilities(Rows.of(X), mechanism.question(LINE))
+        (found,) = mechanism.utilities(Rows.of(X), mechanism.query_spec(LINE))
         np.testing.assert_allclose(found, [0, 8, 0])
         assert mechanism.fit(X).selected_ == "middle"
 
@@ -149,7 +149,7 @@ class TestUtility:
     )
     def test_impossible_ones_are_refused_before_any_row(self, parameters):
         with pytest.raises(InvalidParameter) as caught:
-            election(**parameters).question(LINE)
+            election(**parameters).query_spec(LINE)
         assert caught.value.stage == "ExponentialMechanism"
 
 

@@ -31,7 +31,7 @@ class Silent:
 
 
 def exact(mechanism, rows, domain):
-    question = mechanism.question(domain)
+    question = mechanism.query_spec(domain)
     mechanism.read(mechanism.release(rows, question, Silent(), 1.0), domain, question)
     return mechanism
 
@@ -99,7 +99,7 @@ class TestAnswers:
         """On the count 200 of 400, far from what it is clipped to."""
         rows = Rows(table(), None, np.repeat([0.0, 1.0], 200))
         mechanism = GaussianMechanism("count")
-        question = mechanism.question(BOX)
+        question = mechanism.query_spec(BOX)
         noise = Noise(0)
         drawn = np.concatenate([mechanism.release(rows, question, noise, 3.0)["answer"] for _ in range(1500)])
         assert drawn.mean() == pytest.approx(200, abs=0.25)
@@ -123,7 +123,7 @@ class TestGrids:
             np.testing.assert_allclose(found.edges_[0], [-1, 0, 1], atol=1e-6)
 
     def test_several_columns_are_in_order(self):
-        question = GaussianMechanism("histogram", bins={1: 2, 0: [0.0, 0.5, 1.0, 2.0]}).question(BOX)
+        question = GaussianMechanism("histogram", bins={1: 2, 0: [0.0, 0.5, 1.0, 2.0]}).query_spec(BOX)
         assert dict(question.parameters) == {
             "columns": [0, 1],
             "sizes": [4, 3],
@@ -136,10 +136,10 @@ class TestGrids:
     @pytest.mark.repeated("kind")
     def test_impossible_ones_cost_nothing(self, kind, bins):
         with pytest.raises(InvalidParameter, match="bins") as caught:
-            kind("histogram", bins=bins).question(BOX)
+            kind("histogram", bins=bins).query_spec(BOX)
         assert caught.value.stage == kind.__name__
 
     def test_a_number_of_cells_needs_a_bound(self):
         with pytest.raises(MissingBound, match="bins"):
-            GaussianMechanism("histogram").question(Domain(n_rows=5, n_features=1))
-        assert GaussianMechanism("histogram", bins=[0, 1]).question(Domain(n_rows=5, n_features=1)).size == 1
+            GaussianMechanism("histogram").query_spec(Domain(n_rows=5, n_features=1))
+        assert GaussianMechanism("histogram", bins=[0, 1]).query_spec(Domain(n_rows=5, n_features=1)).size == 1

@@ -50,7 +50,7 @@ class TestDefaults:
         assert self.STEPS in kind.__doc__
         assert self.STEP_SIZE in kind.__doc__
         domain, mu = Domain(n_rows=n, n_features=d, row_norm=norm, min_present=n), 0.25
-        found = kind(RANGE).question(domain, mu)
+        found = kind(RANGE).query_spec(domain, mu)
         assert found.steps == int(min(max(6 * (n * mu / math.sqrt(d + 1)) ** 0.275, 10), 80))
         assert found.learning_rate == pytest.approx(1.8 / max(1, min(norm**2, d) / math.sqrt(d)))
 

@@ -144,11 +144,11 @@ class TestAnswers:
         for weight, count in ((0.25, 1.0), (0.5, 3.0), (0.75, 4.0), (1.0, 5.0)):
             rows = Rows(np.zeros((5, 2)), None, np.full(5, weight))
             mechanism = LaplaceMechanism("count")
-            assert mechanism.answer(rows, mechanism.question(domain))[0] == count
+            assert mechanism.answer(rows, mechanism.query_spec(domain))[0] == count
 
     def test_the_noise_is_the_exact_sampler_s(self):
         X, mechanism = table(), LaplaceMechanism("sum")
-        question = mechanism.question(BALL)
+        question = mechanism.query_spec(BALL)
         released = mechanism.release(Rows.of(X), question, Noise(3), 0.7)["answer"]
         answer = mechanism.answer(Rows.of(X), question)
         np.testing.assert_array_equal(released, laplace_release(Noise(3), answer, 0.7, question.bound))

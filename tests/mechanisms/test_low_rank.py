@@ -178,7 +178,7 @@ def test_seeds_are_refused_alone_and_inside():
 
 def test_offered_by_logistic_regression_only():
     with pytest.raises(InvalidParameter, match="solver"):
-        Ridge(solver="m2", noise_scale=1.0).question(Domain(n_rows=N, n_features=D, row_norm=1.0, y_range=(0, 1)))
+        Ridge(solver="m2", noise_scale=1.0).query_spec(Domain(n_rows=N, n_features=D, row_norm=1.0, y_range=(0, 1)))
 
 
 def test_the_public_projection_is_the_same_for_everybody():
@@ -199,7 +199,7 @@ def test_neighbours_behind_the_public_projection_come_close_to_the_bound(interce
     model = LogisticRegression(
         solver="lora-fa", rank=RANK, noise_scale=0.01, max_grad_norm=0.3, fit_intercept=intercept
     )
-    question = model.question(DOMAIN)
+    question = model.query_spec(DOMAIN)
     bound = question.sensitivity(DOMAIN, ONE) * N
     closest = 0.0
     for _ in range(200):

@@ -425,7 +425,7 @@ def test_every_formula_of_a_mechanism_is_looked_at():
     examples += [(LogisticRegression((0, 1), solver=solver, rank=1), ROWS) for solver in ("m2", "lora-fa")]
     examples += [(WishartMechanism(20, 0.97), ROWS), (GaussianSketch(5), ROWS), (GaussianSketch(5, 0.1), ROWS)]
     examples += [(Ridge((0, 1), solver="sketch"), ROWS)]
-    seen = {mechanism.question(domain).formula for mechanism, domain in examples}
+    seen = {mechanism.query_spec(domain).formula for mechanism, domain in examples}
     mechanisms = {f.id for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")}
     others = {name for name in mechanisms - seen if not name.startswith(("diffprivlib.", "lora."))}
     assert all(held_alone(*FORMULAS[name].used_by, f'"{name}"') for name in others)

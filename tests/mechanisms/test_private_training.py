@@ -188,7 +188,7 @@ def test_the_penalty_stays_outside_the_clip(drawn, alpha):
 
 def test_the_penalty_costs_nothing():
     domain = Domain(n_rows=500, n_features=3, row_norm=1.0)
-    questions = [model("ridge", alpha=alpha, max_iter=10).question(domain) for alpha in (0.0, 1.0, 1e9)]
+    questions = [model("ridge", alpha=alpha, max_iter=10).query_spec(domain) for alpha in (0.0, 1.0, 1e9)]
     assert questions[0] == questions[1] == questions[2]
 
 

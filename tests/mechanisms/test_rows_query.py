@@ -27,7 +27,7 @@ def people(n=2000, d=3):
 
 def released(rows, scale=0.5, seed=0):
     mechanism = GaussianMechanism("rows")
-    question = mechanism.question(BALL)
+    question = mechanism.query_spec(BALL)
     mechanism.read(mechanism.release(rows, question, Noise(seed), scale), BALL, question)
     return mechanism.rows_
 

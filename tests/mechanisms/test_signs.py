@@ -26,7 +26,7 @@ FALSE_ALARM = 1e-6
 def released(mechanism, X, weight=None, noise=None, domain=None):
     X = np.atleast_2d(np.asarray(X, float))
     domain = domain or BOX.but(n_rows=len(X), n_features=X.shape[1])
-    question = mechanism.question(domain)
+    question = mechanism.query_spec(domain)
     rows = Rows.of(X) if weight is None else Rows(X, None, np.asarray(weight, float)).settled()
     fitted = clone(mechanism)
     arrays = mechanism.release(rows, question, noise or Noise(0), mechanism.noise_scale)
@@ -182,7 +182,7 @@ class TestCost:
             (Distance(toggled=1), 1.0),
             (Adjacency.change(l1=0.1).entrance_distance(4), 0.1),
         ):
-            unit = SignMechanism().question_at(BOX, distance).parameters["unit"]
+            unit = SignMechanism().query_spec_at(BOX, distance).parameters["unit"]
             assert most < unit <= most * (1 + 1e-6)
 
     def test_a_certificate_with_an_impossible_unit_is_refused(self):
@@ -343,13 +343,13 @@ class TestRefusals:
     )
     def test_angles_need_a_matrix_of_their_own(self, mechanism, words):
         with pytest.raises(InvalidParameter, match=words) as caught:
-            mechanism.question(BOX)
+            mechanism.query_spec(BOX)
         assert caught.value.stage == "SignMechanism"
 
     def test_angles_of_rows_that_are_too_wide(self):
         wide = Domain(n_rows=2, n_features=2**17 + 1, row_norm=1.0)
         with pytest.raises(InvalidParameter, match="at most 131072 columns"):
-            SignMechanism("angle", 1.0, n_signs=4).question(wide)
+            SignMechanism("angle", 1.0, n_signs=4).query_spec(wide)
 
     def test_rows_without_a_bound(self):
         with pytest.raises(MissingBound):

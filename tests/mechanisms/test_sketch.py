@@ -52,7 +52,7 @@ class TestWhatLeaves:
 
     def test_every_release_has_a_matrix_of_its_own(self):
         mechanism = GaussianSketch(5)
-        question = mechanism.question(FACTS.but(row_norm=1.0))
+        question = mechanism.query_spec(FACTS.but(row_norm=1.0))
         one, other = (mechanism.release(Rows.of(X), question, Noise(), 1.0)["answer"] for _ in "ab")
         assert (one != other).all()
 
@@ -79,8 +79,8 @@ class TestWhatIsCertified:
         """Real releases of one row that points here or there; an event is as likely as is certified, and no more."""
         mechanism, sigma, runs = GaussianSketch(6), 1.3, 4000
         domain, one = Domain(n_rows=1, n_features=2, row_norm=1.0, max_missing=0), Distance(replaced=1)
-        loss = mechanism.question(domain).privacy_map(domain, one, sigma)
-        question, noise, sides = GaussianSketch(6 * runs).question(domain), Noise(0), []
+        loss = mechanism.query_spec(domain).privacy_map(domain, one, sigma)
+        question, noise, sides = GaussianSketch(6 * runs).query_spec(domain), Noise(0), []
         for row in np.eye(2):
             for scale in (sigma, sigma / 2):
                 Y = mechanism.release(Rows.of([row]), question, noise, scale)["answer"].reshape(runs, 6, 2) / scale
@@ -97,7 +97,7 @@ class TestWhatIsCertified:
 class TestWhatIsRefused:
     def test_unbounded_rows_and_budgets_that_are_too_small(self):
         with pytest.raises(MissingBound):
-            GaussianSketch(20).question(FACTS)
+            GaussianSketch(20).query_spec(FACTS)
         with pytest.raises(NoRoute, match="no data could pass the gate"):
             pipeline(GaussianSketch(20, min_eigenvalue=1 / 3)).plan(FACTS)
 

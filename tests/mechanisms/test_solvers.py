@@ -146,7 +146,7 @@ class TestCertificates:
         for n, d in ((50, 1), (900, 4), (20_000, 30), (10**6, 2)):
             domain = Domain(n_rows=n, n_features=d, row_norm=1.0)
             steps = [
-                fit_for("hinge", solver).question(domain, mu).steps for mu in (1e-3, 0.05, 0.2, 0.24, 0.9, 3.0, 20.0)
+                fit_for("hinge", solver).query_spec(domain, mu).steps for mu in (1e-3, 0.05, 0.2, 0.24, 0.9, 3.0, 20.0)
             ]
             assert all(few <= many for few, many in pairwise(steps))
 
@@ -162,23 +162,23 @@ class TestWhatMayBeAsked:
     @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
     def test_a_batch_has_at_most_all_rows(self, solver):
         self.refused("logistic", "more than n_samples = 400", solver=solver, batch_size=401)
-        assert model("logistic", solver=solver, batch_size=400, max_grad_norm=3.0).question(self.DOMAIN).steps >= 1
+        assert model("logistic", solver=solver, batch_size=400, max_grad_norm=3.0).query_spec(self.DOMAIN).steps >= 1
 
     @pytest.mark.parametrize(("name", "smoothness"), [("logistic", 0.25 * 2), ("squared", 2), ("hinge", 2)])
     def test_a_hidden_pass_needs_short_steps(self, name, smoothness):
         self.refused(name, "at most 2 / smoothness", solver="hidden", learning_rate=2.001 / smoothness)
-        longest = model(name, solver="hidden", learning_rate=2 / smoothness).question(self.DOMAIN)
+        longest = model(name, solver="hidden", learning_rate=2 / smoothness).query_spec(self.DOMAIN)
         assert longest.parameters["step_size"] == pytest.approx(2 / smoothness)
-        usual = model(name, solver="hidden").question(self.DOMAIN).parameters["step_size"]
+        usual = model(name, solver="hidden").query_spec(self.DOMAIN).parameters["step_size"]
         assert usual <= 1 / smoothness * (1 + 1e-12)
 
     def test_a_hidden_pass_needs_convex_losses(self):
         self.refused("softmax", "convex", solver="hidden", max_grad_norm=1.0)
-        assert model("softmax", solver="hidden", max_grad_norm=2.1).question(self.DOMAIN).size == 12
+        assert model("softmax", solver="hidden", max_grad_norm=2.1).query_spec(self.DOMAIN).size == 12
 
     def test_a_hidden_pass_is_one(self):
         self.refused("logistic", "single pass", solver="hidden", max_iter=2)
-        assert model("logistic", solver="hidden", max_iter=1).question(self.DOMAIN).steps == 100
+        assert model("logistic", solver="hidden", max_iter=1).query_spec(self.DOMAIN).steps == 100
 
     def test_what_is_not_proved_is_refused_before_any_data(self):
         """Reweighted rows, and batches of fixed size where several rows of a person are replaced."""
@@ -195,7 +195,7 @@ class TestWhatMayBeAsked:
 
     def test_a_solver_that_is_unknown(self):
         with pytest.raises(InvalidParameter, match="poisson"):
-            model("hinge", solver="output").question(self.DOMAIN)
+            model("hinge", solver="output").query_spec(self.DOMAIN)
 
 
 class TestNothingPrivateDecides:
@@ -240,7 +240,7 @@ class TestNothingPrivateDecides:
         )
         chosen.set_params(**({"max_iter": 1} if solver == "epochs" else {}), max_coef_norm=1e3)
         rows = Rows.of(np.zeros((n, d)), np.zeros(n))
-        question = chosen.question(Domain(n_rows=n, n_features=d, row_norm=1.0))
+        question = chosen.query_spec(Domain(n_rows=n, n_features=d, row_norm=1.0))
         for seed in range(300):
             released = chosen.release(rows, question, Noise(seed), scale)
             found.append(released["theta" if solver == "hidden" else "path"].reshape(-1, d)[0] / (0.1 * scale))
@@ -313,7 +313,7 @@ def test_the_budget_that_a_question_is_asked_with_may_be_unknown():
     domain = Domain(n_rows=500, n_features=3, row_norm=1.0)
     for solver in ("auto", "dpgd", *BATCHED, "hidden", "output"):
         chosen = model("logistic", solver=solver)
-        assert chosen.question(domain).size == chosen.question(domain, gaussian_mu(1.0, 1e-6)).size == 4
+        assert chosen.query_spec(domain).size == chosen.query_spec(domain, gaussian_mu(1.0, 1e-6)).size == 4
 
 
 class TestDefault:
@@ -343,7 +343,7 @@ class TestDefault:
         chosen = model(name)
         chosen.set_params(**{key: value for key, value in given.items() if key in chosen.get_params()})
         classes = (0, 1, 2) if name == "softmax" else (0, 1)
-        asked = chosen.question_at(self.FACTS.but(**{"classes": classes, **facts}), distance, 0.2)
+        asked = chosen.query_spec_at(self.FACTS.but(**{"classes": classes, **facts}), distance, 0.2)
         assert (asked.formula == "learning.newton") is newton
         chosen.settle(asked)
         assert chosen.solver == ("newton" if newton else "dpgd")
@@ -355,7 +355,7 @@ class TestDefault:
         """Where few draws would be far off: means that grow exponentially are the most easily so."""
         for n, newton in ((105 * least - 5, False), (105 * least, True)):  # of 21 coefficients, at mu = 0.2
             facts = self.FACTS.but(n_rows=n)
-            assert (asking.question_at(facts, ONE, 0.2).formula == "learning.newton") is newton
+            assert (asking.query_spec_at(facts, ONE, 0.2).formula == "learning.newton") is newton
 
     @pytest.mark.parametrize(
         ("given", "facts", "distance", "warned"),
@@ -371,13 +371,13 @@ class TestDefault:
         ],
     )
     def test_where_rows_would_do_and_gradients_are_clipped_it_warns(self, given, facts, distance, warned):
-        asked = model("logistic", **given).question_at(self.FACTS.but(**facts), distance, 0.2)
+        asked = model("logistic", **given).query_spec_at(self.FACTS.but(**facts), distance, 0.2)
         assert bool(asked.warnings) is warned
 
     def test_penalties_are_those_of_scikit_learn(self):
         for name, alpha in (("logistic", 1.0), ("softmax", 1.0), ("ridge", 1.0), ("squared", 0.0)):
             domain = self.FACTS.but(classes=(0, 1, 2) if name == "softmax" else (0, 1))
-            assert model(name).question_at(domain, ONE, 0.2).parameters["alpha"] == alpha
+            assert model(name).query_spec_at(domain, ONE, 0.2).parameters["alpha"] == alpha
 
 
 class TestFewSteps:
@@ -388,27 +388,27 @@ class TestFewSteps:
     )
     def test_of_many_rows(self, n_rows, steps):
         domain = Domain(n_rows=n_rows, n_features=20, row_norm=9.0, classes=(0, 1))
-        asked = model("logistic", solver="dpgd").question_at(domain, ONE, 0.19)
+        asked = model("logistic", solver="dpgd").query_spec_at(domain, ONE, 0.19)
         assert asked.steps == steps
         assert (asked.share < 1) == (n_rows > 100_000)
         assert (
-            asked.steps <= model("logistic", solver="dpgd").question(domain, 0.19).steps
+            asked.steps <= model("logistic", solver="dpgd").query_spec(domain, 0.19).steps
         )  # a plan sets delta aside for these
 
     def test_not_where_neighbours_are_far(self):
         domain = Domain(n_rows=1_000_000, n_features=20, row_norm=9.0, classes=(0, 1))
-        asked = model("logistic", solver="dpgd").question_at(domain, Distance(replaced=200), 0.19)
+        asked = model("logistic", solver="dpgd").query_spec_at(domain, Distance(replaced=200), 0.19)
         assert (asked.steps, asked.share) == (80, 1)
 
     def test_nor_where_their_number_is_given(self):
         domain = Domain(n_rows=1_000_000, n_features=20, row_norm=9.0, classes=(0, 1))
-        assert model("logistic", solver="dpgd", max_iter=80).question_at(domain, ONE, 0.19).share == 1
+        assert model("logistic", solver="dpgd", max_iter=80).query_spec_at(domain, ONE, 0.19).share == 1
 
     def test_a_sample_is_no_dearer_than_all_rows(self):
         """A row with the other label, all rows in another order: the sum over a sample changes by S, and no more."""
         rng = np.random.default_rng(0)
         domain = Domain(n_rows=64, n_features=2, row_norm=1.0, classes=(0, 1))
-        asked = model("logistic", fit_intercept=False, max_grad_norm=0.5).question(domain)
+        asked = model("logistic", fit_intercept=False, max_grad_norm=0.5).query_spec(domain)
         X, y = rng.normal(size=(64, 2)), rng.integers(2, size=64).astype(float)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         order, labels = rng.permutation(64), y.copy()

@@ -45,7 +45,7 @@ def fitted():
 class TestWhatLeaves:
     def test_a_vector_whose_mean_is_the_direction(self):
         mechanism, X = WishartMechanism(30, 0.9), rows(0.5)
-        question = mechanism.question(FACTS.but(row_norm=1.0, max_missing=0))
+        question = mechanism.query_spec(FACTS.but(row_norm=1.0, max_missing=0))
         noise = Noise(1)
         found = np.array([mechanism.release(Rows.of(X), question, noise, 0.1)["answer"] for _ in range(300)])
         direction = X.mean(axis=0) / np.linalg.norm(X.mean(axis=0))
@@ -61,7 +61,7 @@ class TestWhatLeaves:
 
     def test_every_release_has_its_own_matrix(self):
         mechanism, X = WishartMechanism(5, 0.9), Rows.of(rows(0.5))
-        question = mechanism.question(FACTS.but(row_norm=1.0, max_missing=0))
+        question = mechanism.query_spec(FACTS.but(row_norm=1.0, max_missing=0))
         one, other = (mechanism.release(X, question, Noise(), 0.1)["answer"] for _ in "ab")
         assert (one != other).all()
 
@@ -167,9 +167,9 @@ class TestWhatIsRefused:
         with pytest.raises(InvalidParameter, match="two columns"):
             pipeline().plan(Domain(n_rows=N, n_features=1))
         with pytest.raises(MissingBound):
-            WishartMechanism(20, 0.9).question(FACTS.but(max_missing=0))
+            WishartMechanism(20, 0.9).query_spec(FACTS.but(max_missing=0))
         with pytest.raises(InvalidParameter, match="follows from rank"):
-            WishartMechanism(20, 0.9, noise_scale=3.0).question(FACTS.but(row_norm=1.0, max_missing=0))
+            WishartMechanism(20, 0.9, noise_scale=3.0).query_spec(FACTS.but(row_norm=1.0, max_missing=0))
 
     def test_a_ledger_takes_it_alone(self):
         ledger = ppdp.Ledger(epsilon=6.0, delta=1e-5)

@@ -17,7 +17,7 @@ from ppdp.mechanisms import (
     SignMechanism,
     WishartMechanism,
 )
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.gradient_solvers import PoissonBatches
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import REGISTRY, check_mechanism
@@ -146,8 +146,8 @@ class ClippedLate(GaussianMechanism):
 class Curious(GaussianMechanism):
     """Bounds its answer by the longest row that it saw."""
 
-    def question(self, domain, mu=None):
-        return super().question(domain.but(row_norm=getattr(self, "longest", domain.row_norm)), mu)
+    def query_spec(self, domain, mu=None):
+        return super().query_spec(domain.but(row_norm=getattr(self, "longest", domain.row_norm)), mu)
 
     def release(self, rows, question, noise, noise_scale):
         self.longest = float(np.abs(rows.X).max()) + 0.5
@@ -227,9 +227,9 @@ class Secretive(GaussianMechanism):
 
 
 class Numpy(GaussianMechanism):
-    def question(self, domain, mu=None):
-        asked = super().question(domain, mu)
-        return Question(asked.formula, {"weighted": np.bool_(False)}, 1, asked.size, asked.bound)
+    def query_spec(self, domain, mu=None):
+        asked = super().query_spec(domain, mu)
+        return QuerySpec(asked.formula, {"weighted": np.bool_(False)}, 1, asked.size, asked.bound)
 
 
 WRONG = {
@@ -286,9 +286,9 @@ class OwnNoise(LaplaceMechanism):
 
     share = 1.0
 
-    def question(self, domain, mu=None):
+    def query_spec(self, domain, mu=None):
         domain.require("row_norm")
-        return Question("own.noise", {}, 1, domain.d, float(domain.row_norm), kind="privacy")
+        return QuerySpec("own.noise", {}, 1, domain.d, float(domain.row_norm), kind="privacy")
 
     def release(self, rows, question, noise, noise_scale):
         drawn = noise.standard_lattice(question.size) * 2.0**-37

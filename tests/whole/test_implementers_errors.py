@@ -139,7 +139,7 @@ def test_secret_projections_come_from_the_operating_system_and_are_used_once(mon
     drawn, real = [], os.urandom
     monkeypatch.setattr(os, "urandom", lambda count: drawn.append(count) or real(count))
     mechanism, domain = WishartMechanism(7, 0.9), Domain(n_rows=4, n_features=5, row_norm=1.0)
-    question, noise = mechanism.question(domain), Noise()
+    question, noise = mechanism.query_spec(domain), Noise()
     rows = Rows.of(np.full((4, 5), 0.3))
     one, other = (mechanism.release(rows, question, noise, 7**-0.5)["answer"] for _ in "ab")
     assert sum(drawn) >= 2 * 5 * 7 * 16

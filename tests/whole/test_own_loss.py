@@ -15,7 +15,7 @@ from ppdp.bounds.queries import present_shape
 from ppdp.core.formula import formula
 from ppdp.data.histograms import present
 from ppdp.exceptions import CertificateError, InvalidParameter
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.privacy.gaussian import gaussian_epsilon
 from ppdp.privacy.losses import KINDS, Part, Pure
 from ppdp.privacy.noise.laplace import laplace_release
@@ -50,8 +50,8 @@ class OwnCount(Mechanism):
         self.noise_scale = noise_scale
         self.random_state = random_state
 
-    def question(self, domain, mu=None):
-        return Question(FORMULA, {}, 1, *present_shape(domain), kind="privacy")
+    def query_spec(self, domain, mu=None):
+        return QuerySpec(FORMULA, {}, 1, *present_shape(domain), kind="privacy")
 
     def release(self, rows, question, noise, noise_scale):
         exact = np.ceil(present(rows))

@@ -66,7 +66,7 @@ def test_stages_and_mechanisms_say_where_their_formulas_are_proved(kind: type) -
     gaps = None if getattr(kind, "fills_gaps", False) else 0
     domain, one = Domain(**facts, y_range=(0.0, 1.0), max_missing=gaps), kind.example()
     if issubclass(kind, Mechanism):
-        formulas = [one.question(domain).formula]
+        formulas = [one.query_spec(domain).formula]
     else:
         formulas = [way.formula for way in one.fit_modes(domain, Adjacency.replace().distance)]
     assert formulas

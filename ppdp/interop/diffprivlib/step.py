@@ -22,7 +22,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, StageFailed
 from ppdp.interop.diffprivlib.draws import Draws
 from ppdp.interop.diffprivlib.models import REFUSED, SUPPORTED, Adapter, full_name
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
@@ -165,15 +165,15 @@ class Diffprivlib(Supervised, Mechanism):
         if getattr(self.model, "accountant", ...) is None:
             self.model.accountant = type(self.model)().accountant
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         adapter = self._admitted()
         domain.require("row_norm", type(self).__name__)
         if is_regressor(self):
             self._range(domain)
         parameters = adapter.parameters(self.model, 1 if is_regressor(self) else self._n_classes(domain))
-        return Question.asked(adapter.formula, "privacy", domain, parameters)
+        return QuerySpec.asked(adapter.formula, "privacy", domain, parameters)
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         adapter = self._adapter()
         model = clone(self.model).set_params(epsilon=1 / noise_scale, random_state=Draws(noise))
         failure = "diffprivlib could not fit this model"
@@ -191,7 +191,7 @@ class Diffprivlib(Supervised, Mechanism):
             raise StageFailed(f"{failure or 'diffprivlib released something else'}.", stage=type(self).__name__)
         return {"model": _rounded(released)}
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         fitted = self._adapter().read(np.asarray(released["model"]), domain.d, question.parameters)
         if is_regressor(self):
             low, high = self._range(domain)

@@ -18,7 +18,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
 from ppdp.mechanisms.learn.whitened import Loss
 
@@ -80,7 +80,7 @@ class LinearClassifier(BatchModel, ClassifierMixin):
             (f"weight of class {label!r}", plain(weight), "declared") for label, weight in weights.items()
         )
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
         super().read(released, domain, question)
 
@@ -182,7 +182,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
         residuals[np.arange(len(y)), y.astype(np.intp)] -= 1.0
         return residuals
 
-    def _loss(self, question: Question) -> Loss:
+    def _loss(self, question: QuerySpec) -> Loss:
         count = question.parameters.get("n_classes", 2)
 
         def curvatures(scores: Array, y: Array | None = None) -> Array:
@@ -244,7 +244,7 @@ class LinearSVC(LinearClassifier, Mechanism):
         side = 2 * y[:, None] - 1
         return -side * np.clip((1 + self.smoothing - side * scores) / (2 * self.smoothing), 0.0, 1.0)
 
-    def _loss(self, question: Question) -> Loss:
+    def _loss(self, question: QuerySpec) -> Loss:
         def curvatures(scores: Array, y: Array) -> Array:
             return (np.abs((2 * y[:, None] - 1) * scores - 1) < self.smoothing) / (2 * self.smoothing)
 

@@ -23,7 +23,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import multiplied
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn.descent import (
     CurvatureEstimate,
     descend,
@@ -76,9 +76,11 @@ class GradientDescent(_NoisyGradients):
 
     name = "dpgd"
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         parameters = dict(config.gradient)
-        return Question.asked(config.formulas["dpgd"], "mechanism", domain, parameters, self._steps(domain, config, mu))
+        return QuerySpec.asked(
+            config.formulas["dpgd"], "mechanism", domain, parameters, self._steps(domain, config, mu)
+        )
 
     def _steps(self, domain: Domain, config: TrainingConfig, mu: float | None) -> int:
         usual = 40.0 if mu is None else min(max(6 * config.signal(domain, mu) ** 0.55, 10), 80)
@@ -98,7 +100,7 @@ class GradientDescent(_NoisyGradients):
         return descend_faster(gradient, run.add_noise, start, **options)
 
 
-def in_few_steps(question: Question, domain: Domain, distance: Distance, mu: float) -> Question:
+def in_few_steps(question: QuerySpec, domain: Domain, distance: Distance, mu: float) -> QuerySpec:
     """Full batches in fewer steps where noise is negligible at this distance: curvature is then learnt on the way.
 
     The first half see as many rows as are needed for that.
@@ -117,9 +119,9 @@ class PublicProjection(GradientDescent):
 
     name = "lora-fa"
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         parameters, steps = _projected_gradient(config, domain.d), self._steps(domain, config, mu)
-        return Question.asked("learning.projected-gradient", "mechanism", domain, parameters, steps)
+        return QuerySpec.asked("learning.projected-gradient", "mechanism", domain, parameters, steps)
 
     def _iterates(self, run: TrainingRun) -> Iterator[Array]:
         rank = run.parameters["rank"]
@@ -153,7 +155,7 @@ class PoissonBatches(_Batches):
 
     name = "poisson"
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         batch_size = config.batch(domain, max(256, domain.n / 50))
         rate = batch_size / domain.n
         usual = 80.0 if mu is None else min(max(4 * config.signal(domain, mu), 10), 400)
@@ -162,7 +164,7 @@ class PoissonBatches(_Batches):
         # Without moved rows the mean loss adds up to mu where steps rate² (exp(kappa²) - 1) = mu², kappa = 2C/noise.
         kappa = math.sqrt(math.log1p((mu or USUAL_MU) ** 2 / (steps * rate**2)))
         start = 2 * config.gradient["clip"] / (kappa * batch_size)
-        return Question.asked(f"learning.{self.name}", "privacy", domain, parameters, steps, start=start)
+        return QuerySpec.asked(f"learning.{self.name}", "privacy", domain, parameters, steps, start=start)
 
     def draw(self, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
         return (poisson_sample(noise, n_rows, batch_size / n_rows) for _ in range(steps))
@@ -187,19 +189,19 @@ class ShuffledBatches(_Batches):
 
     name = "epochs"
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         batch_size = config.batch(domain, domain.n / min(max(config.signal(domain, mu) / 2, 4), 100))
         usual = round(80 / config.signal(domain, USUAL_MU))
         passes = config.max_iter or min(max(usual, 1), 10)
         parameters = {"loss": config.loss, **config.gradient, "batch_size": batch_size, "epochs": passes}
         steps = passes * batches_per_pass(domain.n, batch_size)
-        return Question.asked("learning.epochs", "mechanism", domain, parameters, steps)
+        return QuerySpec.asked("learning.epochs", "mechanism", domain, parameters, steps)
 
     def draw(self, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
         order, count = shuffled(noise, n_rows), batches_per_pass(n_rows, batch_size)
         return (np.sort(order[(t % count) * batch_size : (t % count + 1) * batch_size]) for t in range(steps))
 
-    def max_iter(self, question: Question) -> int:
+    def max_iter(self, question: QuerySpec) -> int:
         return int(question.parameters["epochs"])
 
 
@@ -209,7 +211,7 @@ class HiddenState(ShuffledBatches):
     name = "hidden"
     releases_path = False
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         longest = 2 / smoothness(domain, config.loss, **config.gradient)
         self._check(domain, config, longest)
         batch_size = config.batch(domain, domain.n / 100)
@@ -217,7 +219,7 @@ class HiddenState(ShuffledBatches):
         parameters = {"loss": config.loss, **config.gradient, "batch_size": batch_size, "step_size": learning_rate}
         steps = batches_per_pass(domain.n, batch_size)
         start = 2 * config.gradient["clip"] / (batch_size * (mu or USUAL_MU))
-        return Question.asked(
+        return QuerySpec.asked(
             "learning.hidden", "privacy", domain, parameters, steps, start=start, warnings=(EXPERIMENTAL,)
         )
 
@@ -249,7 +251,7 @@ class HiddenState(ShuffledBatches):
     def release(self, run: TrainingRun) -> dict[str, Array]:
         return {"theta": secret_one(run.noise, self._iterates(run), run.question.steps).ravel()}
 
-    def max_iter(self, question: Question) -> int:
+    def max_iter(self, question: QuerySpec) -> int:
         return 1
 
 
@@ -262,13 +264,13 @@ class FreshProjections(PoissonBatches):
     name = "m2"
     seedable = False
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         width = domain.d + config.gradient["fit_intercept"]
         parameters = {**_projected_gradient(config, width), "batch_size": config.batch(domain, domain.n)}
         steps = config.max_iter or min(round(40 * width / parameters["rank"]), 1000)
         start = 2 * config.gradient["clip"] / domain.n * math.sqrt(40) / (mu or USUAL_MU)
         parameters["steps"] = steps
-        return Question.asked("learning.fresh-projections", "privacy", domain, parameters, steps, start=start)
+        return QuerySpec.asked("learning.fresh-projections", "privacy", domain, parameters, steps, start=start)
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
         return (("fresh projections", NoisyProjectionLoss.idealised),)
@@ -293,7 +295,7 @@ class OutputPerturbation(Solver):
     balances = False
     perturbs_model = True
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         gradient, alpha, iterations = config.gradient, config.alpha, config.max_iter
         clip, coef_norm = gradient["clip"], gradient["coef_norm"]
         smooth = smoothness(domain, config.loss, **gradient)
@@ -307,7 +309,7 @@ class OutputPerturbation(Solver):
             wanted = SOLVED * min(1.0, 2 * clip / (alpha * coef_norm))
             iterations = math.ceil(min(math.log(wanted) / solver_rate(smooth, alpha / domain.n), MOST_ITERATIONS))
         parameters = {**gradient, "alpha": alpha, "smoothness": smooth, "iterations": iterations}
-        return Question.asked(config.formulas["output"], "mechanism", domain, parameters, 1)
+        return QuerySpec.asked(config.formulas["output"], "mechanism", domain, parameters, 1)
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         gradient, p = run.gradient(), run.parameters

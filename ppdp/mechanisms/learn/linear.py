@@ -22,7 +22,7 @@ from ppdp.data.intervals import no_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.validation import validated
-from ppdp.mechanisms.base import Question, SharedDocstring
+from ppdp.mechanisms.base import QuerySpec, SharedDocstring
 from ppdp.mechanisms.learn.errors import coefficient_answers
 from ppdp.mechanisms.learn.gradient_solvers import (
     FixedSizeBatches,
@@ -62,7 +62,7 @@ SOLVERS: dict[str, Solver] = {
 """By the value of ``solver``; "auto" is one of the first two."""
 
 
-def solver_of(model: Any, question: Question | None = None) -> Solver:
+def solver_of(model: Any, question: QuerySpec | None = None) -> Solver:
     """The solver of a model; where it is left to the public rule, as the question has it."""
     newton = question is not None and question.formula == "learning.newton"
     usual = SOLVERS["newton" if newton else "dpgd"]
@@ -183,7 +183,7 @@ class LinearModel(SharedDocstring, Supervised):
         """Derivative of every row's loss in its scores, both of shape (n_rows, n_scores)."""
         raise NotImplementedError
 
-    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+    def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
         """Coefficients (..., n_scores, n_features) and intercepts (..., n_scores) as users get them."""
         return coef, intercept
 
@@ -191,15 +191,15 @@ class LinearModel(SharedDocstring, Supervised):
         """What rows of these scores are said to be."""
         raise NotImplementedError
 
-    def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self: Any, domain: Domain, mu: float | None = None) -> QuerySpec:
         choice("solver", self.solver, list(self._solvers), self)
         solver = solver_of(self)
         refuse_seed(not solver.seedable and self.random_state is not None)
         return self._question_of(solver, domain, self._config(domain), mu)
 
     @staticmethod
-    def _question_of(solver: Solver, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
-        question = solver.question(domain, config, mu)
+    def _question_of(solver: Solver, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
+        question = solver.query_spec(domain, config, mu)
         factors, largest = config.factors, config.largest_weight
         learning_rate = question.parameters.get("step_size", config.learning_rate)
         return replace(question, learning_rate=learning_rate, factors=factors, largest_weight=largest)
@@ -232,8 +232,8 @@ class LinearModel(SharedDocstring, Supervised):
             largest_weight=largest,
         )
 
-    def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
-        question: Question = self.question(domain, mu)
+    def query_spec_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
+        question: QuerySpec = self.query_spec(domain, mu)
         config = self._config(domain)
         of_descent = self.max_grad_norm, self.max_coef_norm, self.learning_rate, self.batch_size
         if self.solver == "auto" and all(map(is_auto, of_descent)):
@@ -246,7 +246,7 @@ class LinearModel(SharedDocstring, Supervised):
             question = replace(question, warnings=warnings)
         return in_few_steps(question, domain, distance, mu) if mu and is_auto(self.max_iter) else question
 
-    def _loss(self, question: Question) -> Loss:
+    def _loss(self, question: QuerySpec) -> Loss:
         """The loss of a row."""
         raise NotImplementedError
 
@@ -263,7 +263,7 @@ class LinearModel(SharedDocstring, Supervised):
             return 1.2 / (self._curvature * max(1.0, spread)) * max(1.0, scores / 3)
         return positive("learning_rate", self.learning_rate, self, most=1e6)
 
-    def settle(self: Any, question: Question) -> None:
+    def settle(self: Any, question: QuerySpec) -> None:
         solver, parameters = solver_of(self, question), question.parameters
         self.solver, self.max_iter = solver.name, solver.max_iter(question)
         for name in ("batch_size", "rank"):
@@ -275,7 +275,7 @@ class LinearModel(SharedDocstring, Supervised):
         if "coef_norm" in parameters:
             self.max_coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
-    def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self: Any, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         run = TrainingRun(
             rows,
             question,
@@ -289,7 +289,7 @@ class LinearModel(SharedDocstring, Supervised):
         )
         return solver_of(self, question).release(run)
 
-    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.n_iter_ = question.parameters.get("iterations", question.steps)
         for name in ("coef_path_", "intercept_path_", "path_steps_"):  # of an earlier fit by another solver
             vars(self).pop(name, None)
@@ -302,7 +302,7 @@ class LinearModel(SharedDocstring, Supervised):
             models = self._split(released["path"], domain.d, question)
             self.coef_path_, self.intercept_path_ = self._in_units(*models, question)
 
-    def _split(self: Any, thetas: Array, d: int, question: Question) -> tuple[Array, Array]:
+    def _split(self: Any, thetas: Array, d: int, question: QuerySpec) -> tuple[Array, Array]:
         """Coefficients and intercepts of released models."""
         models = thetas.reshape(*thetas.shape[:-1], question.parameters.get("n_classes", 1), -1)
         coef, intercept = models, np.zeros(models.shape[:-1])
@@ -310,7 +310,7 @@ class LinearModel(SharedDocstring, Supervised):
             coef, intercept = models[..., :-1], models[..., -1].copy()
         return solver_of(self, question).coefficients(coef, d), intercept
 
-    def answers(self: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         unit, _ = self._in_units(np.ones((1, 1)), np.zeros(1), question)
         solver, width = solver_of(self, question), domain.d + bool(self.fit_intercept)
         sampled = rows_are_a_sample(domain) and getattr(self, "class_weight", None) is None

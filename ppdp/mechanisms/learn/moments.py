@@ -19,7 +19,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import second_moment, symmetric, upper_triangle
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn.descent import projected
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Solver, TrainingConfig, TrainingRun
 from ppdp.mechanisms.query.random_matrices import sketched, usual_noise
@@ -40,7 +40,7 @@ class SecondMoments(Solver):
     name = "moments"
     releases_path = False
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         gradient = config.gradient
         usual = 1 + REFINEMENTS if domain.n * (mu or USUAL_MU) >= domain.d else 1
         steps = config.max_iter or usual
@@ -50,7 +50,7 @@ class SecondMoments(Solver):
             "refinements": steps - 1,
             **{name: gradient[name] for name in (*OF_LOSS, "block") if name in gradient},
         }
-        return Question.asked(config.formulas["moments"], "mechanism", domain, parameters, steps)
+        return QuerySpec.asked(config.formulas["moments"], "mechanism", domain, parameters, steps)
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         """The first guess solves the noisy normal equations, every direction damped by what is noise in it; then every
@@ -79,7 +79,7 @@ class SketchedMoments(Solver):
     in_memory = True
     releases_path = False
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         width = moments_width(domain, config.gradient["fit_intercept"])
         if config.rank is not None and config.rank < width:
             raise InvalidParameter(
@@ -92,7 +92,7 @@ class SketchedMoments(Solver):
         most, n_mu = max(LARGEST // width, 4 * width), domain.n * (mu or USUAL_MU)
         parameters["rank"] = config.rank or math.ceil(min(max((2 * n_mu / width) ** 2, 64 * width), most))
         start = usual_noise(parameters["norm"], parameters["rank"], mu)
-        return Question.asked(config.formulas["sketch"], "privacy", domain, parameters, start=start)
+        return QuerySpec.asked(config.formulas["sketch"], "privacy", domain, parameters, start=start)
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         """The first guess of :class:`SecondMoments` alone."""

@@ -17,7 +17,7 @@ from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
 from ppdp.exceptions import InvalidParameter, InvalidValue
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel, is_auto
 from ppdp.mechanisms.learn.whitened import LARGEST_SLOPE_OF_EXPONENTIALS, Loss
 from ppdp.privacy.noise.sampler import Noise
@@ -44,12 +44,12 @@ class LinearRegressor(LinearModel, RegressorMixin):
 
     y_range: Sequence[float] | None = None
 
-    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+    def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
         low, high = question.parameters["y_range"]
         half, centre = high / 2 - low / 2, low / 2 + high / 2
         return half * coef[..., 0, :], centre + half * intercept[..., 0]
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         super().read(released, domain, question)
         self.intercept_ = float(self.intercept_)
         low, high = question.parameters["y_range"]
@@ -87,7 +87,7 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
     def _residuals(self, scores: Array, y: Array) -> Array:
         return scores - y[:, None]
 
-    def _loss(self, question: Question) -> Loss:
+    def _loss(self, question: QuerySpec) -> Loss:
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             return np.ones_like(scores)
 
@@ -200,7 +200,7 @@ class _LogLink(LinearRegressor):
         v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()
         return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
 
-    def _loss(self, question: Question) -> Loss:
+    def _loss(self, question: QuerySpec) -> Loss:
         power = self._power()
 
         def usual_curvatures(scores: Array) -> Array:
@@ -235,11 +235,11 @@ class _LogLink(LinearRegressor):
             domain = domain.but(y_range=(low, high) if low < high else (low, low + 1.0))
         return domain, encode_targets(y, self._range(domain))
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         shares = partial(_as_shares, *target_shares(question.parameters["y_range"]))
         return super().release(rows.each(shares, rows.d), question, noise, noise_scale)
 
-    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+    def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
         return coef[..., 0, :], math.log(target_unit(question.parameters["y_range"])) + intercept[..., 0]
 
     def _predicted(self, scores: Array) -> Array:

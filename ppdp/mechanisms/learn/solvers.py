@@ -21,7 +21,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn.descent import ClippedGradient, StreamedGradient
 from ppdp.mechanisms.learn.errors import Errors
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -93,7 +93,7 @@ class TrainingRun:
     """Private rows, what is asked of them, and the noise: all that a solver trains with."""
 
     rows: Rows | Stream
-    question: Question
+    question: QuerySpec
     loss: Loss
     noise: Noise
     noise_scale: float
@@ -160,7 +160,7 @@ class Solver(ABC):
     seedable = True
 
     @abstractmethod
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         """What it asks, with the budget ``mu`` if it is known; an error if it cannot do as chosen."""
 
     @abstractmethod
@@ -171,7 +171,7 @@ class Solver(ABC):
         """As :meth:`Mechanism.assumptions`."""
         return ()
 
-    def max_iter(self, question: Question) -> int:
+    def max_iter(self, question: QuerySpec) -> int:
         """The parameter of this name that asks the same question."""
         return int(question.parameters.get("iterations", question.steps))
 
@@ -189,7 +189,7 @@ class Newton(Solver):
 
     name = "newton"
 
-    def question(self, domain: Domain, config: TrainingConfig, mu: float | None) -> Question:
+    def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         gradient, intercept = config.gradient, config.gradient["fit_intercept"]
         if config.max_iter is not None and config.max_iter > MOST_ITERATIONS:
             raise InvalidParameter(
@@ -217,7 +217,7 @@ class Newton(Solver):
         if config.loss == "logistic" and certain >= CALIBRATED:
             parameters["calibration"] = CALIBRATION
         learned = config.n_scores * newton_width(domain, intercept)
-        return Question.asked(
+        return QuerySpec.asked(
             "learning.newton", "mechanism", domain, parameters, answers(**parameters), learned=learned
         )
 

@@ -21,7 +21,7 @@ from ppdp.core.checks import check_budget, integer, length
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count
 from ppdp.exceptions import ImpossibleBudget, NoiseWarning
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.lora.layers import STAGE, Layer
 from ppdp.privacy.ledger.fit_charging import FitCost
 from ppdp.privacy.loss import PrivacyLoss
@@ -36,7 +36,7 @@ class LoRAPlan:
     """Everything public."""
 
     domain: Domain  # of the examples
-    question: Question  # what is asked of them
+    question: QuerySpec  # what is asked of them
     noise_scale: float  # standard deviation of the noise on a sum of clipped gradients
     cost: FitCost  # of all steps
 
@@ -134,7 +134,7 @@ def make_plan(
     if method == "m2":
         parameters |= {"terms": terms, "adapter_rank": adapter_rank}
     start = parameters["clip"] * max(1.0, 3 * math.sqrt(steps) * batch_size / domain.n)
-    asked = Question.asked(FORMULAS[method], "privacy", domain, parameters, steps, start=start)
+    asked = QuerySpec.asked(FORMULAS[method], "privacy", domain, parameters, steps, start=start)
     far = domain.neighbours
     draws = draws_that_count(asked.formula, domain, far, steps=asked.steps, size=asked.size)
     kept = certifiable_epsilon(float(epsilon), delta, draws)

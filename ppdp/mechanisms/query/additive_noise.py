@@ -15,7 +15,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
-from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
+from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.query.public_grids import grid_in_units
 from ppdp.mechanisms.query.statistics import QUERIES
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
@@ -67,9 +67,9 @@ class Query(SharedDocstring, StandaloneQueryMixin):
     _formulas: ClassVar[dict[str, str]]
     _share: ClassVar[float]  # how much larger a bound is than a mean, for the share of rows beside it
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
-        return Question.asked(formula, self._kind, domain, QUERIES[self.query].parameters(self, domain))
+        return QuerySpec.asked(formula, self._kind, domain, QUERIES[self.query].parameters(self, domain))
 
     @property
     def writes_units(self) -> bool:
@@ -85,7 +85,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         """Whether every row is released by itself."""
         return bool(self.query == "rows")
 
-    def answer(self, rows: Rows, question: Question) -> Array:
+    def answer(self, rows: Rows, question: QuerySpec) -> Array:
         """What is asked, exactly."""
         return QUERIES[self.query].exact(rows, question, self._share)
 
@@ -94,7 +94,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         """The sums that were released, of which the fitted attributes are made."""
         return self._noisy
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self._noisy = released["answer"]
         QUERIES[self.query].read(self, self._noisy, domain, question)
 
@@ -113,7 +113,7 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         """Of the noise."""
         return "gaussian"
 
-    def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         return QUERIES[self.query].answers(self, columns, domain, question)
 
 
@@ -158,7 +158,7 @@ class GaussianMechanism(Query, Mechanism):
     def deviation(self) -> float:
         return self.own_noise_scale()
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         return {"answer": noise.release(self.answer(rows, question), noise_scale, question.bound)}
 
 
@@ -203,11 +203,11 @@ class LaplaceMechanism(Query, Mechanism):
     def law(self) -> Law:
         return "whole" if self._whole else "laplace"
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         answer = self.answer(rows, question)
         return {"answer": laplace_release(noise, answer, noise_scale, question.bound, whole=self._whole)}
 
-    def answer(self, rows: Rows, question: Question) -> Array:
+    def answer(self, rows: Rows, question: QuerySpec) -> Array:
         """What is asked, exactly; counts of weight are rounded to whole numbers."""
         exact = super().answer(rows, question)
         return np.floor(exact + 0.5) if self._whole else exact

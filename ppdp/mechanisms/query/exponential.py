@@ -19,7 +19,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.query.public_grids import grid_in_units, public_grid
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import choose
@@ -111,18 +111,18 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         constant = [f"its Lipschitz constant is {self.lipschitz}, and it fails on no row"]
         return (*words, *(constant if self.lipschitz is not None else []))
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         if choice("query", self.query, ["quantile", "utility"], self) == "quantile":
             q = number("q", self.q, self, least=0, most=1)
             grid = {"q": q, **public_grid("candidates", self.candidates, domain, self, edges=False)}
-            return Question.asked("exponential.quantile", "privacy", domain, grid)
+            return QuerySpec.asked("exponential.quantile", "privacy", domain, grid)
         parameters: dict[str, Any] = {
             "candidates": self._number_of_candidates(),
             "sensitivity": positive("sensitivity", self.sensitivity, self, most=1e100),
             "lipschitz": None if self.lipschitz is None else number("lipschitz", self.lipschitz, self, least=0),
         }
         self._check_utility(domain, parameters["candidates"])
-        return Question.asked("exponential.utility", "privacy", domain, parameters)
+        return QuerySpec.asked("exponential.utility", "privacy", domain, parameters)
 
     def _number_of_candidates(self) -> int:
         sized = hasattr(self.candidates, "__len__") and hasattr(self.candidates, "__getitem__")
@@ -173,13 +173,13 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         half = len(X) // 2
         return np.concatenate([self._given(X[:half], m), self._given(X[half:], m)])
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         chosen = [choose(noise, utilities, noise_scale, question.bound) for utilities in self.utilities(rows, question)]
         if self.query == "utility":
             return {"answer": np.array(chosen, dtype=np.float64)}
         return {"answer": np.array([marks[i] for marks, i in zip(_candidates(question), chosen)])}
 
-    def utilities(self, rows: Rows, question: Question) -> list[Array]:
+    def utilities(self, rows: Rows, question: QuerySpec) -> list[Array]:
         """Utility of every candidate, for each choice."""
         p = question.parameters
         if self.query == "quantile":
@@ -191,13 +191,13 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
 
         return [column_sums(rows.each(given, p["candidates"]), p["sensitivity"])]
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         if self.query == "quantile":
             self.quantile_ = released["answer"]
         else:
             self.selected_ = self.candidates[int(released["answer"][0])]
 
-    def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         if self.query != "quantile":
             return []
         scale = self.own_noise_scale()
@@ -214,7 +214,7 @@ def _lost(noise_scale: float, candidates: int) -> float:
     return noise_scale * math.log(20 * candidates)
 
 
-def _candidates(question: Question) -> list[Array]:
+def _candidates(question: QuerySpec) -> list[Array]:
     """Those of each column."""
     p = question.parameters
     return [np.array(marks) for marks in by_column(p["sizes"], p["candidates"])]

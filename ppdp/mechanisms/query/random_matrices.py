@@ -17,7 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, MissingBudget, UnsupportedOrder
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.losses import WishartLoss
 from ppdp.privacy.noise.sampler import Noise
@@ -73,7 +73,7 @@ class GaussianSketch(StandaloneQueryMixin, Mechanism):
     def example(cls) -> Any:
         return cls(rank=20, noise_scale=1.0)
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         norm = float(domain.require("row_norm", "GaussianSketch"))
         parameters: dict[str, Any] = {"rank": integer("rank", self.rank, self)}
         if self.min_eigenvalue is not None:
@@ -81,13 +81,13 @@ class GaussianSketch(StandaloneQueryMixin, Mechanism):
             parameters["share"] = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=most)
         name = "sketch.rows" if self.min_eigenvalue is None else "sketch.floored-rows"
         start, warnings = usual_noise(norm, self.rank, mu), (ADVICE,) if mu else ()
-        return Question.asked(name, "privacy", domain, parameters, start=start, warnings=warnings)
+        return QuerySpec.asked(name, "privacy", domain, parameters, start=start, warnings=warnings)
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         value = sketched(rows.X, rows.weight, question.parameters["rank"], noise)
         return {"answer": noise.release(value.ravel(), noise_scale, question.bound)}
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         rank = question.parameters["rank"]
         self.sketch_ = released["answer"].reshape(rank, domain.d) / math.sqrt(rank)
 
@@ -187,11 +187,11 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
             )
         return max(1, round(super().own_noise_scale() ** -2))
 
-    def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
-        question = self.question(domain)
+    def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
+        question = self.query_spec(domain)
         return replace(question, warnings=(self._advice(domain.d, mu),)) if mu else question
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         if self.query in _REFUSED:
             raise UnsupportedOrder(
                 f"query={self.query!r} is not offered: {_REFUSED[self.query]}",
@@ -219,7 +219,7 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
                 "noise_scale follows from rank.", stage="WishartMechanism", fix="leave it out.", parameter="noise_scale"
             )
         parameters = {"rank": rank, "min_cosine": cosine}
-        return Question.asked("wishart.direction", "privacy", domain, parameters, given=scale)
+        return QuerySpec.asked("wishart.direction", "privacy", domain, parameters, given=scale)
 
     def _advice(self, d: int, mu: float) -> str:
         """Which is closer to the direction, this or Gaussian noise on the mean, where that is as short as it may be."""
@@ -232,12 +232,12 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
             f" budget has about {gaussian:.3g} at the least norm, more above it, needs no such norm, and {better}."
         )
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         mean = column_sums(rows, question.bound) / rows.n
         draw = partial(_projected, mean, question.parameters["rank"])
         return {"answer": noise.answer("projection", mean, noise_scale, question.bound, draw)}
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.projected_ = released["answer"]
         self.direction_ = self.projected_ / max(float(np.linalg.norm(self.projected_)), 1e-300)
 

@@ -18,7 +18,7 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.exact_matmul import product
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
@@ -99,29 +99,29 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
     def example(cls) -> Any:
         return cls(noise_scale=1.0)
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
-        return self.question_at(domain, Distance(replaced=1), mu)
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
+        return self.query_spec_at(domain, Distance(replaced=1), mu)
 
-    def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+    def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
         flips = self._flips()
         norm = domain.require("row_norm", "SignMechanism")
         parameters: dict[str, Any] = {}
         if flips == ANGLE:
             parameters["n_signs"] = self._components(domain)
             parameters["norm_floor"] = norm if self.norm_floor is None else length("norm_floor", self.norm_floor, self)
-            return Question.asked("signs.angle", "privacy", domain, parameters, start=float(parameters["n_signs"]))
+            return QuerySpec.asked("signs.angle", "privacy", domain, parameters, start=float(parameters["n_signs"]))
         if flips in STEPPED:
             parameters["unit"] = widest_change(domain, distance) if self.unit is None else self._unit()
         usual = largest_entry(domain) if flips in LIKE_NOISE else float(domain.d)
         warnings = (AFFORDABLE,) if distance.moved > 1 and flips not in LIKE_NOISE else ()
-        return Question.asked(f"signs.{flips}", "privacy", domain, parameters, start=usual, warnings=warnings)
+        return QuerySpec.asked(f"signs.{flips}", "privacy", domain, parameters, start=usual, warnings=warnings)
 
-    def settle(self, question: Question) -> None:
+    def settle(self, question: QuerySpec) -> None:
         self.set_params(
             **{name: question.parameters[name] for name in ("unit", "norm_floor") if name in question.parameters}
         )
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         values, released = rows.X * rows.weight[:, None], dict[str, Array]()
         if self.flips == ANGLE:
             shape = question.parameters["n_signs"], values.shape[1] + 1
@@ -130,7 +130,7 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
         draw = partial(self._drawn, values.ravel(), question, noise_scale)
         return {"answer": noise.answer("flips", values.ravel(), noise_scale, question.bound, draw), **released}
 
-    def _drawn(self, values: Array, question: Question, noise_scale: float, noise: Noise) -> Array:
+    def _drawn(self, values: Array, question: QuerySpec, noise_scale: float, noise: Noise) -> Array:
         signs = np.empty(values.size)
         for start in range(0, values.size, _BLOCK):
             block = np.clip(np.nan_to_num(values[start : start + _BLOCK]), -question.bound, question.bound)
@@ -139,7 +139,7 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
             signs[start : start + _BLOCK] = np.where((block < 0) ^ flipped, -1.0, 1.0)
         return signs
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.signs_ = released["answer"].astype(np.int8).reshape(domain.n, -1)
         if self.flips == ANGLE:
             self.matrix_ = released["matrix"]

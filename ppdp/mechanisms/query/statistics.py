@@ -20,7 +20,7 @@ from ppdp.data.intervals import gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums, second_moment, symmetric, upper_triangle
 from ppdp.data.unit_conversion import Answers, Codes, Columns
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.query.public_grids import public_grid
 
 MOVED = "moved to the nearest that rows could have"
@@ -36,14 +36,14 @@ class QueryStatistic(ABC):
         return {}
 
     @abstractmethod
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         """The exact answer; beside a mean the share of rows counts ``1 / share_weight`` times the bound on a row."""
 
     @abstractmethod
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         """Set fitted attributes from the noisy answer."""
 
-    def answers(self, query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         """What it has read, in raw units; rows that are released are a table of their own."""
         return []
 
@@ -54,13 +54,13 @@ class Count(QueryStatistic):
     def parameters(self, query: Any, domain: Domain) -> dict[str, Any]:
         return {}
 
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         return present(rows)
 
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         query.count_ = float(np.clip(answer[0], 0.0, domain.n))
 
-    def answers(self, query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         count = Answers.plain("count", query.count_, query.deviation)
         return [replace(count, law=query.law, within=(0.0, float(domain.n)))]
 
@@ -68,23 +68,23 @@ class Count(QueryStatistic):
 class RowsInPlace(QueryStatistic):
     """Every row in its place; a deleted one is 0."""
 
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         return (rows.X * rows.weight[:, None]).ravel()
 
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         query.rows_ = answer.reshape(domain.n, domain.d)
 
 
 class Sum(QueryStatistic):
     """Sum of all rows; where some may be absent, a shift by a number for each of them leads nowhere."""
 
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         return column_sums(rows, question.bound / rows.n)
 
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         query.sum_ = within_ball(answer, domain.n * float(domain.require("row_norm")))
 
-    def answers(self, query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         offset, sigma = columns.offset * domain.n, query.deviation
         if domain.min_present < domain.n:
             moved = columns.offset != 0
@@ -103,19 +103,19 @@ class Mean(QueryStatistic):
         super().parameters(query, domain)
         return {"weighted": domain.min_present < domain.n}
 
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         if not question.parameters["weighted"]:
             return column_sums(rows, question.bound) / rows.n
         mean = column_sums(rows, question.bound / share_weight) / rows.n
         return np.append(mean, question.bound * present(rows) / rows.n)
 
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         query.present_ = 1.0
         if question.parameters["weighted"]:
             query.present_, answer = share_of(answer[-1] / question.bound, domain), answer[:-1]
         query.mean_ = within_ball(answer / query.present_, float(domain.require("row_norm")))
 
-    def answers(self, query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         unsure = query.deviation / question.bound if question.parameters["weighted"] else 0.0
         answers = [self._means(query, columns, domain, unsure), *self._moments(query, columns, domain, unsure)]
         if question.parameters["weighted"]:
@@ -144,14 +144,14 @@ class Mean(QueryStatistic):
 class Covariance(Mean):
     """Mean, and upper triangle of the second moment over √2 R, isometric to the matrix, and perhaps the share."""
 
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         weighted, bound = question.parameters["weighted"], question.bound
         norm = bound / MOMENT_COUNT_WEIGHT if weighted else bound
         moment = upper_triangle(second_moment(rows, norm) / rows.n)
         parts = [column_sums(rows, norm) / rows.n, moment / (math.sqrt(2) * norm)]
         return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])
 
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         """The nearest that rows could have."""
         d, norm, share = domain.d, float(domain.require("row_norm")), 1.0
         if question.parameters["weighted"]:
@@ -206,16 +206,16 @@ class Histogram(QueryStatistic):
     def parameters(self, query: Any, domain: Domain) -> dict[str, Any]:
         return public_grid("bins", query.bins, domain, query, edges=True)
 
-    def exact(self, rows: Rows, question: Question, share_weight: float) -> Array:
+    def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         return histograms(rows, **question.parameters)
 
-    def read(self, query: Any, answer: Array, domain: Domain, question: Question) -> None:
+    def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         """Counts, none negative and none above the number of rows, and edges; one array of each for every column."""
         sizes, edges = question.parameters["sizes"], question.parameters["edges"]
         query.histogram_ = np.split(np.clip(answer, 0.0, domain.n), np.cumsum(np.array(sizes) - 1)[:-1])
         query.edges_ = [np.array(marks) for marks in by_column(sizes, edges)]
 
-    def answers(self, query: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+    def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         """Ends of cells are in the units of their column; a column that runs backwards is turned round."""
         sigma, sampled, answers = query.deviation, rows_are_a_sample(domain), []
         grid, within = question.parameters, (0.0, float(domain.n))

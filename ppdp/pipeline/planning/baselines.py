@@ -16,7 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
 from ppdp.core.tables import html_table, visible
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import Route, RouteSearch, asked
 from ppdp.privacy.gaussian import gaussian_mu
@@ -237,21 +237,21 @@ def _impossible(name: str, plan: Plan, told: str) -> Baseline:
     return Baseline(name, plan.epsilon, math.inf, None, "not offered", told)
 
 
-def _asked(plan: Plan, stages: Stages, mechanism: Any) -> tuple[Route, Question]:
+def _asked(plan: Plan, stages: Stages, mechanism: Any) -> tuple[Route, QuerySpec]:
     """What the mechanism asks behind stages that are fitted without noise."""
     route = exact_route(stages, plan.domain)
     last = asked(mechanism, plan.domain, route)
-    question: Question = last.question_at(route.domain, plan.distance, gaussian_mu(plan.epsilon, plan.delta))
+    question: QuerySpec = last.query_spec_at(route.domain, plan.distance, gaussian_mu(plan.epsilon, plan.delta))
     return route, question
 
 
-def _enough(question: Question, plan: Plan, route: Route, distance: Distance) -> float:
+def _enough(question: QuerySpec, plan: Plan, route: Route, distance: Distance) -> float:
     """Noise that keeps the whole budget at this distance."""
     mu = gaussian_mu(plan.epsilon, plan.delta)
     return question.calibrated(route.domain, distance, mu, PrivacyLoss(), (plan.epsilon, plan.delta))
 
 
-def _provable(question: Question, domain: Domain, distance: Distance, noise: float, delta: float) -> float:
+def _provable(question: QuerySpec, domain: Domain, distance: Distance, noise: float, delta: float) -> float:
     try:
         with np.errstate(over="ignore"):  # likelihood ratios of losses in the thousands
             return question.privacy_map(domain, distance, noise).epsilon(delta)

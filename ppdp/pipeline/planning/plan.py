@@ -14,7 +14,7 @@ from ppdp.core.formula import lookup
 from ppdp.core.tables import html_table, visible
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact, taken_on_trust
-from ppdp.mechanisms.base import Question, compose_behind_gate
+from ppdp.mechanisms.base import QuerySpec, compose_behind_gate
 from ppdp.pipeline.planning.diagnostics import PlannedDiagnostics
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate
@@ -40,7 +40,7 @@ class PlannedMechanism:
 
     name: str
     stage: Any
-    question: Question
+    question: QuerySpec
     sensitivity: float | None
     noise_scale: float
     loss: PrivacyLoss

@@ -15,7 +15,7 @@ from ppdp.core.formula import draws_that_count, lookup
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.pipeline.planning.budget import (
     BudgetShares,
     DeltaShares,
@@ -253,7 +253,7 @@ class PlanSolver:
         """Which properties of rows are counted, with noise of each law that may do; none if nobody wants to know."""
         if not (entrance.told or entrance.balances):
             return []
-        gaussian = self.mechanism is None or self.asked(route).question(route.domain).gaussian
+        gaussian = self.mechanism is None or self.asked(route).query_spec(route.domain).gaussian
         laws = [SHARES] * (self.delta > 0) + [PURE_SHARES] * (not gaussian)
         mu = self.mu_at(self.delta)
         return [
@@ -291,7 +291,7 @@ class PlanSolver:
             DeltaShares.of(delta, adding=adding, fails=route.fails),
             n_rows=self.domain.n,
             mechanism=self.mechanism is not None,
-            gaussian=self.mechanism is None or self.asked(route).question(route.domain).gaussian,
+            gaussian=self.mechanism is None or self.asked(route).query_spec(route.domain).gaussian,
             budget=self.budget,
             diagnostics=0.0 if counted is None else counted.share,
         )
@@ -324,7 +324,7 @@ class PlanSolver:
         assert self.mechanism is not None
         name, stage = self.mechanism
         here = route.domain, route.distance
-        question = self.asked(route).question_at(*here, mu)
+        question = self.asked(route).query_spec_at(*here, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
         scale = question.calibrated(*here, mu, before, budget)
         return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
@@ -335,12 +335,12 @@ class PlanSolver:
         draws += bool(route.conditional)
         if self.mechanism is not None:
             stage, mu = self.asked(route), self.mu_at(self.delta)
-            questions = stage.question(route.domain, mu), stage.question_at(route.domain, route.distance, mu)
+            questions = stage.query_spec(route.domain, mu), stage.query_spec_at(route.domain, route.distance, mu)
             draws += max(_draws_of(route, question) for question in questions)
         return draws
 
 
-def _draws_of(route: Route, question: Question) -> int:
+def _draws_of(route: Route, question: QuerySpec) -> int:
     """How many drawn numbers of the last step count."""
     asked: dict[str, Any] = {"steps": question.steps, "size": question.size, "parameters": question.parameters}
     return draws_that_count(question.formula, route.domain, route.distance, **asked)

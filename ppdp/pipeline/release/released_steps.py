@@ -19,7 +19,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.transformers.base import hold
 from ppdp.transformers.fit_mode import FitMode
 
@@ -77,10 +77,10 @@ def _statistics(stage: Any, way: FitMode, domain: Domain, released: Any) -> Any:
     return stage.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
 
 
-def question_of(record: LastStep) -> Question:
+def question_of(record: LastStep) -> QuerySpec:
     """What the last step has asked."""
     kind = "privacy" if record.mu is None else "mechanism"
-    return Question(record.formula, record.parameters, record.steps, record.size, record.bound, kind)
+    return QuerySpec(record.formula, record.parameters, record.steps, record.size, record.bound, kind)
 
 
 def _mechanism(record: LastStep, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:

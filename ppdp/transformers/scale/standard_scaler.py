@@ -142,7 +142,7 @@ class StandardScaler(ColumnScaler):
             )
         chosen_columns, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
         asked: dict[str, Any] = {
-            "ask": StatisticRequest("squares", chosen_columns),
+            "request": StatisticRequest("squares", chosen_columns),
             "with_mean": with_mean,
             **chosen_columns,
         }

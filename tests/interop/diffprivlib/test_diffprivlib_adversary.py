@@ -49,7 +49,7 @@ class Recorder:
     def asked(self, mechanism, domain, rows):
         """What was asked on these rows, in order."""
         self.notes.clear()
-        mechanism.release(rows, mechanism.question(domain), Noise(0), 1.0)
+        mechanism.release(rows, mechanism.query_spec(domain), Noise(0), 1.0)
         return list(self.notes)
 
 
@@ -75,7 +75,7 @@ LOSSES = {
 
 def largest_share(mechanism, domain, distance, cost, **effort):
     """How much of the bound an adversary reaches; one run has epsilon 1."""
-    bound = mechanism.question(domain).privacy_map(domain, distance, 1.0).epsilon(0.0)
+    bound = mechanism.query_spec(domain).privacy_map(domain, distance, 1.0).epsilon(0.0)
 
     def ratio(pair):
         return cost(pair.left, pair.right) / bound

@@ -46,7 +46,7 @@ def silent_rows(name, n):
 def released(name, n, noise=None, runs=1):
     """What is released of silent rows at epsilon 1, shape (runs, numbers), wherever the user would like it computed."""
     step, (rows, domain) = STEPS[name], silent_rows(name, n)
-    question = step.question(domain)
+    question = step.query_spec(domain)
     with joblib.parallel_config(backend="loky", n_jobs=2):
         return np.array([step.release(rows, question, noise or Noise(), 1.0)["model"] for _ in range(runs)])
 
@@ -126,7 +126,7 @@ def test_the_last_bits_of_a_sum_do_not_show_what_noise_was_added_to():
     def shares(first):
         """Of runs in which the sum of class 0 cannot have been 1."""
         rows = Rows.of(np.r_[first, np.zeros(n - 1)][:, None], y)
-        found = [step.release(rows, step.question(domain), Noise(), 0.3)["model"] for _ in range(100)]
+        found = [step.release(rows, step.query_spec(domain), Noise(), 0.3)["model"] for _ in range(100)]
         return np.mean([not could_be_one(run[0], run[4:], n + 3) for run in found])
 
     assert (shares(1.0), shares(0.0)) == (0.0, 0.0)

@@ -236,7 +236,7 @@ def test_a_bound_read_off_the_rows_would_stop_it(monkeypatch):
 def test_labels_that_do_not_occur_do_not_show(name, y):
     step = steps()[name].set_params(noise_scale=0.5)
     domain = Domain(n_rows=40, n_features=3, row_norm=2.0, classes=(0, 1))
-    question = step.question(domain)
+    question = step.query_spec(domain)
     rows = Rows(np.zeros((40, 3)), y, np.zeros(40))
     for weight in (rows.weight, np.ones(40)):
         released = step.release(Rows(rows.X, y, weight), question, Noise(), 0.5)
@@ -250,7 +250,7 @@ def test_rows_that_were_deleted_teach_nothing(name):
     answers = X[:, 0].clip(-1, 1) if name == "linear" else y.astype(float)
     step = steps()[name].set_params(noise_scale=1e-6)
     domain = Domain(n_rows=400, n_features=3, row_norm=5.0, classes=(0, 1), y_range=(-1.0, 1.0))
-    question = step.question(domain)
+    question = step.query_spec(domain)
     weight = (np.arange(400) % 2).astype(float)
     here = weight > 0
     gone = Rows(np.where(here[:, None], X, 0.0), np.where(here, answers, 0.0), weight)

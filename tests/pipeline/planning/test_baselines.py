@@ -71,7 +71,7 @@ class TestRows:
         pipe = cleaned(DESCENT)
         stages, model = pipe.steps[:-1], pipe["model"]
         route = exact_route(stages, pipe.plan(DOMAIN).domain)
-        question = model.question_at(route.domain, ONE, gaussian_mu(1.0, 1e-6))
+        question = model.query_spec_at(route.domain, ONE, gaussian_mu(1.0, 1e-6))
         found = pipe.compare(DOMAIN)["naive claim"]
         alone = question.privacy_map(route.domain, ONE, found.noise_scale)
         behind = question.privacy_map(route.domain, route.distance, found.noise_scale)
@@ -83,7 +83,7 @@ class TestRows:
     def test_group_privacy_keeps_the_budget_whatever_row_changed(self):
         pipe = cleaned()
         route = exact_route(pipe.steps[:-1], pipe.plan(DOMAIN).domain)
-        question = pipe["model"].question_at(route.domain, ONE, gaussian_mu(1.0, 1e-6))
+        question = pipe["model"].query_spec_at(route.domain, ONE, gaussian_mu(1.0, 1e-6))
         found = pipe.compare(DOMAIN)["group privacy"]
         everyone = Distance(replaced=DOMAIN.n)
         assert question.privacy_map(route.domain, everyone, found.noise_scale).epsilon(1e-6) == pytest.approx(

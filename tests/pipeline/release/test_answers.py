@@ -177,7 +177,7 @@ class TestStandardErrors:
         domain = Domain(n_rows=n, n_features=3, row_norm=1.7, entry_bound=1.0, min_present=n - absent)
         mechanism = kind(query, noise_scale=2.0 if query in ("count", "histogram") else 0.002, bins=3)
         columns = Columns.raw(("a", "b", "c")).scaled([2.0, -3.0, 10.0], [7.0, 0.0, -1.0])
-        question = mechanism.question(domain)
+        question = mechanism.query_spec(domain)
 
         def read(answer):
             mechanism.read({"answer": answer}, domain, question)

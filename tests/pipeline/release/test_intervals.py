@@ -78,7 +78,7 @@ def asked(kind, query, noise, *, absent=0):
     """A query of public rows, noisier than they are long, and its domain."""
     mechanism = kind(query, noise, bins=[-2, 0, 0.5, 2])
     domain = Domain(n_rows=N, n_features=D, row_norm=NORM, min_present=0 if absent else N)
-    return mechanism, domain, mechanism.question(domain)
+    return mechanism, domain, mechanism.query_spec(domain)
 
 
 def intervals(mechanism, rows, domain, question, seed, *, alpha=0.05, noise=None):

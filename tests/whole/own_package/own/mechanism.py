@@ -4,7 +4,7 @@ import numpy as np
 
 from own.loss import Responses
 from ppdp.core.formula import formula
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.testing import register
@@ -30,9 +30,9 @@ class Majority(Mechanism):
         self.noise_scale = noise_scale
         self.random_state = random_state
 
-    def question(self, domain, mu=None):
+    def query_spec(self, domain, mu=None):
         """Always the same."""
-        return Question("own.vote", {}, 1, *vote_shape(domain), kind="privacy", start=1.0)
+        return QuerySpec("own.vote", {}, 1, *vote_shape(domain), kind="privacy", start=1.0)
 
     def release(self, rows, question, noise, noise_scale):
         """A whole number with noise."""

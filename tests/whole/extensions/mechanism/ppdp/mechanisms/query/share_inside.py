@@ -11,7 +11,7 @@ import numpy as np
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import weighed
 from ppdp.data.rows import Array, Rows
-from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
@@ -51,10 +51,10 @@ class ShareInside(StandaloneQueryMixin, Mechanism):
     def example(cls) -> Any:
         return cls(noise_scale=0.1)
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
-        return Question.asked("inside.share", "mechanism", domain, {})
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
+        return QuerySpec.asked("inside.share", "mechanism", domain, {})
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         def cell(X: Array) -> Any:  # 0 inside; 1, which is no cell, elsewhere
             inside = (self.low <= X) & (self.high >= X)
             return 1 - inside.all(axis=1, keepdims=True)
@@ -62,5 +62,5 @@ class ShareInside(StandaloneQueryMixin, Mechanism):
         exact = weighed(rows, [1], cell) / rows.n
         return {"answer": noise.release(exact, noise_scale, question.bound)}
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.share_ = float(np.clip(released["answer"][0], 0.0, 1.0))
