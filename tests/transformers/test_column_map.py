@@ -13,14 +13,14 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Adjacency, Domain, Pipeline
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
-from ppdp.interop.sklearn import Block, ColumnMap
+from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
 from ppdp.testing.stages import DOMAINS
 from ppdp.transformers import MeanImputer, MinMaxScaler
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Scaled
-from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, FunctionMap, Normalised, RangeScale
+from ppdp.transformers.columns.powers import PolynomialTerms
 from ppdp.transformers.rowwise.probe import CROWD, ENTRIES, check_row_by_row
 
 ONE = Adjacency.replace().distance
@@ -30,22 +30,24 @@ HOT = OneHot(((0, 1, 2),), step="hot")
 FITTED = StandardScaler().fit([[0.0], [1.0]])
 
 STAGES = {
-    "scaled": ColumnMap((Block(None, (Scaled(),)),), BOX),
-    "by the largest": ColumnMap((Block(None, (Scaled(None),)),), BOX),
-    "filled": ColumnMap((Block(None, (Filled(3.0), Scaled())),), BOX),
-    "centred": ColumnMap((Block([0], (Filled(1.0),)), Block(None, (Filled(None),), rest=True)), BOX),
-    "function": ColumnMap((Block(None, (Mapped(np.arctan),)),), BOX),
-    "unit": ColumnMap((Block(None, (Normalised("l2"),)),), BOX),
-    "sums": ColumnMap((Block(None, (Normalised("l1"),)),)),
-    "maxima": ColumnMap((Block(None, (Normalised("max"),)),)),
-    "threshold": ColumnMap((Block(None, (Binarized(0.5),)),)),
-    "products": ColumnMap((Block(None, (Scaled(), Powers(2))),), BOX),
-    "bins": ColumnMap((Block(None, (Binned(4, hot=False),)),), BOX),
-    "hot bins": ColumnMap((Block(None, (Binned(4, hot=True),)),), BOX),
-    "labels": ColumnMap((Block([0], (HOT,)), Block(None, (Scaled(),), rest=True)), BOX),
-    "codes": ColumnMap((Block([0], (Encoded(((0, 1, 2),), unknown=-1.0, missing=3.0),)),)),
-    "norm": ColumnMap((Block([0], (HOT,)), Block(None, (), rest=True)), max_norm=3.0),
-    "left out": ColumnMap((Block([0], drop=True), Block(None, (Scaled(),), rest=True)), BOX),
+    "scaled": ColumnMap((ColumnGroup(None, (RangeScale(),)),), BOX),
+    "by the largest": ColumnMap((ColumnGroup(None, (RangeScale(None),)),), BOX),
+    "filled": ColumnMap((ColumnGroup(None, (FillConstant(3.0), RangeScale())),), BOX),
+    "centred": ColumnMap(
+        (ColumnGroup([0], (FillConstant(1.0),)), ColumnGroup(None, (FillConstant(None),), rest=True)), BOX
+    ),
+    "function": ColumnMap((ColumnGroup(None, (FunctionMap(np.arctan),)),), BOX),
+    "unit": ColumnMap((ColumnGroup(None, (Normalised("l2"),)),), BOX),
+    "sums": ColumnMap((ColumnGroup(None, (Normalised("l1"),)),)),
+    "maxima": ColumnMap((ColumnGroup(None, (Normalised("max"),)),)),
+    "threshold": ColumnMap((ColumnGroup(None, (Binarized(0.5),)),)),
+    "products": ColumnMap((ColumnGroup(None, (RangeScale(), PolynomialTerms(2))),), BOX),
+    "bins": ColumnMap((ColumnGroup(None, (Binned(4, hot=False),)),), BOX),
+    "hot bins": ColumnMap((ColumnGroup(None, (Binned(4, hot=True),)),), BOX),
+    "labels": ColumnMap((ColumnGroup([0], (HOT,)), ColumnGroup(None, (RangeScale(),), rest=True)), BOX),
+    "codes": ColumnMap((ColumnGroup([0], (Encoded(((0, 1, 2),), unknown=-1.0, missing=3.0),)),)),
+    "norm": ColumnMap((ColumnGroup([0], (HOT,)), ColumnGroup(None, (), rest=True)), max_norm=3.0),
+    "left out": ColumnMap((ColumnGroup([0], drop=True), ColumnGroup(None, (RangeScale(),), rest=True)), BOX),
 }
 
 
@@ -102,20 +104,20 @@ def test_rows_that_moved_count_as_replaced():
 def test_columns_are_found_by_name_position_mask_and_slice():
     X = pd.DataFrame(np.arange(8.0).reshape(2, 4), columns=list("abcd"))
     for columns in (["b", "c"], [1, 2], [-3, -2], slice("b", "c"), slice(1, 3), np.array([False, True, True, False])):
-        stage = ColumnMap((Block(columns),), BOX).fit(X)
+        stage = ColumnMap((ColumnGroup(columns),), BOX).fit(X)
         assert stage.transform(X).tolist() == [[1.0, 2.0], [5.0, 6.0]]
         assert list(stage.get_feature_names_out()) == ["b", "c"]
-    assert ColumnMap((Block("b"),), BOX).fit_transform(X).tolist() == [[1.0], [5.0]]
+    assert ColumnMap((ColumnGroup("b"),), BOX).fit_transform(X).tolist() == [[1.0], [5.0]]
 
 
 def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anything():
     labels = OneHot((("red", "blue"),), step="colour", gap="blue", expects=True)
     X = pd.DataFrame({"colour": ["blue", "red", None, "green", pd.NA], "name": [[], {}, "x", None, 3]})
-    stage = ColumnMap((Block(["colour"], (labels,)),))
+    stage = ColumnMap((ColumnGroup(["colour"], (labels,)),))
     wanted = [[0, 1], [1, 0], [0, 1], [0, 0], [0, 1]]
     assert stage.fit_transform(X).tolist() == wanted
     assert stage.transform(X.iloc[:1]).tolist() == [[0, 1]]
-    by_position = ColumnMap((Block([0], (labels,)),))
+    by_position = ColumnMap((ColumnGroup([0], (labels,)),))
     assert by_position.fit_transform(X.to_numpy(dtype=object)).tolist() == wanted
 
 
@@ -124,17 +126,37 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
     [
         (ColumnMap(), MissingBound, "no public range of 'x0', 'x1' is declared"),
         (ColumnMap(ranges={0: (0, 1)}), MissingBound, "ranges={'x1': (low, high)}"),
-        (ColumnMap((Block(["a"]),), BOX), DomainMismatch, "columns are taken by name ('a')"),
-        (ColumnMap((Block([]),), BOX), InvalidParameter, "no column is left"),
-        (ColumnMap((Block(np.array([True])),), BOX), DomainMismatch, "another length"),
-        (ColumnMap((Block(None, (HOT,)),)), InvalidParameter, "categories of 1 columns are declared for 2 columns"),
-        (ColumnMap((Block(None, (Mapped(np.log),)),), BOX), MissingBound, "has no public range"),
-        (ColumnMap((Block(None, (Filled(np.nan),)),), max_norm=1.0), InvalidParameter, "a finite number, got nan"),
-        (ColumnMap((Block(None, (Scaled((1.0, 0.0)),)),), BOX), InvalidParameter, "no range that a float"),
-        (ColumnMap((Block(None, (Scaled((np.nan, 1.0)),)),), BOX), InvalidParameter, "no range that a float"),
-        (ColumnMap((Block(None, (Filled(1e308),)),), (-1e308, 5e307)), InvalidParameter, "no range that a float"),
-        (ColumnMap((Block(None, (Powers(4),)),), (0, 1e90), 1.0), InvalidParameter, "no range that a float"),
-        (ColumnMap((Block(None, (Mapped(FITTED.transform),)),), BOX), InvalidParameter, "a StandardScaler, which"),
+        (ColumnMap((ColumnGroup(["a"]),), BOX), DomainMismatch, "columns are taken by name ('a')"),
+        (ColumnMap((ColumnGroup([]),), BOX), InvalidParameter, "no column is left"),
+        (ColumnMap((ColumnGroup(np.array([True])),), BOX), DomainMismatch, "another length"),
+        (
+            ColumnMap((ColumnGroup(None, (HOT,)),)),
+            InvalidParameter,
+            "categories of 1 columns are declared for 2 columns",
+        ),
+        (ColumnMap((ColumnGroup(None, (FunctionMap(np.log),)),), BOX), MissingBound, "has no public range"),
+        (
+            ColumnMap((ColumnGroup(None, (FillConstant(np.nan),)),), max_norm=1.0),
+            InvalidParameter,
+            "a finite number, got nan",
+        ),
+        (ColumnMap((ColumnGroup(None, (RangeScale((1.0, 0.0)),)),), BOX), InvalidParameter, "no range that a float"),
+        (ColumnMap((ColumnGroup(None, (RangeScale((np.nan, 1.0)),)),), BOX), InvalidParameter, "no range that a float"),
+        (
+            ColumnMap((ColumnGroup(None, (FillConstant(1e308),)),), (-1e308, 5e307)),
+            InvalidParameter,
+            "no range that a float",
+        ),
+        (
+            ColumnMap((ColumnGroup(None, (PolynomialTerms(4),)),), (0, 1e90), 1.0),
+            InvalidParameter,
+            "no range that a float",
+        ),
+        (
+            ColumnMap((ColumnGroup(None, (FunctionMap(FITTED.transform),)),), BOX),
+            InvalidParameter,
+            "a StandardScaler, which",
+        ),
     ],
 )
 def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
@@ -149,18 +171,20 @@ def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
 )
 @pytest.mark.parametrize("kind", [OneHot, Encoded])
 def test_an_entry_is_one_category_at_most(kind, labels):
-    stage = ColumnMap((Block(None, (kind((labels,), gap="none", step="ward"),)),))
+    stage = ColumnMap((ColumnGroup(None, (kind((labels,), gap="none", step="ward"),)),))
     with pytest.raises(InvalidParameter, match="categories must be distinct"):
         stage.fit_modes(Domain(n_rows=10, n_features=1), ONE)
 
 
 def test_distinct_categories_are_one_each():
     for labels in (("1", "2"), (2**53, 2**53 + 2), (0.0, np.nan), ("a", 1), (True, False), ()):
-        ColumnMap((Block([0], (OneHot((labels,)),)), Block([1])), BOX).fit_modes(Domain(n_rows=10, n_features=2), ONE)
+        ColumnMap((ColumnGroup([0], (OneHot((labels,)),)), ColumnGroup([1])), BOX).fit_modes(
+            Domain(n_rows=10, n_features=2), ONE
+        )
 
 
 class TestGapsOfSomeColumns:
-    half = ColumnMap((Block(["a"], (Filled(0.5),)), Block(["b"])), BOX)
+    half = ColumnMap((ColumnGroup(["a"], (FillConstant(0.5),)), ColumnGroup(["b"])), BOX)
     X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (400, 2)), columns=["a", "b"])
 
     @pytest.mark.parametrize("invalid", ["error", "repair"])
@@ -184,10 +208,10 @@ class TestGapsOfSomeColumns:
         domain = Domain(n_rows=10, n_features=2, feature_names=("a", "b"))
         codes = Encoded(((0, 1, None),), expects=True)
         for blocks in (
-            (Block(["a"], (Filled(0.5),)), Block(["b"])),
-            (Block(["a"], (Filled(0.5),)), Block(["b"], (Filled(None),))),
-            (Block(["a"], (Filled(0.5),)), Block(["b"], drop=True)),
-            (Block(["a"], (codes,)), Block(["b"], (Filled(None),))),
+            (ColumnGroup(["a"], (FillConstant(0.5),)), ColumnGroup(["b"])),
+            (ColumnGroup(["a"], (FillConstant(0.5),)), ColumnGroup(["b"], (FillConstant(None),))),
+            (ColumnGroup(["a"], (FillConstant(0.5),)), ColumnGroup(["b"], drop=True)),
+            (ColumnGroup(["a"], (codes,)), ColumnGroup(["b"], (FillConstant(None),))),
         ):
             stage = ColumnMap(blocks, BOX)
             (way,) = stage.fit_modes(domain, ONE)
@@ -207,12 +231,12 @@ def given(domain):
 def test_ranges_are_for_numbers_and_do_not_clip_labels():
     X = pd.DataFrame({"colour": ["red", "blue", "green"], "size": [0.0, 1.0, 5.0]})
     colours = OneHot((("red", "blue", "green"),))
-    stage = ColumnMap((Block(["colour"], (colours,)), Block(["size"])), ranges=(0, 1))
+    stage = ColumnMap((ColumnGroup(["colour"], (colours,)), ColumnGroup(["size"])), ranges=(0, 1))
     assert stage.fit_transform(X).tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]]
 
 
 def test_a_column_has_one_set_of_labels():
-    twice = [Block([0], (OneHot((labels,)),)) for labels in (("a", "b"), ("b", "a"))]
+    twice = [ColumnGroup([0], (OneHot((labels,)),)) for labels in (("a", "b"), ("b", "a"))]
     with pytest.raises(InvalidParameter, match="encoded twice"):
         ColumnMap(twice).fit(np.array([["a"], ["b"]], dtype=object))
 
@@ -223,7 +247,7 @@ def test_a_failure_on_one_row_is_nobodys_business():
             raise ValueError("9")
         return X
 
-    stage = ColumnMap((Block(None, (Mapped(picky, out_ranges=(-2, 4), step="picky"),)),), BOX)
+    stage = ColumnMap((ColumnGroup(None, (FunctionMap(picky, out_ranges=(-2, 4), step="picky"),)),), BOX)
     assert stage.fit_transform(np.array([[1.0], [9.5], [7.0]])).tolist() == [[1.0], [1.0], [4.0]]
 
 
@@ -233,7 +257,7 @@ def test_a_failure_on_one_row_is_nobodys_business():
 @pytest.mark.repeated("include_bias")
 def test_products_are_those_of_scikit_learn(degree, interaction_only, include_bias):
     theirs = PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias)
-    ours = ColumnMap((Block(None, (Powers(degree, interaction_only, include_bias),)),), (-1, 1))
+    ours = ColumnMap((ColumnGroup(None, (PolynomialTerms(degree, interaction_only, include_bias),)),), (-1, 1))
     X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (20, 3)), columns=["a", "b", "c"])
     expected = theirs.fit_transform(X)
     assert np.allclose(ours.fit_transform(X), expected, rtol=1e-12)

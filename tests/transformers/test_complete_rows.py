@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler as OwnScaler
 
 from ppdp import Adjacency, Domain
 from ppdp.data.rows import Rows
-from ppdp.interop.sklearn import Block, ColumnMap
+from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     CategoryEncoder,
@@ -30,13 +30,13 @@ from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
     ColumnFacts,
-    Filled,
-    Mapped,
+    FillConstant,
+    FunctionMap,
     Normalised,
     PublicMap,
-    Scaled,
+    RangeScale,
 )
-from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.powers import PolynomialTerms
 
 D = 3
 LARGEST = np.finfo(np.float64).max
@@ -67,7 +67,7 @@ class WildFilled(Wild):
 
 
 def columns(*maps, ranges=BOX, max_norm=None):
-    return ColumnMap((Block(None, maps),), ranges, max_norm)
+    return ColumnMap((ColumnGroup(None, maps),), ranges, max_norm)
 
 
 STAGES = {
@@ -97,17 +97,17 @@ STAGES = {
     "wild": columns(Wild()),
     "wild filled": columns(WildFilled()),
     "wild, without ranges": columns(Wild(), ranges=None, max_norm=1.0),
-    "wild, one block": ColumnMap((Block([0], (Wild(),)), Block(None, (Scaled(),), rest=True)), BOX),
+    "wild, one block": ColumnMap((ColumnGroup([0], (Wild(),)), ColumnGroup(None, (RangeScale(),), rest=True)), BOX),
     "no ranges": columns(ranges=None, max_norm=1e98),
-    "constant": columns(Filled(1e308), ranges=None, max_norm=1e98),
-    "scaled": columns(Filled(-5e98), Scaled((-1e99, 1e99))),
-    "by the largest": columns(Filled(None), Scaled(None)),
-    "function": columns(Mapped(overflows, out_ranges=(9e98, 9.5e98), step="f")),
+    "constant": columns(FillConstant(1e308), ranges=None, max_norm=1e98),
+    "scaled": columns(FillConstant(-5e98), RangeScale((-1e99, 1e99))),
+    "by the largest": columns(FillConstant(None), RangeScale(None)),
+    "function": columns(FunctionMap(overflows, out_ranges=(9e98, 9.5e98), step="f")),
     "unit": columns(Normalised("l2"), ranges=None),
     "sums": columns(Normalised("l1"), ranges=None),
     "maxima": columns(Normalised("max"), ranges=None),
     "threshold": columns(Binarized(0.5), ranges=None),
-    "powers": columns(Powers(3), max_norm=1.0),
+    "powers": columns(PolynomialTerms(3), max_norm=1.0),
     "bins": columns(Binned(4, hot=False)),
     "hot bins": columns(Binned(4, hot=True), ranges=(-8e307, 8e307)),
     "labels": columns(OneHot(((0, 1), (0.0, 1e308), (5e-324,))), ranges=None),

@@ -3,9 +3,9 @@
 from ppdp.core.keywords import answering_all
 from ppdp.interop.sklearn.from_sklearn import FromSklearn
 from ppdp.interop.sklearn.steps import Conversion, Converted
-from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 
-__all__ = ["Block", "ColumnMap", "Conversion", "Converted", "FromSklearn"]
+__all__ = ["ColumnGroup", "ColumnMap", "Conversion", "Converted", "FromSklearn"]
 
 answering_all(__name__)

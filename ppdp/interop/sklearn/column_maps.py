@@ -14,9 +14,17 @@ from ppdp.core.checks import choice, flag, integer, number, pair
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
-from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, Unlisted, is_gap
-from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, PublicMap, Scaled
-from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, ReleasedCategories, is_gap
+from ppdp.transformers.columns.maps import (
+    Binarized,
+    Binned,
+    FillConstant,
+    FunctionMap,
+    Normalised,
+    PublicMap,
+    RangeScale,
+)
+from ppdp.transformers.columns.powers import PolynomialTerms
 
 
 def _names(columns: Any) -> list[Any]:
@@ -113,7 +121,7 @@ def one_hot(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
         if given["drop"] is not None:
             step.refuse("drop names a category, and they are to be released.", "drop=None.")
         step.changed.append("any other category, and a missing value, is a row of zeros")
-        return Unlisted(most)
+        return ReleasedCategories(most)
     categories = _lists(step, given["categories"], facts, columns)
     if unknown == "error":
         step.changed.append("what is no category, missing values too, is a row of zeros: an error would tell of a row")
@@ -156,7 +164,7 @@ def ordinal(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     most = _released(step, given["categories"], facts, columns)
     if most is not None:
         step.changed.append("any other category, and a missing value, is -1")
-        return Unlisted(most, hot=False)
+        return ReleasedCategories(most, hot=False)
     categories = _lists(step, given["categories"], facts, columns)
     named = [_nan_is_last(step, one) for one in categories]
     unknown, missing = 0.0, math.nan
@@ -217,7 +225,7 @@ def function(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap | None
         step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
     refuse_captured(partial(given["func"], **keywords), step.name)
     facts.mapped.add(step.name)
-    made = Mapped(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
+    made = FunctionMap(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
     if not (made.bounds or made.rises):
         why = f"what comes out of {getattr(made.function, '__name__', 'its function')} has no public range."
         facts.lack("functions", {step.name: "(low, high)"}, why, step.name)
@@ -246,7 +254,7 @@ def fill_value(step: Step) -> Any:
     return number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name)
 
 
-def filled(step: Step) -> Filled:
+def filled(step: Step) -> FillConstant:
     """A constant for missing values of columns that hold numbers."""
     value = fill_value(step)
     if isinstance(value, str):
@@ -254,14 +262,14 @@ def filled(step: Step) -> Filled:
         step.refuse(why, "put an encoder directly behind it.")
     if value is None:
         step.changed.append("missing values become 0")
-    return Filled(0.0 if value is None else value, step.name)
+    return FillConstant(0.0 if value is None else value, step.name)
 
 
-def with_missing(made: Categorical | Unlisted, step: Step, columns: Any) -> PublicMap:
+def with_missing(made: Categorical | ReleasedCategories, step: Step, columns: Any) -> PublicMap:
     """An encoder of text behind an imputer whose constant is one of its categories."""
     value = fill_value(step)
     label = "missing_value" if value is None else value  # scikit-learn's default for text
-    if isinstance(made, Unlisted):
+    if isinstance(made, ReleasedCategories):
         step.changed += [f"missing values are a category of their own, {str(label)!r}", _ONE_GAP]
         return replace(made, missing=str(label))
     lists, names = made.categories, _names(columns)
@@ -281,8 +289,8 @@ def range_scaler(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     given = step.read("feature_range") if step.kind == "MinMaxScaler" else step.read()
     step.changed.append("by public ranges instead of the smallest and largest values; what lies outside is clipped")
     if step.kind == "MaxAbsScaler":
-        return Scaled(None, step.name)
-    return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
+        return RangeScale(None, step.name)
+    return RangeScale(pair("feature_range", given["feature_range"], step.name), step.name)
 
 
 def normaliser(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
@@ -300,7 +308,7 @@ def powers(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     given = step.read("degree", "interaction_only", "include_bias")
     degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]
     products, bias = (flag(name, given[name], step.name) for name in ("interaction_only", "include_bias"))
-    made = Powers(degree, products, bias, step.name)
+    made = PolynomialTerms(degree, products, bias, step.name)
     made.check()
     return made
 

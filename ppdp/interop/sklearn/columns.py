@@ -12,14 +12,14 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.counterparts import is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
-from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.column_group import ColumnGroup
 
 
 @dataclass
 class Split:
     """What a ``ColumnTransformer`` or ``FeatureUnion`` becomes: public maps of sets of columns, and what all share."""
 
-    blocks: list[Block]
+    blocks: list[ColumnGroup]
     inside: list[Step]
     """All steps inside, for the report."""
     tail: list[Step] = field(default_factory=list)
@@ -66,7 +66,7 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
     tails: list[list[Step]] = []
     for branch in parts:
         if branch.steps is None:
-            split.blocks.append(Block(branch.columns, drop=True))
+            split.blocks.append(ColumnGroup(branch.columns, drop=True))
             continue
         steps = hoisted(branch.steps)
         public = [inner for inner in steps if is_public(inner)]
@@ -76,7 +76,7 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         except PpdpError as error:
             split.errors.append(error)
             continue
-        split.blocks.append(Block(branch.columns, maps, branch.prefix, branch.rest))
+        split.blocks.append(ColumnGroup(branch.columns, maps, branch.prefix, branch.rest))
         tails.append(steps[len(public) :])
         split.inside += [inner for inner in steps if all(inner is not known for known in split.inside)]
     for tail in tails:

@@ -16,10 +16,10 @@ from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_map
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.transformers import MinMaxScaler, NormClipper
-from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import OneHot, Unlisted
+from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
+from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.maps import AnySize, Binarized, Binned, Filled, Normalised, PublicMap, Scaled
+from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, Normalised, PublicMap, RangeScale, Unclipped
 from ppdp.transformers.rowwise.ranges import has_private
 
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
@@ -50,7 +50,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         container = rest.pop(0)
     with _collected(errors):
         if container is None:
-            entrance.blocks = [Block(None, public_maps(front, None, facts))]
+            entrance.blocks = [ColumnGroup(None, public_maps(front, None, facts))]
         else:
             entrance = split_columns(container, facts, front, rest)
             errors += entrance.errors
@@ -90,15 +90,15 @@ def _ahead(steps: list[Step]) -> int:
 
 def _only_bounds(maps: Sequence[PublicMap]) -> bool:
     """Whether these maps of all columns are one of ranges, or none."""
-    return len(maps) < 2 and all(isinstance(m, Scaled) and m.target is not None for m in maps)
+    return len(maps) < 2 and all(isinstance(m, RangeScale) and m.target is not None for m in maps)
 
 
-def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: DeclaredFacts, *, plain: bool) -> None:
+def _check_bounds(blocks: Sequence[ColumnGroup], rest: list[Step], facts: DeclaredFacts, *, plain: bool) -> None:
     """Whatever comes in, something must bound each set of columns."""
     if facts.ranges is not None:
         return
     whole = plain and bool(blocks) and _only_bounds(blocks[0].maps)
-    scaler = whole and next((m.step for m in blocks[0].maps if isinstance(m, Scaled)), None)
+    scaler = whole and next((m.step for m in blocks[0].maps if isinstance(m, RangeScale)), None)
     if not scaler and (facts.max_norm is not None or facts.bounded):
         return
     if whole and not scaler and rest and getattr(rest[0].estimator, "bounds_rows", False):
@@ -114,7 +114,7 @@ def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: DeclaredFact
     facts.lack("ranges", asked, why, scaler or None)
 
 
-def _is_released(block: Block, facts: DeclaredFacts) -> bool:
+def _is_released(block: ColumnGroup, facts: DeclaredFacts) -> bool:
     """Whether the ranges of its columns are to be released."""
     if block.drop or block.encoder is not None:
         return False
@@ -122,7 +122,7 @@ def _is_released(block: Block, facts: DeclaredFacts) -> bool:
     if not facts.is_unranged(name):
         return False
     for step in block.maps:
-        if not isinstance(step, Filled):
+        if not isinstance(step, FillConstant):
             raise UnsupportedOrder(
                 f"it goes by the ranges of {block.described}, which are to be released.",
                 stage=step.step,
@@ -131,7 +131,7 @@ def _is_released(block: Block, facts: DeclaredFacts) -> bool:
     return True
 
 
-def _public_ranges(facts: DeclaredFacts, blocks: Sequence[Block]) -> Any:
+def _public_ranges(facts: DeclaredFacts, blocks: Sequence[ColumnGroup]) -> Any:
     """The ranges that are public, of the columns that are taken if all of them are known."""
     if not isinstance(facts.ranges, Mapping):
         return {} if facts.is_unranged(None) else facts.ranges
@@ -152,7 +152,7 @@ def _released_ranges(first: ColumnMap, step: Step) -> MinMaxScaler:
     located = first.located_in(names, len(names), math.nan, None)
     ends = [end for _, _, facts in located for end in facts[-1].ranges.tolist()]
     public = [tuple(end) if max(map(abs, end)) > 1 else (-1.0, 1.0) for end in ends]
-    private = [isinstance(m, AnySize) for block, _, facts in located for m in block.maps[:1] for _ in facts[-1].names]
+    private = [isinstance(m, Unclipped) for block, _, facts in located for m in block.maps[:1] for _ in facts[-1].names]
     columns = first.names_out(names, math.nan)
     return MinMaxScaler({name: PRIVATE if p else pair for name, pair, p in zip(columns, public, private)})
 
@@ -191,7 +191,7 @@ class _Converter:
         changed, ignored = (tuple(dict.fromkeys(words)) for words in (step.changed, step.ignored))
         self.report.append(Converted(step.name, given, f"{became} ({type(made).__name__})", changed, ignored))
 
-    def add_entrance(self, public: list[Step], blocks: list[Block], rest: list[Step], whole: Step | None) -> None:
+    def add_entrance(self, public: list[Step], blocks: list[ColumnGroup], rest: list[Step], whole: Step | None) -> None:
         """The public stage at the entrance, with the bound of all rows."""
         facts, maps = self.facts, [m for block in blocks for m in block.maps]
         notes: list[str] = []
@@ -218,7 +218,7 @@ class _Converter:
         first.changed += notes or ([] if whole is None and public else ["bounds every row"])
         for step in public if first in public else [first, *public]:
             self.note(step, became, made)
-        if isinstance(made, ColumnMap) and any(isinstance(m, AnySize) for block in made.blocks for m in block.maps):
+        if isinstance(made, ColumnMap) and any(isinstance(m, Unclipped) for block in made.blocks for m in block.maps):
             released = _released_ranges(made, first)
             self.note(Step("", None, [_RELEASED]), self.add_step("ranges", released), released)
             self.rescaled = True
@@ -227,7 +227,7 @@ class _Converter:
         """A stage that only bounds; None if rows have a bound already."""
         facts = self.facts
         if facts.ranges is not None:
-            target = next((m.target for m in maps if isinstance(m, Scaled)), (-1.0, 1.0))
+            target = next((m.target for m in maps if isinstance(m, RangeScale)), (-1.0, 1.0))
             return MinMaxScaler(ranges=facts.ranges, feature_range=target or (-1.0, 1.0))
         return None if facts.max_norm is None else NormClipper(facts.max_norm)
 
@@ -236,21 +236,22 @@ class _Converter:
         filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
         return filling and self.facts.domain.max_missing != 0
 
-    def _finished(self, block: Block, gaps: bool, notes: list[str]) -> Block:
+    def _finished(self, block: ColumnGroup, gaps: bool, notes: list[str]) -> ColumnGroup:
         """The block with what bounds it, and without missing values that nothing else fills; additions are noted."""
         added: list[PublicMap] = []
         sized = any(
-            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, (Binned, Unlisted)) and m.hot)
+            isinstance(m, (RangeScale, OneHot, Normalised, Binarized))
+            or (isinstance(m, (Binned, ReleasedCategories)) and m.hot)
             for m in block.maps
         )
         if _is_released(block, self.facts):
-            return replace(block, maps=(AnySize(), *block.maps))
+            return replace(block, maps=(Unclipped(), *block.maps))
         if self.facts.scales and not sized and not block.drop:
-            added.append(Scaled())
+            added.append(RangeScale())
             self.rescaled = True
             notes.append(f"{block.described}: what comes out is scaled from its public range to [-1, 1]")
         if gaps and not block.fills:
-            added.append(Filled(None))
+            added.append(FillConstant(None))
             notes.append(
                 f"{block.described}: a missing value becomes the middle of the public range: nothing else fills it"
             )
@@ -318,7 +319,7 @@ class _Converter:
                 stage=step.name,
                 fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
             )
-        return ColumnMap((Block(None, public_maps([step], None, self.facts)),))
+        return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
 
 
 def _made_of_categories(stage: Any) -> bool:

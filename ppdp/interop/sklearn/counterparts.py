@@ -19,7 +19,7 @@ from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.categories import Categorical, Unlisted, labels_only
+from ppdp.transformers.columns.categories import Categorical, ReleasedCategories, labels_only
 from ppdp.transformers.columns.maps import PublicMap
 
 
@@ -242,7 +242,7 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
             made = COUNTERPARTS[step.kind][1](step, facts, columns)
         if made is None:
             continue
-        if isinstance(made, Unlisted) or _has_text(made):
+        if isinstance(made, ReleasedCategories) or _has_text(made):
             if maps:
                 step.refuse(
                     "its categories are text, and what stands before it makes numbers.",

@@ -13,7 +13,7 @@ from ppdp.core.declared import PRIVATE
 from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage
-from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.declaration import MOST
 
 _NUMBER = re.compile(r"\d+")
@@ -125,7 +125,7 @@ class DeclaredFacts:
         told += [f"Public facts are missing: {_numbered(bare)}"] if bare else []
         raise kind(" ".join(told), fix=self.line)
 
-    def check_used(self, blocks: Sequence[Block]) -> tuple[str, ...]:
+    def check_used(self, blocks: Sequence[ColumnGroup]) -> tuple[str, ...]:
         """Refuse a fact that contradicts what a step does; what is declared of columns that no step takes, in words.
 
         No blocks take all columns.
@@ -149,7 +149,7 @@ class DeclaredFacts:
         meant = None if name in (self.domain.feature_names or ()) else nearest(name, taken)
         return meant is not None and _NUMBER.sub("", meant) != _NUMBER.sub("", name)
 
-    def _check_ranges(self, blocks: Sequence[Block], given: Sequence[str]) -> None:
+    def _check_ranges(self, blocks: Sequence[ColumnGroup], given: Sequence[str]) -> None:
         """Every range by name is that of a column whose numbers are used, as far as the columns are known."""
         if self.domain.feature_names is not None:
             _check_asked("ranges", given, self.domain.feature_names, "which is no column of the domain")

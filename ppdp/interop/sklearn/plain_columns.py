@@ -16,16 +16,18 @@ from ppdp.data.cells import has_one_spelling
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
-from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Labelled, OneHot, Unlisted, is_gap, labels_only
-from ppdp.transformers.columns.maps import AnySize, ColumnFacts, Filled, PublicMap, Scaled, Within
+from ppdp.transformers.columns.categories import OneHot, OrdinalCodes, ReleasedCategories, is_gap, labels_only
+from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
 
 
 def plain_columns(name: str, twin: Any, names: Sequence[str] | None) -> FeatureUnion:
     """The fitted objects for a frame of these columns, or an array, side by side."""
     parts: list[tuple[list[int], list[Any]]] = []
     for block, positions, facts in twin.located():
-        if block.maps and isinstance(block.maps[0], Labelled | Unlisted | OneHot):  # each column by itself
+        if block.maps and isinstance(
+            block.maps[0], OrdinalCodes | ReleasedCategories | OneHot
+        ):  # each column by itself
             parts += [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
         else:
             parts.append((positions, _block(name, block, facts)))
@@ -35,22 +37,22 @@ def plain_columns(name: str, twin: Any, names: Sequence[str] | None) -> FeatureU
     )
 
 
-def _block(name: str, block: Block, facts: Sequence[ColumnFacts]) -> list[Any]:
+def _block(name: str, block: ColumnGroup, facts: Sequence[ColumnFacts]) -> list[Any]:
     """The maps of a block, one after the other, behind the clip to its ranges."""
     parts = _clip(name, block, facts[0], block.maps[:1])
     for i, (step, given) in enumerate(zip(block.maps, facts), start=1):
-        if isinstance(step, Within):
+        if isinstance(step, ClipToRange):
             parts += _clip(name, block, given.after(step), block.maps[i : i + 1])
-        elif not isinstance(step, AnySize):
+        elif not isinstance(step, Unclipped):
             parts.append(_map(name, step, given))
     return parts or [plain.scaler(*np.tile([[0.0], [1.0]], len(facts[0].names)))]
 
 
-def _clip(name: str, block: Block, known: ColumnFacts, then: Sequence[PublicMap]) -> list[Any]:
+def _clip(name: str, block: ColumnGroup, known: ColumnFacts, then: Sequence[PublicMap]) -> list[Any]:
     """The clip to ranges, where there are some and the next map does not clip to them."""
     low, high = known.ranges.T
     bounded = np.isfinite(known.ranges)
-    if not bounded.any() or any(isinstance(step, Scaled) and step.target is not None for step in then):
+    if not bounded.any() or any(isinstance(step, RangeScale) and step.target is not None for step in then):
         return []
     if not bounded.all() or not (high > low).all():
         _refuse(name, f"not every one of {block.described} has a range.", "ranges= for all of them.")
@@ -59,19 +61,19 @@ def _clip(name: str, block: Block, known: ColumnFacts, then: Sequence[PublicMap]
 
 def _labels(encoder: Any) -> Sequence[Sequence[Any]]:
     """The labels of every column, as cells hold them."""
-    if isinstance(encoder, Unlisted):
+    if isinstance(encoder, ReleasedCategories):
         return encoder.found or ()
-    return encoder.labels if isinstance(encoder, Labelled) else [*map(labels_only, encoder.categories)]
+    return encoder.labels if isinstance(encoder, OrdinalCodes) else [*map(labels_only, encoder.categories)]
 
 
-def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> list[Any]:
+def _encoder(name: str, block: ColumnGroup, facts: ColumnFacts, place: int) -> list[Any]:
     """An encoder of one column, by trying what becomes of each label and kind of gap: it is added to that of others."""
     first, *later = block.maps
     if not all(isinstance(step, OneHot) for step in later):
         _refuse(name, "its categories are mapped further.", "a step behind it.")
     own: list[Any] = [_alone(first, place), *(_alone(step, place) for step in later)]
     labels = [*next(iter(_labels(own[0])), ())]
-    if isinstance(first, Unlisted) and not (labels and all(map(has_one_spelling, labels))):
+    if isinstance(first, ReleasedCategories) and not (labels and all(map(has_one_spelling, labels))):
         _refuse(
             name,
             "of a column no category was released, or one with several spellings: a number or a truth value.",
@@ -99,14 +101,16 @@ def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> list[An
 
 def _alone(step: Any, place: int) -> Any:
     """The map of one of its columns."""
-    if isinstance(step, Labelled):
+    if isinstance(step, OrdinalCodes):
         return replace(step, labels=step.labels[place : place + 1])
-    if isinstance(step, Unlisted):
+    if isinstance(step, ReleasedCategories):
         return replace(step, found=() if step.found is None else step.found[place : place + 1])
     return replace(step, categories=step.categories[place : place + 1], dropped=step.dropped[place : place + 1])
 
 
-def _tried(name: str, encoder: Labelled | Unlisted | OneHot, labels: Sequence[Any]) -> tuple[list[Any], Array]:
+def _tried(
+    name: str, encoder: OrdinalCodes | ReleasedCategories | OneHot, labels: Sequence[Any]
+) -> tuple[list[Any], Array]:
     """The labels of a column and what is missing, as cells; and their codes, the last one that of any other cell."""
     import pandas as pd
 
@@ -114,7 +118,7 @@ def _tried(name: str, encoder: Labelled | Unlisted | OneHot, labels: Sequence[An
     if reading is None:
         numbers = [*sorted(map(float, labels)), math.nan]
         return numbers, np.array([*numbers, math.inf])[:, None]
-    empty = dict.fromkeys(["", encoder.missing or ""]) if isinstance(encoder, Unlisted) else ()
+    empty = dict.fromkeys(["", encoder.missing or ""]) if isinstance(encoder, ReleasedCategories) else ()
     cells = [*labels, *empty, None, math.nan]
     return cells, np.asarray(reading.codes(pd.Series([*cells, object()], dtype=object), name))[:, None]
 
@@ -122,11 +126,11 @@ def _tried(name: str, encoder: Labelled | Unlisted | OneHot, labels: Sequence[An
 def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
     """One map."""
     low, high = given.ranges.T
-    if isinstance(step, Filled):
+    if isinstance(step, FillConstant):
         return plain.imputer(given.middle if step.value is None else np.full(len(low), float(step.value)))
-    if isinstance(step, Scaled) and step.target is not None and (high > low).all():
+    if isinstance(step, RangeScale) and step.target is not None and (high > low).all():
         return plain.range_scaler(low, high, step.target)
-    if isinstance(step, Scaled) and step.target is None:
+    if isinstance(step, RangeScale) and step.target is None:
         largest = np.abs(given.ranges).max(axis=1)
         return plain.scaler(np.zeros(len(low)), np.where(largest > 0, largest, 1.0))
     numbers = isinstance(step, OneHot) and step.gap is None and all(map(_ascend, step.categories))

@@ -26,22 +26,22 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot, Unlisted
+from ppdp.transformers.columns.categories import Encoded, OneHot, OrdinalCodes, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import is_date
+from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import Dated
 from ppdp.transformers.columns.maps import (
-    AnySize,
     Binarized,
     Binned,
-    Filled,
-    Mapped,
+    ClipToRange,
+    FillConstant,
+    FunctionMap,
     Normalised,
-    Scaled,
-    Within,
+    RangeScale,
+    Unclipped,
 )
-from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.powers import PolynomialTerms
 from ppdp.transformers.rowwise.ranges import RISING
 
 Steps = list[tuple[str, Any]]
@@ -49,12 +49,24 @@ Steps = list[tuple[str, Any]]
 OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
 OURS |= {"ColumnMap": ColumnMap, **assumption_stages()}
 PARTS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        *(AnySize, Binarized, Binned, Block, Dated, Encoded, Filled, Labelled, Mapped, Normalised, OneHot, Powers),
-        *(Scaled, Unlisted, Within),
-    )
+    "AnySize": Unclipped,
+    "Binarized": Binarized,
+    "Binned": Binned,
+    "Block": ColumnGroup,
+    "Dated": Dated,
+    "Encoded": Encoded,
+    "Filled": FillConstant,
+    "Labelled": OrdinalCodes,
+    "Mapped": FunctionMap,
+    "Normalised": Normalised,
+    "OneHot": OneHot,
+    "Powers": PolynomialTerms,
+    "Scaled": RangeScale,
+    "Unlisted": ReleasedCategories,
+    "Within": ClipToRange,
 }
+"""Parts of a ``ColumnMap`` by their names in exported models, which are those that they had first."""
+PART_NAMES = {kind: name for name, kind in PARTS.items()}
 KNOWN = {function.__name__: function for function in RISING}
 PLAIN_ARRAYS = re.compile(r"[<|][bfiu][1248]|<U[1-9]\d{0,5}")
 NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -140,15 +152,15 @@ def _plain(value: Any) -> Any:
         return {"array": {"dtype": array.dtype.str, "shape": list(array.shape), "data": data}}
     if type(value) is slice:
         return {"slice": [_plain(end) for end in (value.start, value.stop, value.step)]}
-    if type(value) in PARTS.values():
-        return {"part": {"class": type(value).__name__, "fields": _part_fields(value)}}
+    if type(value) in PART_NAMES:
+        return {"part": {"class": PART_NAMES[type(value)], "fields": _part_fields(value)}}
     return _named(value)
 
 
 def _part_fields(part: Any) -> dict[str, Any]:
     """What a part of a ``ColumnMap`` was made with."""
     given = {one.name: getattr(part, one.name) for one in fields(part)}
-    if not isinstance(part, Mapped):
+    if not isinstance(part, FunctionMap):
         return {name: _plain(value) for name, value in given.items()}
     keywords, name = given.pop("keywords"), getattr(part.function, "__name__", "")
     if not keywords and KNOWN.get(name) is part.function:
@@ -222,7 +234,7 @@ def _value(encoded: Any, place: _Place) -> Any:
 def _part(name: str, given: Mapping[str, Any], place: _Place) -> Any:
     """A part of a ``ColumnMap``; a function is asked for by the name of the step that it was."""
     kind = PARTS[name]
-    if set(given) != {one.name for one in fields(kind) if kind is not Mapped or one.name != "keywords"}:
+    if set(given) != {one.name for one in fields(kind) if kind is not FunctionMap or one.name != "keywords"}:
         raise ExportError(f"{name} has other fields here.", stage=place.step, fix="use the ppdp version that wrote it.")
     step = str(given.get("step") or place.step)
     return kind(**{key: _value(item, replace(place, step=step, parameter=key)) for key, item in given.items()})

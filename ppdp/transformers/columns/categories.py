@@ -169,7 +169,7 @@ class Encoded(Categorical):
 
 
 @dataclass(frozen=True)
-class Labelled(PublicMap):
+class OrdinalCodes(PublicMap):
     """The position of every label; anything else is one further category or -1, and so are gaps.
 
     Labels of a column are text, of which it gets codes, or numbers.
@@ -244,7 +244,7 @@ class Labelled(PublicMap):
 
 
 @dataclass(frozen=True)
-class Unlisted(PublicMap):
+class ReleasedCategories(PublicMap):
     """A column of 0 and 1 for each of up to ``most`` categories, or their positions; anything else is a further one.
 
     Until categories are released they are called by numbers, and columns that no category needs are 0.

@@ -10,7 +10,7 @@ from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import choice, flag, integer, labels, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.categories import MISSING, Labelled, OneHot, Unlisted
+from ppdp.transformers.columns.categories import MISSING, OneHot, OrdinalCodes, ReleasedCategories
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
 
@@ -87,12 +87,12 @@ class CategoryEncoder(Encoder):
                 parameter="other",
             )
         if self._private:
-            return (Unlisted(self._most, hot, self.other, missing),)
+            return (ReleasedCategories(self._most, hot, self.other, missing),)
         if self.max_categories is not None:
             raise InvalidParameter(
                 "declared categories are as many as they are.", stage=_NAME, fix="no max_categories."
             )
-        read = Labelled(self._lists(columns), self.other, missing)
+        read = OrdinalCodes(self._lists(columns), self.other, missing)
         made = read.categories
         if not all(_are_distinct(one) for one in read.labels):
             raise InvalidParameter(

@@ -13,9 +13,9 @@ from ppdp.core.declared import Value
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.transformers.base import RowWiseTransformer
-from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_stage import ColumnStage
-from ppdp.transformers.columns.maps import Mapped
+from ppdp.transformers.columns.maps import FunctionMap
 
 
 @dataclass(eq=False, repr=False)
@@ -26,7 +26,7 @@ class ColumnMap(ColumnStage):
 
     Parameters
     ----------
-    blocks : sequence of Block
+    blocks : sequence of ColumnGroup
         Columns and what is done with them. Columns that no block takes are left out, whatever they hold.
     ranges : mapping, pair, or sequence of pairs, optional
         Public (low, high) of the columns that come in, to which they are clipped. A mapping may leave columns out.
@@ -40,13 +40,13 @@ class ColumnMap(ColumnStage):
     A row without gaps never gains one, nor does any row if every column is filled: 0 stands for what is not a number.
     """
 
-    blocks: Sequence[Block] = (Block(None),)
+    blocks: Sequence[ColumnGroup] = (ColumnGroup(None),)
     ranges: Any = None
     max_norm: float | None = None
 
     statistic_names = ("names", "reach", "norm", "found")
 
-    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[Block]:
+    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[ColumnGroup]:
         return self.blocks
 
     @property
@@ -79,7 +79,7 @@ class ColumnMap(ColumnStage):
 
     def declarations(self) -> tuple[str, ...]:
         maps = [step for block in self.blocks for step in block.maps]
-        functions = [step.step for step in maps if isinstance(step, Mapped)]
+        functions = [step.step for step in maps if isinstance(step, FunctionMap)]
         words = [f"the function of {name!r} treats rows one by one (tested on made-up rows)" for name in functions]
         return (*words, *(step.declares for step in maps if step.declares is not None))
 
@@ -120,7 +120,7 @@ def make_column_map(*parts: tuple[Any, Any]) -> ColumnMap:
     return ColumnMap(tuple(_block(stage, columns) for stage, columns in parts))
 
 
-def _block(stage: Any, columns: Any) -> Block:
+def _block(stage: Any, columns: Any) -> ColumnGroup:
     """A part with the columns as a list of names or positions."""
     listed = [columns] if isinstance(columns, (str, int)) else list(columns) if hasattr(columns, "__iter__") else []
     plain = [column.item() if hasattr(column, "item") else column for column in listed]
@@ -141,7 +141,7 @@ def _block(stage: Any, columns: Any) -> Block:
                 else "MinMaxScaler(ranges=...), CategoryEncoder, DateEncoder or RowMap here, others behind it."
             ),
         )
-    return Block(plain, maps(plain))
+    return ColumnGroup(plain, maps(plain))
 
 
 _FIX = 'make_column_map((MinMaxScaler(ranges=...), ["age"]), (CategoryEncoder(...), ["sex"])).'

@@ -28,10 +28,10 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
-from ppdp.transformers.columns.block import Block, LocatedBlock
-from ppdp.transformers.columns.categories import FOUND, Unlisted
+from ppdp.transformers.columns.categories import FOUND, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
-from ppdp.transformers.columns.maps import ColumnFacts, Mapped, PublicMap
+from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock
+from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
@@ -45,7 +45,7 @@ class ColumnStage(RowWiseTransformer):
     max_norm: float | None = None
     bounds_rows = True  # where no bound follows it is refused
 
-    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[Block]:
+    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[ColumnGroup]:
         """The blocks of a table of so many columns, of these names if they have some."""
         raise NotImplementedError
 
@@ -116,24 +116,24 @@ class ColumnStage(RowWiseTransformer):
             parts.append(LocatedBlock(block, positions, tuple(facts)))
         return parts
 
-    def located(self) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
+    def located(self) -> list[tuple[ColumnGroup, list[int], tuple[ColumnFacts, ...]]]:
         """Once fitted: every block that has columns, where they are, and what is known around each of its maps."""
         return self.located_in(self.names_, self.n_features_in_, self._fitted_reach, self.found_)
 
     def located_in(
         self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None
-    ) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
+    ) -> list[tuple[ColumnGroup, list[int], tuple[ColumnFacts, ...]]]:
         """The same for columns of these names, with the categories that were released for them."""
         parts = self._parts(names, count, reach, released)
         return [(part.block, part.positions, part.facts) for part in parts]
 
-    def _asked(self, blocks: Sequence[Block]) -> list[str]:
+    def _asked(self, blocks: Sequence[ColumnGroup]) -> list[str]:
         """Columns that ranges or blocks name."""
         ranges = self._start_ranges
         ranged = [name for name in ranges if isinstance(name, str)] if isinstance(ranges, Mapping) else []
         return list(dict.fromkeys([*ranged, *(name for block in blocks for name in block.named)]))
 
-    def _check_named(self, blocks: Sequence[Block], names: Sequence[str] | None) -> None:
+    def _check_named(self, blocks: Sequence[ColumnGroup], names: Sequence[str] | None) -> None:
         """Refuse a table that lacks columns that are taken by name."""
         asked, known = self._asked(blocks), set(names or ())
         missing = [name for name in asked if name not in known]
@@ -148,7 +148,7 @@ class ColumnStage(RowWiseTransformer):
 
     def _found(
         self, names: Sequence[str] | None, count: int, released: Texts | None = None
-    ) -> list[tuple[Block, list[int]]]:
+    ) -> list[tuple[ColumnGroup, list[int]]]:
         """Blocks that have columns, with their positions and the categories that were released for them."""
         blocks = self.blocks_for(names, count)
         self._check_named(blocks, names)
@@ -296,10 +296,10 @@ class ColumnStage(RowWiseTransformer):
         values: list[Value] = []
         for part in self._parts(domain.feature_names, domain.d, _reach(domain)):
             for step, given in zip(part.block.maps, part.facts):
-                if isinstance(step, Mapped) and step.out_ranges is not None:
+                if isinstance(step, FunctionMap) and step.out_ranges is not None:
                     values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
                 values += [(words, value, "declared") for words, value in step.told(given.names)]
-                if isinstance(step, Unlisted):
+                if isinstance(step, ReleasedCategories):
                     values += [(f"categories of {name}", FOUND, "released") for name in given.names]
                 for name, words in _CONSTANTS.items():
                     if getattr(step, name, None) is not None:
@@ -316,9 +316,9 @@ class Encoder(ColumnStage):
         """The public maps that it is for columns of these names, or positions."""
         raise NotImplementedError
 
-    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[Block]:
+    def blocks_for(self, names: Sequence[str] | None, count: int) -> Sequence[ColumnGroup]:
         by_position = names is None or getattr(self, "names_", names) is None
-        return (Block(None, self.column_maps(list(range(count)) if by_position else list(names or ()))),)
+        return (ColumnGroup(None, self.column_maps(list(range(count)) if by_position else list(names or ()))),)
 
     @property
     def reads_cells(self) -> bool:
@@ -351,7 +351,7 @@ def _marked(way: FitMode, parts: Sequence[LocatedBlock]) -> FitMode:
     return replace(way, domain=way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist())))
 
 
-def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, CellParser]:
+def _readings(found: Sequence[tuple[ColumnGroup, list[int]]]) -> dict[int, CellParser]:
     """How every column is read that does not hold numbers."""
     known: dict[int, CellParser | None] = {}
     for block, positions in found:

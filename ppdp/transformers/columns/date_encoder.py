@@ -17,7 +17,7 @@ from ppdp.data.unit_conversion import Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
 from ppdp.transformers.columns.cell_parsers import SECONDS, CellParser, DateParser
 from ppdp.transformers.columns.column_stage import Encoder, by_column
-from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, Scaled
+from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, RangeScale
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 
@@ -136,7 +136,7 @@ class DateEncoder(Encoder):
         )
         if self.feature_range is None:
             return (read,)
-        return read, Scaled(pair("feature_range", self.feature_range, self))
+        return read, RangeScale(pair("feature_range", self.feature_range, self))
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         values = super()._checked(X, reset=reset)

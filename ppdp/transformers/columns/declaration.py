@@ -26,7 +26,7 @@ from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_map import ColumnMap, make_column_map
 from ppdp.transformers.columns.date_encoder import DateEncoder
-from ppdp.transformers.columns.maps import AnySize, PublicMap
+from ppdp.transformers.columns.maps import PublicMap, Unclipped
 from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
 
 BLANK, DROP = "?", "drop"
@@ -214,7 +214,7 @@ class _AsNumbers:
     """In place of a stage: numbers as they are."""
 
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
-        return (AnySize(),)
+        return (Unclipped(),)
 
 
 def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:

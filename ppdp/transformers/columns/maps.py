@@ -121,7 +121,7 @@ class PublicMap:
 
 
 @dataclass(frozen=True)
-class Filled(PublicMap):
+class FillConstant(PublicMap):
     """Gaps become a constant; None is the middle of the range."""
 
     value: float | None
@@ -148,7 +148,7 @@ class Filled(PublicMap):
 
 
 @dataclass(frozen=True)
-class Within(PublicMap):
+class ClipToRange(PublicMap):
     """Columns are clipped to public ranges of their own."""
 
     ranges: tuple[tuple[float, float], ...]
@@ -170,7 +170,7 @@ class Within(PublicMap):
 
 
 @dataclass(frozen=True)
-class AnySize(PublicMap):
+class Unclipped(PublicMap):
     """Numbers of which nothing is known: only what no released range can hold is clipped."""
 
     bounds = True
@@ -186,7 +186,7 @@ class AnySize(PublicMap):
 
 
 @dataclass(frozen=True)
-class Scaled(PublicMap):
+class RangeScale(PublicMap):
     """Ranges are mapped onto an interval; without one, columns are divided by their largest absolute value."""
 
     target: tuple[float, float] | None = (-1.0, 1.0)
@@ -218,7 +218,7 @@ class Scaled(PublicMap):
 
 
 @dataclass(frozen=True)
-class Mapped(PublicMap):
+class FunctionMap(PublicMap):
     """A function of rows, whose ranges are declared, or follow from those of the columns if it is one that rises."""
 
     function: Callable[..., Any]

@@ -19,7 +19,7 @@ from ppdp.transformers.columns.maps import MOST_COLUMNS, ColumnFacts, PublicMap,
 
 
 @dataclass(frozen=True)
-class Powers(PublicMap):
+class PolynomialTerms(PublicMap):
     """Products of columns, as ``PolynomialFeatures`` has them."""
 
     degree: Any = 2

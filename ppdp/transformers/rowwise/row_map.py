@@ -17,7 +17,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.columns.maps import Mapped, PublicMap
+from ppdp.transformers.columns.maps import FunctionMap, PublicMap
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
 from ppdp.transformers.rowwise.ranges import check_reached, resolve_ranges
@@ -106,7 +106,7 @@ class RowMap(RowWiseTransformer):
                 stage="RowMap",
                 fix="RowMap(function, out_ranges=(low, high)).",
             )
-        return (Mapped(self.function, out_ranges=self.out_ranges, step="RowMap"),)
+        return (FunctionMap(self.function, out_ranges=self.out_ranges, step="RowMap"),)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns: the keys of ``out_ranges``, else those of the input."""

@@ -22,7 +22,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
-from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
+from ppdp.transformers.columns.maps import ClipToRange, PublicMap, RangeScale
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.rowwise.ranges import check_reached, has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
@@ -190,7 +190,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         names = tuple(map(str, columns))
         ranges = resolve_ranges(self.ranges, len(columns), names, "MinMaxScaler")
         pairs = tuple((float(low), float(high)) for low, high in ranges)
-        return Within(pairs), Scaled(pair("feature_range", self.feature_range, self))
+        return ClipToRange(pairs), RangeScale(pair("feature_range", self.feature_range, self))
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))

@@ -20,12 +20,12 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 import ppdp
 from ppdp import Certificate, Pipeline
 from ppdp.exceptions import ExportError, PpdpError
-from ppdp.interop.sklearn import Block, ColumnMap
+from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
 from ppdp.pipeline.release.step_serialization import describe, restore
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Scaled
-from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, FunctionMap, Normalised, RangeScale
+from ppdp.transformers.columns.powers import PolynomialTerms
 
 N = 600
 RANGES = {"age": (0, 100), "dose": (-5, 5)}
@@ -118,12 +118,16 @@ class TestRoundTrip:
 
 
 EVERY_MAP = (
-    Block(["a"], (Filled(3.0, "f"), Scaled((0.0, 2.0), "s"), Binarized(0.5, "b"))),
-    Block(slice("a", "b", None), (Filled(None), Scaled(None), Powers((1, 2), True, False, "p")), "pre__"),
-    Block([0, -1], (Normalised("max", "n"), Mapped(np.tanh, step="t"))),
-    Block(np.array([True, False, True]), (Binned(4, hot=True, step="k"),)),
-    Block(None, (OneHot(((0, 1, np.nan), ("x", None), (True, 2.5)), "x", True, "h", (None, 0, 1)),), rest=True),
-    Block("b", (Encoded((("u", "v"),), unknown=-1.0, missing=9.0, step="e"),), drop=True),
+    ColumnGroup(["a"], (FillConstant(3.0, "f"), RangeScale((0.0, 2.0), "s"), Binarized(0.5, "b"))),
+    ColumnGroup(
+        slice("a", "b", None),
+        (FillConstant(None), RangeScale(None), PolynomialTerms((1, 2), True, False, "p")),
+        "pre__",
+    ),
+    ColumnGroup([0, -1], (Normalised("max", "n"), FunctionMap(np.tanh, step="t"))),
+    ColumnGroup(np.array([True, False, True]), (Binned(4, hot=True, step="k"),)),
+    ColumnGroup(None, (OneHot(((0, 1, np.nan), ("x", None), (True, 2.5)), "x", True, "h", (None, 0, 1)),), rest=True),
+    ColumnGroup("b", (Encoded((("u", "v"),), unknown=-1.0, missing=9.0, step="e"),), drop=True),
 )
 
 
@@ -138,7 +142,7 @@ class TestDescription:
 
     def test_numpys_known_functions_are_data_and_others_are_named(self):
         for function, encoded in ((np.log1p, {"known": "log1p"}), (np.sin, {"function": "numpy.sin"})):
-            stage = ColumnMap((Block(None, (Mapped(function, out_ranges=(-1, 1), step="wave"),)),))
+            stage = ColumnMap((ColumnGroup(None, (FunctionMap(function, out_ranges=(-1, 1), step="wave"),)),))
             text = describe([("columns", stage)], None)
             assert json.dumps(encoded, separators=(",", ":")) in text
         with pytest.raises(
@@ -152,7 +156,7 @@ class TestDescription:
         def tanh(X):
             return X
 
-        text = describe([("columns", ColumnMap((Block(None, (Mapped(tanh, out_ranges=(0, 1)),)),)))], None)
+        text = describe([("columns", ColumnMap((ColumnGroup(None, (FunctionMap(tanh, out_ranges=(0, 1)),)),)))], None)
         assert '{"known"' not in text
 
 

@@ -21,13 +21,13 @@ from ppdp import Certificate, make_pipeline
 from ppdp.certificate.share.files import pack_arrays
 from ppdp.cli.main import main
 from ppdp.exceptions import PpdpError
-from ppdp.interop.sklearn import Block, ColumnMap
+from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.release.export import CERTIFICATE, EXAMPLE, INFERENCE, MANIFEST, PARAMETERS, README
 from ppdp.transformers import NormClipper, RowMap, StandardScaler
 from ppdp.transformers.columns.categories import OneHot
-from ppdp.transformers.columns.maps import Binned, Filled, Mapped
-from ppdp.transformers.columns.powers import Powers
+from ppdp.transformers.columns.maps import Binned, FillConstant, FunctionMap
+from ppdp.transformers.columns.powers import PolynomialTerms
 
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module
 
@@ -84,10 +84,10 @@ def exports(patients, tmp_path_factory):
     """Members of four exports, and the hash of each."""
     folder, found = tmp_path_factory.mktemp("exports"), []
     blocks = (
-        Block([0], (OneHot(((0, "x"),)),)),
-        Block([1], (Filled(0.0), Mapped(np.tanh), Powers(2), Binned(3, hot=True))),
+        ColumnGroup([0], (OneHot(((0, "x"),)),)),
+        ColumnGroup([1], (FillConstant(0.0), FunctionMap(np.tanh), PolynomialTerms(2), Binned(3, hot=True))),
     )
-    columns = ColumnMap((*blocks, Block(None, (Filled(None),), rest=True)), (-1, 1))
+    columns = ColumnMap((*blocks, ColumnGroup(None, (FillConstant(None),), rest=True)), (-1, 1))
     X = patients[0].fillna(0.0).to_numpy() / 100
     for name, pipe, y in (
         ("classifier", clinic.classifier(random_state=None), patients[1]),

@@ -16,12 +16,12 @@ from ppdp.data.categories import Texts
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch
-from ppdp.transformers.columns.categories import Unlisted
-from ppdp.transformers.columns.maps import ColumnFacts, Filled, PublicMap
+from ppdp.transformers.columns.categories import ReleasedCategories
+from ppdp.transformers.columns.maps import ColumnFacts, FillConstant, PublicMap
 
 
 @dataclass(frozen=True)
-class Block:
+class ColumnGroup:
     """Some columns, and what is done with them."""
 
     columns: Any  # names or positions, a slice or a mask; None is all columns, or those of the ``rest``
@@ -43,7 +43,7 @@ class Block:
     @property
     def encoder(self) -> PublicMap | None:
         """What reads the columns as labels or dates; None if they are read as numbers."""
-        first = next((step for step in self.maps if not isinstance(step, Filled)), None)
+        first = next((step for step in self.maps if not isinstance(step, FillConstant)), None)
         return first if first is not None and first.reads else None
 
     @property
@@ -79,12 +79,14 @@ class Block:
         """Columns that it takes by name."""
         return tuple(str(column) for column in self._listed if isinstance(column, str))
 
-    def knowing(self, positions: Sequence[int], released: Texts) -> Block:
+    def knowing(self, positions: Sequence[int], released: Texts) -> ColumnGroup:
         """The same with the categories that were released, by the position of their column; a table may lack some."""
-        if not released or not any(isinstance(step, Unlisted) for step in self.maps):
+        if not released or not any(isinstance(step, ReleasedCategories) for step in self.maps):
             return self
         own = tuple(released.get(i, ()) for i in positions)
-        return replace(self, maps=tuple(replace(m, found=own) if isinstance(m, Unlisted) else m for m in self.maps))
+        return replace(
+            self, maps=tuple(replace(m, found=own) if isinstance(m, ReleasedCategories) else m for m in self.maps)
+        )
 
     @property
     def ordered(self) -> bool:
@@ -122,7 +124,7 @@ def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> sli
 class LocatedBlock:
     """A block whose columns were found."""
 
-    block: Block
+    block: ColumnGroup
     positions: list[int]
     facts: tuple[ColumnFacts, ...]
 
@@ -156,7 +158,7 @@ class LocatedBlock:
             if step.narrows:
                 low, high = out.ranges.T
                 return np.asarray(found | (values < low) | (values > high))
-            if out.names != given.names or not isinstance(step, Filled):
+            if out.names != given.names or not isinstance(step, FillConstant):
                 break
             values = _clipped(step.apply(values, given), out)
         return np.asarray(found)
