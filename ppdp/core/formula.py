@@ -47,8 +47,8 @@ class Stability(Formula):
     way: str = "public"
     # ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
     assumes: Callable[..., set[str]] = lambda domain, **_: set()
-    # Statistics that a noisy way is fitted from, or that the twin of an exact way predicts with; any one of them will
-    # do. Empty if the map of a new row needs none.
+    # Statistics that a noisy stage is fitted from, or that an exact one predicts with once it is released; any one of
+    # them will do. Empty if the map of a new row needs none.
     releases: tuple[str, ...] = ()
     fitted: bool = True  # for an exact way: whether the map of a new row depends on the private rows
     # ``affine(**parameters)``, whether released moments can be carried through it.

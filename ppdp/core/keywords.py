@@ -29,7 +29,7 @@ _COMPUTED = "leave it out: it says how scikit-learn computes, and changes nothin
 _GAPS = "leave it out: which columns have missing values is read off the rows."
 _KIND = "MeanImputer(), TrimmedMeanImputer() or MedianImputer(); a public constant: RowMap(function, out_ranges=...)."
 _ALWAYS = "leave it out: columns are both centred and scaled."
-_PENALTY = "alpha, the weight of a squared penalty, where the model has one; a sparse model has no twin."
+_PENALTY = "alpha, the weight of a squared penalty, where the model has one; a sparse model has no counterpart."
 _WEIGHTS = "sample_weight= of Pipeline.fit, with Domain(max_weight=...), for the loss of a linear model alone."
 _PIPELINE = "set it on the Pipeline: the guarantee is for all steps together."
 _BY_ROWS = "leave it out: it would be decided by private scores or counts."

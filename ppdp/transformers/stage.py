@@ -206,7 +206,7 @@ class Stage(Documented, Answering, BaseEstimator):
             yield "fit_mode='auto'", clone(self).set_params(fit_mode="auto")
 
     def without_release(self, way: FitMode) -> Statistics:
-        """What the twin of an exact way predicts with if nothing was released for it."""
+        """What the released stage predicts with, where it is fitted exactly, if nothing was released for it."""
         return {}
 
     def hold(self, statistics: Statistics) -> None:

@@ -4,9 +4,10 @@ import inspect
 import warnings
 
 import pytest
+from sklearn import preprocessing
 from sklearn.base import clone
 
-from ppdp import Adjacency, Domain, Pipeline, mechanisms, transformers
+from ppdp import Adjacency, Domain, Pipeline, lint, mechanisms, transformers
 from ppdp.core.renamed import PARAMETERS, renamed_parameters
 from ppdp.exceptions import UnknownParameter
 from ppdp.mechanisms import LaplaceMechanism
@@ -55,6 +56,12 @@ def test_a_pipeline_takes_parameters_of_its_steps_under_their_old_names():
         pipe = Pipeline([("fill", MeanImputer())], invalid="repair").set_params(fill__floor=False)
     assert [str(one.message).partition(" ")[0] for one in caught] == ["invalid=", "floor="]
     assert (pipe.on_invalid, pipe.get_params()["fill__use_floor"]) == ("repair", False)
+
+
+def test_a_finding_of_lint_has_its_counterpart_under_both_names():
+    (found,) = lint(preprocessing.MinMaxScaler())
+    with pytest.warns(FutureWarning, match="counterpart"):
+        assert found.twin == found.counterpart == "MinMaxScaler"
 
 
 def test_classes_of_users_keep_their_names():

@@ -234,7 +234,7 @@ def _shares(c: Record) -> Iterator[str]:
 
 
 def _served(c: Record) -> Iterator[str]:
-    """Every stage that is fitted from a release, or whose twin predicts, has exactly one."""
+    """Every stage that is fitted from a release, or predicts once it is released, has exactly one."""
     predicts = c.mechanism is not None and _of_mechanism(c.mechanism).predicts
     for i, step in enumerate(c.steps):
         fitting = lookup(step.formula, "stability").releases

@@ -271,10 +271,10 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
         step.refuse("a model must be the last step.", "move it to the end.")
     if role in (*STAGES, "model"):
         with step.reading():
-            twin = COUNTERPARTS[step.kind][1](step, facts)
+            counterpart = COUNTERPARTS[step.kind][1](step, facts)
         if role == "model":
-            _check_answers(step, twin, facts)
-        return twin
+            _check_answers(step, counterpart, facts)
+        return counterpart
     if step.kind == "FeatureUnion":
         step.refuse(
             "a FeatureUnion has no counterpart behind a stage that looks at the rows.",
@@ -287,12 +287,12 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
     refuse_unknown(step)
 
 
-def _check_answers(step: Step, twin: Any, facts: DeclaredFacts) -> None:
+def _check_answers(step: Step, counterpart: Any, facts: DeclaredFacts) -> None:
     """Labels may be read from y, but a regressor's targets need a public range."""
-    if hasattr(twin, "classes") and facts.classes is None and facts.domain.classes is None:
+    if hasattr(counterpart, "classes") and facts.classes is None and facts.domain.classes is None:
         facts.read.add("classes")
         step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")
-    if getattr(twin, "y_range", ()) is None and facts.domain.y_range is None:
+    if getattr(counterpart, "y_range", ()) is None and facts.domain.y_range is None:
         facts.lack("y_range", {"": "(low, high)"}, "the public range of the targets is not declared.", step.name)
 
 

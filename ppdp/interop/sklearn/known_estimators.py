@@ -19,7 +19,7 @@ class Leak:
 
     severity: str
     leaks: str
-    twin: str = ""
+    counterpart: str = ""
     fix: str = ""
 
 
@@ -67,8 +67,8 @@ _CONSTANT = "SimpleImputer(strategy='constant', keep_empty_features=True)."
 _RANGES = "smallest and largest values, each of which is one row's"
 
 
-def _row_wise(twin: str = "RowMap", fix: str = "RowMap(function, out_ranges=...).") -> Leak:
-    return Leak("none", NOTHING, twin, fix)
+def _row_wise(counterpart: str = "RowMap", fix: str = "RowMap(function, out_ranges=...).") -> Leak:
+    return Leak("none", NOTHING, counterpart, fix)
 
 
 _CHOICE = Leak(

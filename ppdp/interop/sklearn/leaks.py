@@ -221,7 +221,7 @@ def _mechanism(name: str, given: Given, covered: bool) -> Leak:
         unused = [word for word in ("noise_scale", "random_state") if given.get(word) is not None]
         return replace(known, leaks=f"{known.leaks}; not used here: {', '.join(unused)}") if unused else known
     if given.get("random_state") is not None:
-        return replace(_SEEDED, twin=name, fix=f"random_state=None, and {_LAST}")
+        return replace(_SEEDED, counterpart=name, fix=f"random_state=None, and {_LAST}")
     scale = given.get("noise_scale")
     noise = "noise of a size that is not set" if scale is None else f"noise of size {scale!r}, which you chose"
     return Leak("high", f"its answer with {noise}: not accounted for outside a ppdp.Pipeline", name, _LAST)

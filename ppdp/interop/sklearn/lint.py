@@ -8,6 +8,7 @@ from dataclasses import asdict, astuple, dataclass
 from html import escape
 from typing import Any
 
+from ppdp.core.renamed import warn_of_name
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.known_estimators import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak
 from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of
@@ -30,7 +31,7 @@ class Finding:
         "high": one row can decide what leaves, or rows are contained in it.
     leaks : str
         What the fitted estimator tells about the rows.
-    twin : str
+    counterpart : str
         What ppdp has instead; empty if nothing.
     fix : str
         What to do.
@@ -40,8 +41,14 @@ class Finding:
     estimator: str
     severity: str
     leaks: str
-    twin: str
+    counterpart: str
     fix: str
+
+    @property
+    def twin(self) -> str:
+        """The earlier name of ``counterpart``."""
+        warn_of_name("twin of a finding", "counterpart")
+        return self.counterpart
 
     @property
     def looks(self) -> bool:
@@ -82,8 +89,8 @@ class Report:
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         for found in self:
-            twin, fix = ("", "") if found.severity == "none" else (found.twin, found.fix)
-            yield found.step, found.estimator, found.severity, found.leaks, twin, fix
+            counterpart, fix = ("", "") if found.severity == "none" else (found.counterpart, found.fix)
+            yield found.step, found.estimator, found.severity, found.leaks, counterpart, fix
 
     def __repr__(self) -> str:
         from rich.console import Console
@@ -136,7 +143,7 @@ def lint(estimator: Any) -> Report:
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import MinMaxScaler, Normalizer
     >>> report = lint(make_pipeline(MinMaxScaler(), Normalizer()))
-    >>> [(found.step, found.severity, found.twin) for found in report]
+    >>> [(found.step, found.severity, found.counterpart) for found in report]
     [('minmaxscaler', 'high', 'MinMaxScaler'), ('normalizer', 'none', 'RowMap')]
     """
     if not is_estimator(estimator):

@@ -21,17 +21,17 @@ from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
 
 
-def plain_columns(name: str, twin: Any, names: Sequence[str] | None) -> FeatureUnion:
+def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None) -> FeatureUnion:
     """The fitted objects for a frame of these columns, or an array, side by side."""
     parts: list[tuple[list[int], list[Any]]] = []
-    for block, positions, facts in twin.located():
+    for block, positions, facts in counterpart.located():
         if block.maps and isinstance(
             block.maps[0], OrdinalCodes | ReleasedCategories | OneHot
         ):  # each column by itself
             parts += [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
         else:
             parts.append((positions, _block(name, block, facts)))
-    d = twin.n_features_in_
+    d = counterpart.n_features_in_
     return FeatureUnion(
         [(f"columns{i}", make_pipeline(plain.select(at, d, names), *made)) for i, (at, made) in enumerate(parts)]
     )

@@ -34,9 +34,9 @@ class Step:
     name: str
     estimator: Any
     changed: list[str] = field(default_factory=list)
-    """How the twin differs, in plain words."""
+    """How the counterpart differs, in plain words."""
     ignored: list[str] = field(default_factory=list)
-    """Parameters without a meaning for the twin."""
+    """Parameters without a meaning for the counterpart."""
 
     @property
     def kind(self) -> str:
@@ -164,8 +164,8 @@ class Converted:
     step: str  # its name
     given: str  # its class
     became: str  # name of the step that stands for it
-    changed: tuple[str, ...]  # how the twin differs
-    ignored: tuple[str, ...]  # parameters without a meaning for the twin
+    changed: tuple[str, ...]  # how the counterpart differs
+    ignored: tuple[str, ...]  # parameters without a meaning for the counterpart
 
     def __str__(self) -> str:
         notes = list(self.changed)

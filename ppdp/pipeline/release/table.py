@@ -160,7 +160,7 @@ class Released(WithParquet, Mapping[str, Array]):
         Raises
         ------
         ExportError
-            If a step has no plain twin, which it names, or if the release may not leave.
+            If a step has no counterpart, which it names, or if the release may not leave.
         """
         record = self.certificate.record
         refuse_unsafe(record, conditional=conditional)

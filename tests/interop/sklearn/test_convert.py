@@ -61,7 +61,7 @@ def table():
     return X, (score > score.median()).astype(int), score.clip(-10, 15)
 
 
-def twins(pipe):
+def counterparts(pipe):
     return [type(step).__name__ for _, step in pipe.steps]
 
 
@@ -106,7 +106,7 @@ def test_a_workflow_becomes_twins_with_a_certificate_that_verifies(name, table):
     X, y, _ = table
     X = X[NUMBERS]
     pipe = convert(steps, ranges=RANGES, **ANSWER).fit(X, y)
-    assert twins(pipe) == expected
+    assert counterparts(pipe) == expected
     assert pipe.certificate_.verify()
     original = clone(steps if not isinstance(steps, list) else make_pipeline(*steps)).fit(X, y)
     assert np.mean(pipe.predict(X) == original.predict(X)) > 0.8
@@ -128,11 +128,11 @@ REGRESSIONS = {
 
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_a_regression_predicts_alike(name, table):
-    model, twin = REGRESSIONS[name]
+    model, counterpart = REGRESSIONS[name]
     X, _, amount = table
     pipe = convert([StandardScaler(), model], ranges=RANGES, y_range=(-10, 15)).fit(X[NUMBERS], amount)
     original = make_pipeline(StandardScaler(), model).fit(X[NUMBERS], amount)
-    assert twins(pipe)[-1] == twin
+    assert counterparts(pipe)[-1] == counterpart
     assert pipe.certificate_.verify()
     assert np.corrcoef(pipe.predict(X[NUMBERS]), original.predict(X[NUMBERS]))[0, 1] > 0.95
 
@@ -141,7 +141,7 @@ def test_a_regression_predicts_alike(name, table):
 def test_a_log_linear_model_of_counts(model, table):
     X, _, amount = table
     pipe = convert([model], ranges=RANGES, y_range=(0, 15)).fit(X[NUMBERS], amount.clip(0.1))
-    assert twins(pipe)[-1] == type(model).__name__
+    assert counterparts(pipe)[-1] == type(model).__name__
     assert pipe.certificate_.verify()
 
 
@@ -155,7 +155,7 @@ class TestColumns:
         X.loc[::50, "ward"] = None
         steps = SklearnPipeline([("prepare", columns()), ("model", MODEL)])
         pipe = convert(steps, ranges=RANGES, **ANSWER).fit(X, y)
-        assert twins(pipe) == ["ColumnMap", "MeanImputer", "StandardScaler", "LogisticRegression"]
+        assert counterparts(pipe) == ["ColumnMap", "MeanImputer", "StandardScaler", "LogisticRegression"]
         assert pipe.certificate_.verify()
         assert pipe.certificate_.status == "SEEDED"
         assert np.mean(pipe.predict(X) == steps.fit(X, y).predict(X)) > 0.9
@@ -266,7 +266,7 @@ def test_rows_can_be_bounded_by_their_norm_or_by_a_domain_or_by_a_stage(table):
         ([NormClipper(100.0), StandardScaler(), MODEL], {}, "NormClipper"),
     ]:
         pipe = convert(steps, **declared, **ANSWER)
-        assert twins(pipe)[0] == first
+        assert counterparts(pipe)[0] == first
         assert pipe.fit(X[NUMBERS], y).certificate_.verify()
 
 
@@ -294,8 +294,8 @@ def test_what_was_fitted_is_never_read(table, monkeypatch):
 def test_a_twin_that_was_fitted_alone_leaves_its_statistics_behind(table):
     from ppdp.transformers import StandardScaler as Twin
 
-    twin = Twin().fit(table[0][NUMBERS])
-    pipe = convert([twin, MODEL], ranges=RANGES, **ANSWER)
+    counterpart = Twin().fit(table[0][NUMBERS])
+    pipe = convert([counterpart, MODEL], ranges=RANGES, **ANSWER)
     assert not hasattr(pipe[1], "mean_")
 
 

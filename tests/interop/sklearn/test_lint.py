@@ -86,7 +86,7 @@ class TestScikitLearn:
         for name, leak in ((name, known.leak) for name, known in KNOWN.items()):
             assert leak.severity in SEVERITIES, name
             assert 0 < len(leak.leaks) <= 85, name
-            assert leak.twin in ours, name
+            assert leak.counterpart in ours, name
             assert leak.fix, name
 
     @pytest.mark.parametrize("stage", [GaussianRandomProjection(2), transformers.RandomProjection(2)])
@@ -98,7 +98,7 @@ class TestScikitLearn:
     def test_whatever_becomes_a_stage_or_a_model_has_a_twin_in_lint_and_the_other_way_round(self):
         for name, (role, _) in COUNTERPARTS.items():
             if role in (*STAGE_ROLES, "model"):
-                assert hasattr(mechanisms if role == "model" else transformers, KNOWN[name].leak.twin), name
+                assert hasattr(mechanisms if role == "model" else transformers, KNOWN[name].leak.counterpart), name
             else:
                 assert role in ("map", "map anywhere"), name
 
@@ -107,10 +107,10 @@ class TestScikitLearn:
 
     def test_missing_text_becomes_a_category(self):
         (found,) = lint(SimpleImputer(strategy="most_frequent"))
-        assert (found.severity, found.twin) == ("high", "CategoryEncoder")
+        assert (found.severity, found.counterpart) == ("high", "CategoryEncoder")
         assert found.fix.startswith("text: CategoryEncoder(..., add_indicator=True)")
         (found,) = lint(SimpleImputer(strategy="median"))
-        assert (found.severity, found.twin) == ("high", "TrimmedMeanImputer")
+        assert (found.severity, found.counterpart) == ("high", "TrimmedMeanImputer")
 
     @pytest.mark.parametrize(
         ("estimator", "severity"),

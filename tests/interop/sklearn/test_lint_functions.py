@@ -86,7 +86,7 @@ def test_one_that_holds_on_to_an_estimator_carries_its_rows(stage):
     assert lint(stage(np.tanh)).severity == "none"
     for function in (partial(StandardScaler().transform), keeping([StandardScaler()])):
         (found,) = lint(stage(function))
-        assert (found.severity, found.twin) == ("high", "Public")
+        assert (found.severity, found.counterpart) == ("high", "Public")
 
 
 @pytest.mark.parametrize("place", ["kw_args", "inv_kw_args"])

@@ -145,10 +145,10 @@ def test_a_norm_of_rows_with_gaps():
 def test_stages_that_few_budgets_release_map_alike(stage):
     """Twins that were fitted alone stand for released ones."""
     front = clone(RANGES).fit(X)
-    twin = clone(stage).fit(front.transform(with_gaps(X)))
-    plain = to_sklearn([("range", front), ("stage", twin)], [Domain(n_features=D)] * 2, "error")
+    counterpart = clone(stage).fit(front.transform(with_gaps(X)))
+    plain = to_sklearn([("range", front), ("stage", counterpart)], [Domain(n_features=D)] * 2, "error")
     rows = with_gaps(WILD)
-    np.testing.assert_allclose(plain.transform(rows), twin.transform(front.transform(rows)), 1e-12, 1e-12)
+    np.testing.assert_allclose(plain.transform(rows), counterpart.transform(front.transform(rows)), 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize(
