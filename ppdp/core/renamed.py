@@ -1,4 +1,4 @@
-"""Names of earlier versions: they work for one more, with a ``FutureWarning`` that says the new name.
+"""Names of earlier versions: they work for two minor ones, with a ``FutureWarning`` that says the new name.
 
 What is issued keeps its names: formulas, keys of certificates, exported models.
 """
