@@ -113,7 +113,7 @@ def in_form(monkeypatch):
 
     Most rows are short, so that a long one has a score far from theirs.
     """
-    usual = solvers.Newton.question
+    usual = solvers.Newton.query_spec
 
     def use(name):
         def asked(*given):
