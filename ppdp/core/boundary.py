@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -109,6 +110,16 @@ def outside() -> int:
     while frame is not None and str(frame.f_globals.get("__name__")).startswith(("ppdp.", "numpy", "contextlib")):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def is_silenced(kind: type[Warning]) -> bool:
+    """Whether warnings of a kind are ignored whatever they say, so that nobody waits for their words."""
+    if getattr(sys.flags, "context_aware_warnings", False):  # then others may stand in front of these filters
+        return False
+    for action, message, category, module, line in warnings.filters:
+        if issubclass(kind, category):
+            return action == "ignore" and not (message or module or line)
+    return False
 
 
 def called_from(module: str) -> bool:

@@ -19,7 +19,7 @@ from ppdp.certificate.altered import alerts
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, before_rows, outside
+from ppdp.core.boundary import at_step, before_rows, is_silenced, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.core.progress import unseen
@@ -180,8 +180,10 @@ class Fit:
         return cls(pipe, steps, inputs, plan)
 
     def warn_of_noise(self) -> None:
-        """Say what the plan warns of."""
+        """Say what the plan warns of, unless nobody hears it: what would help is looked for in many other plans."""
         plan = self.plan
+        if is_silenced(NoiseWarning):
+            return
         if plan.has_warnings or plan.epsilon < self.pipe.epsilon or plan.cautioned:
             warnings.warn(" ".join(plan.warned()), NoiseWarning, stacklevel=outside())
 

@@ -134,6 +134,7 @@ def words_of(call, given):
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.repeated("call", keep=8)
 def test_no_word_of_it_comes_out(call, container):
     given = CONTAINERS[container]()
     with Ledger(epsilon=1e4, delta=0.5):

@@ -2,15 +2,17 @@
 
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from zoo import ZOO
 
-from ppdp import Domain, make_pipeline
+from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.cli.output import one_line
-from ppdp.exceptions import ImpossibleBudget, NoRoute, PpdpError, UnsupportedOrder
+from ppdp.exceptions import ImpossibleBudget, NoiseWarning, NoRoute, PpdpError, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
 from ppdp.pipeline.fit import plan_of
 from ppdp.pipeline.planning.advice import Advice
@@ -215,3 +217,59 @@ def test_what_to_do_stands_before_the_reasons():
     assert error.details.startswith("Reasons: ")
     for told in (str(failing(without_route())), one_line(failing(without_route()))):
         assert told.index("Fix: ") < told.index("The smallest epsilon") < told.index("Reasons: ")
+
+
+@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.repeated("name", keep=8)
+def test_it_is_found_for_every_kind(name):
+    steps, parameters = ZOO[name]
+    declared = parameters.get("domain") or Domain()
+    rows = 3000 if declared.n_rows is None else declared.n_rows
+    try:
+        pipe = Pipeline(steps, **{**parameters, "epsilon": 0.2})
+        said = pipe.plan(Domain(n_rows=rows, feature_names=("a", "b", "c"))).warned()
+    except NoRoute as error:
+        said = [str(error)]
+    assert all(said)
+
+
+class TestWarnings:
+    """What would help is looked for where somebody hears it."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        found = []
+        monkeypatch.setattr(Advice, "__str__", lambda advice: found.append(advice) or "words")
+        return found
+
+    def fit(self):
+        make_pipeline(NormClipper(), GaussianMechanism(), epsilon=0.01).fit(np.zeros((60, 3)))
+
+    @pytest.mark.parametrize("action", ["always", "error"])
+    def test_are_told_with_it(self, asked, action):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter(action)
+            if action == "error":
+                with pytest.raises(NoiseWarning, match="words"):
+                    self.fit()
+            else:
+                self.fit()
+                assert [str(one.message).endswith("words") for one in told] == [True]
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize("kind", [NoiseWarning, UserWarning, Warning])
+    def test_that_are_ignored_take_no_time(self, asked, kind):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("ignore", kind)
+            self.fit()
+        assert told == asked == []
+
+    def test_that_are_ignored_by_their_words_or_place_are_found_first(self, asked):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("ignore", message="with")
+            self.fit()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="elsewhere", category=NoiseWarning)
+            self.fit()
+        assert len(asked) == 2
