@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from _pytest.doctest import DoctestModule
 
+GARBAGE = 20_000, 20, 50  # objects, and collections, before garbage is looked for: seldom, for there is little
+
 
 class Collecting:
     """Registered by the configuration, since hooks of a conftest are asked of the files beside it only."""
@@ -33,4 +35,5 @@ class Collecting:
         found = yield
         gc.freeze()
         gc.enable()
+        gc.set_threshold(*GARBAGE)
         return found

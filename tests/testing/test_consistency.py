@@ -21,7 +21,7 @@ NONE = 0.01  # an error that need not fall any more
 
 @pytest.mark.parametrize("place", range(len(FAMILIES)))
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-@pytest.mark.repeated("place", keep=2)
+@pytest.mark.repeated("place")
 def test_what_is_released_goes_where_it_should(entry, place):
     name = entry.tables[place % len(entry.tables)]
     late = name in entry.late

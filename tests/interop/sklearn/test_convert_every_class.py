@@ -2,9 +2,11 @@
 
 import inspect
 import re
+import zlib
 
 import numpy as np
 import pytest
+from effort import rounds
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -87,8 +89,10 @@ class TestEveryClass:
                 assert error is None or error.stage or "refused" in str(error) or "declare" in str(error)
 
     def test_whatever_its_parameters_are(self, name):
+        """In an attack all values of each; every day a third of them."""
+        step = 1 if rounds(1) > 1 else 3
         for parameter in made(name).get_params(deep=False):
-            for value in ODD:
+            for value in ODD[zlib.crc32(f"{name} {parameter}".encode()) % step :: step]:
                 other = made(name)
                 setattr(other, parameter, value)
                 refusal(other, **ANSWERS[0])
