@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum, auto
 from functools import lru_cache
 
-from ppdp.certificate.record import Fact, Record
+from ppdp.certificate.record import FactRecord, Record
 
 MOST_DIGITS = 6  # of the end of a range that is shown as it is
 COLUMNS = "columns"
@@ -171,7 +171,7 @@ def public_facts(record: Record) -> list[PublicFact]:
 
 
 @lru_cache(maxsize=1024)
-def read_fact(fact: Fact) -> PublicFact:
+def read_fact(fact: FactRecord) -> PublicFact:
     """One fact, typed."""
     source, found = read_source(fact.origin), _RANGE.fullmatch(fact.name)
     column, comes_out = (found["column"], found["out"] is not None) if found else ("", False)
@@ -187,7 +187,7 @@ def read_source(text: str) -> Source:
     return Source(Origin.OTHER, "", "", text)
 
 
-def _trust(fact: Fact, source: Source, is_range: bool) -> Trust:
+def _trust(fact: FactRecord, source: Source, is_range: bool) -> Trust:
     """What a fact asks of a reader: of an origin that is not known here, to believe whoever said so."""
     settled = (Origin.RELEASED, Origin.DEFAULT, Origin.LABELS, Origin.IMPUTER, Origin.DERIVED)
     if fact.name in OF_THE_TABLE or source.origin in settled or (fact.name, fact.value) == ("gaps", "none"):

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
-from ppdp.certificate.record import Entrance, Fact, Issued, Mechanism, Record, Released, Total, read_as, written
+from ppdp.certificate.record import (
+    EntranceRecord,
+    FactRecord,
+    Issued,
+    MechanismRecord,
+    Record,
+    ReleasedRecord,
+    Total,
+    read_as,
+    written,
+)
 from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
@@ -44,16 +54,16 @@ def total(loss: PrivacyLoss, allowance: float) -> Total:
     return Total(mu=loss.mu, failure=loss.failure, allowance=allowance, parts=parts)
 
 
-def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> Released:
+def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> ReleasedRecord:
     """Names, shapes and hash of what was released; ``inference`` is the hash of how it is used."""
     names = {name: np.shape(array) for name, array in sorted(released.items())}
-    return Released(names=names, sha256=content_hash(released), inference=inference)
+    return ReleasedRecord(names=names, sha256=content_hash(released), inference=inference)
 
 
 def issue_alone(
     cost: FitCost,
     domain: Domain,
-    mechanism: Mechanism,
+    mechanism: MechanismRecord,
     released: Mapping[str, NDArray[np.float64]],
     *,
     facts: Sequence[tuple[str, str, str]],
@@ -79,8 +89,8 @@ def issue_alone(
         adjacency=stated(domain.adjacency),
         rows_per_unit=domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
-        facts=tuple(Fact(name=name, value=value, origin=origin) for name, value, origin in facts),
-        entrance=Entrance(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
+        facts=tuple(FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts),
+        entrance=EntranceRecord(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
         steps=(),
         releases=(),
         gate=None,

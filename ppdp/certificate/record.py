@@ -28,7 +28,7 @@ OF_A_CHAIN = ("head",)  # the link of an entry, which earlier versions did not w
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class FactRecord:
     """A public fact and who said so."""
 
     name: str
@@ -37,7 +37,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entrance:
+class EntranceRecord:
     """Domain and distance before the first step."""
 
     domain: Open
@@ -45,7 +45,7 @@ class Entrance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class ConditionRecord:
     """What a step needs of the rows."""
 
     name: str
@@ -56,7 +56,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class StepRecord:
     """A stage, with domain and distance of what comes out."""
 
     name: str
@@ -65,7 +65,7 @@ class Step:
     formula: str
     parameters: Open
     page: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[ConditionRecord, ...]
     domain: Open
     distance: Open
 
@@ -76,7 +76,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ReleaseRecord:
     """A noisy statistic from which stages are fitted."""
 
     at: int
@@ -96,7 +96,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mechanism:
+class MechanismRecord:
     """The last step."""
 
     name: str
@@ -118,7 +118,7 @@ class Rung:
 
     further: int
     parameters: Open
-    mechanism: Mechanism
+    mechanism: MechanismRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class Ladder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class GateRecord:
     """The noisy test of all conditions."""
 
     kind: str
@@ -188,7 +188,7 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
+class AlternativeRecord:
     """A route that was weighed."""
 
     route: str
@@ -198,7 +198,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class ReleasedRecord:
     """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is."""
 
     names: Mapping[str, tuple[int, ...]]
@@ -227,7 +227,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit(Pair):
+class FitRecord(Pair):
     """What one fit of a search costs."""
 
     mu: float
@@ -236,7 +236,7 @@ class Fit(Pair):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class SelectionRecord:
     """How the best candidate was chosen."""
 
     rows: int
@@ -248,12 +248,12 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class SearchRecord:
     """Everything that a search released."""
 
-    fits: tuple[Fit, ...]
-    refits: tuple[Fit, ...]
-    selection: Selection
+    fits: tuple[FitRecord, ...]
+    refits: tuple[FitRecord, ...]
+    selection: SelectionRecord
     parameters: tuple[Open, ...]
     outcomes: tuple[str, ...]
     best_index: int
@@ -302,21 +302,21 @@ class Record:
     rows_per_unit: int
     dataset: str | None
     part_of: PartOf | None = None
-    search: Search | None = None
-    facts: tuple[Fact, ...]
-    entrance: Entrance
-    steps: tuple[Step, ...]
-    releases: tuple[Release, ...]
+    search: SearchRecord | None = None
+    facts: tuple[FactRecord, ...]
+    entrance: EntranceRecord
+    steps: tuple[StepRecord, ...]
+    releases: tuple[ReleaseRecord, ...]
     diagnostics: Diagnostics | None = None
     withheld: str | None = None
-    gate: Gate | None
-    mechanism: Mechanism | None
+    gate: GateRecord | None
+    mechanism: MechanismRecord | None
     total: Total
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[AlternativeRecord, ...]
     warnings: tuple[str, ...]
     invalid: str
     not_covered: tuple[str, ...]
-    released: Released
+    released: ReleasedRecord
     versions: Mapping[str, str]
     issued: Issued | None = None
     digest: str = ""
@@ -338,7 +338,7 @@ class Record:
         return [i for i, step in enumerate(self.steps) if step.conditions]
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[ConditionRecord, ...]:
         """Those of all steps."""
         return tuple(condition for step in self.steps for condition in step.conditions)
 

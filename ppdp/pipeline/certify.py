@@ -14,18 +14,18 @@ from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.issuance import certificate_status, total, versions, what_left
 from ppdp.certificate.issue_statement import issuer_words
 from ppdp.certificate.record import (
-    Alternative,
-    Condition,
+    AlternativeRecord,
+    ConditionRecord,
     Diagnostics,
-    Entrance,
-    Fact,
-    Gate,
+    EntranceRecord,
+    FactRecord,
+    GateRecord,
     Issued,
-    Mechanism,
+    MechanismRecord,
     Record,
-    Release,
+    ReleaseRecord,
     Share,
-    Step,
+    StepRecord,
     read_as,
     written,
 )
@@ -38,7 +38,7 @@ from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.pipeline.release.step_serialization import describe
-from ppdp.privacy.gate import Gate as PlannedGate
+from ppdp.privacy.gate import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
         adjacency=stated(plan.domain.adjacency),
         rows_per_unit=plan.domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
-        facts=tuple(Fact(name=f.name, value=f.value, origin=f.origin) for f in plan.facts),
-        entrance=Entrance(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
+        facts=tuple(FactRecord(name=f.name, value=f.value, origin=f.origin) for f in plan.facts),
+        entrance=EntranceRecord(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(release_record(release, plan) for release in plan.releases),
         diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, None),
@@ -134,7 +134,7 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
         total=total(plan.loss, plan.allowance),
-        alternatives=tuple(Alternative(**asdict(route)) for route in plan.alternatives),
+        alternatives=tuple(AlternativeRecord(**asdict(route)) for route in plan.alternatives),
         warnings=plan.warnings,
         invalid=invalid,
         not_covered=tuple(not_covered(invalid, plan.domain.adjacency)),
@@ -144,9 +144,9 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
     )
 
 
-def _step(step: PlannedStep, *, gated: bool) -> Step:
+def _step(step: PlannedStep, *, gated: bool) -> StepRecord:
     way = step.way
-    return Step(
+    return StepRecord(
         name=step.name,
         class_=type(step.stage).__name__,
         way=way.name,
@@ -154,7 +154,7 @@ def _step(step: PlannedStep, *, gated: bool) -> Step:
         parameters=way.parameters,
         page=FORMULAS[way.formula].page,
         conditions=tuple(
-            Condition(name=c.name, statement=c.statement, formula=c.formula, unit=c.unit, tested=gated)
+            ConditionRecord(name=c.name, statement=c.statement, formula=c.formula, unit=c.unit, tested=gated)
             for c in way.conditions
         ),
         domain=way.domain.to_dict(),
@@ -162,11 +162,11 @@ def _step(step: PlannedStep, *, gated: bool) -> Step:
     )
 
 
-def release_record(release: PlannedRelease, plan: Plan) -> Release:
+def release_record(release: PlannedRelease, plan: Plan) -> ReleaseRecord:
     """What a certificate says of a release."""
     domain = plan.steps[release.at].domain
     statistic = STATISTICS[release.statistic]
-    return Release(
+    return ReleaseRecord(
         at=release.at,
         statistic=release.statistic,
         purpose=release.purpose,
@@ -202,8 +202,8 @@ def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -
     )
 
 
-def _gate(plan: Plan, gate: PlannedGate) -> Gate:
-    return Gate(
+def _gate(plan: Plan, gate: Gate) -> GateRecord:
+    return GateRecord(
         kind=gate.kind,
         noise_scale=gate.noise_scale,
         delta=gate.delta,
@@ -215,8 +215,8 @@ def _gate(plan: Plan, gate: PlannedGate) -> Gate:
     )
 
 
-def _mechanism(m: PlannedMechanism) -> Mechanism:
-    return Mechanism(
+def _mechanism(m: PlannedMechanism) -> MechanismRecord:
+    return MechanismRecord(
         name=m.name,
         class_=type(m.stage).__name__,
         formula=m.question.formula,

@@ -4,11 +4,11 @@ import pytest
 from zoo import ZOO, document
 
 from ppdp.certificate.facts import Origin, Trust, read_fact, read_source
-from ppdp.certificate.record import Fact
+from ppdp.certificate.record import FactRecord
 
 
 def fact(name, value="1", origin="declared"):
-    return read_fact(Fact(name=name, value=value, origin=origin))
+    return read_fact(FactRecord(name=name, value=value, origin=origin))
 
 
 @pytest.mark.parametrize(
@@ -68,5 +68,5 @@ def test_ranges_have_a_column():
 @pytest.mark.parametrize("name", ZOO)
 def test_every_origin_that_a_fit_writes_is_known(name):
     for one in document(name)["facts"]:
-        read = read_fact(Fact(**one))
+        read = read_fact(FactRecord(**one))
         assert read.source.origin is not Origin.OTHER or read.name == "mechanism", one  # that one is a reason

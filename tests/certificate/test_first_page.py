@@ -17,7 +17,7 @@ from ppdp.certificate.facts import read_fact
 from ppdp.certificate.pages.glossary import GLOSSARY, terms_in
 from ppdp.certificate.pages.interpretation import missed, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.page import seldom
-from ppdp.certificate.record import Fact
+from ppdp.certificate.record import FactRecord
 from ppdp.certificate.share import pdf
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
@@ -173,7 +173,7 @@ def test_what_people_say_is_text():
     ],
 )
 def test_few_digits_that_stay_true(name, value, shown):
-    assert ", ".join(filter(None, read_fact(Fact(name=name, value=value, origin="declared")).rounded)) == shown
+    assert ", ".join(filter(None, read_fact(FactRecord(name=name, value=value, origin="declared")).rounded)) == shown
 
 
 def test_the_page_shows_few_digits_and_the_document_has_all():

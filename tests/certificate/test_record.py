@@ -20,9 +20,9 @@ from ppdp.certificate.record import (
     LedgerEntry,
     PartOf,
     Record,
-    Release,
-    Released,
-    Search,
+    ReleasedRecord,
+    ReleaseRecord,
+    SearchRecord,
     read_as,
     written,
 )
@@ -47,7 +47,7 @@ def test_what_is_issued_is_its_record(name):
 
 def test_a_search_and_its_last_fit_too():
     whole, part = of_a_search().values()
-    assert isinstance(whole.record.search, Search)
+    assert isinstance(whole.record.search, SearchRecord)
     assert isinstance(part.record.part_of, PartOf)
     assert written(part.record) == part.to_dict()
 
@@ -63,7 +63,12 @@ def differences(kind, block, where="document"):
     """Where a record and its block of the schema do not say the same."""
     hints = get_type_hints(kind)
     names = {name.rstrip("_"): name for name in (field.name for field in dataclasses.fields(kind))}
-    optional = {Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD, LedgerEntry: OF_A_CHAIN, Released: OF_A_MODEL}
+    optional = {
+        Issued: OF_THE_ISSUER,
+        ReleaseRecord: OF_A_THRESHOLD,
+        LedgerEntry: OF_A_CHAIN,
+        ReleasedRecord: OF_A_MODEL,
+    }
     optional[Record] = OF_SHARES
     unsaid = set(optional.get(kind, ()))
     if names.keys() != block["properties"].keys() or names.keys() - unsaid != set(block["required"]):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origin, PublicFact, Trust, public_facts
 from ppdp.certificate.pages.statement import Statement, Topic
-from ppdp.certificate.record import Condition, Mechanism, Record, Release, Step
+from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, StepRecord
 from ppdp.core.figures import figure
 from ppdp.core.formula import Answer
 
@@ -90,7 +90,12 @@ def unit_on_trust(c: Record) -> str:
 def _foreign_bounds(c: Record) -> Iterator[str]:
     """Formulas that a module of somebody else has registered."""
     last = (c.mechanism,) if c.mechanism is not None else ()
-    parts: tuple[Step | Release | Mechanism | Condition, ...] = (*c.steps, *c.releases, *last, *c.conditions)
+    parts: tuple[StepRecord | ReleaseRecord | MechanismRecord | ConditionRecord, ...] = (
+        *c.steps,
+        *c.releases,
+        *last,
+        *c.conditions,
+    )
     for name in dict.fromkeys(part.formula for part in parts):
         if name not in FORMULAS or not FORMULAS[name].function.__module__.startswith("ppdp."):
             yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."

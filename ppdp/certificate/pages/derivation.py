@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.record import Diagnostics, Entrance, Gate, Mechanism, Record, Release, Step
+from ppdp.certificate.record import (
+    Diagnostics,
+    EntranceRecord,
+    GateRecord,
+    MechanismRecord,
+    Record,
+    ReleaseRecord,
+    StepRecord,
+)
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
 from ppdp.core.formula import GAUSSIAN, Answer
@@ -68,7 +76,7 @@ class Noise:
     size: int
     sensitivity: float | None
     law: str
-    part: Release | Diagnostics | Gate | Mechanism
+    part: ReleaseRecord | Diagnostics | GateRecord | MechanismRecord
 
     @property
     def family(self) -> str:
@@ -97,19 +105,19 @@ def noises_of(c: Record) -> Iterator[Noise]:
         yield Noise(m.name, m.class_, m.name, times, m.size, m.sensitivity, law_of(m), m)
 
 
-def law_of(one: Release | Diagnostics | Gate | Mechanism) -> str:
+def law_of(one: ReleaseRecord | Diagnostics | GateRecord | MechanismRecord) -> str:
     """Law of its noise: "Gaussian" or another; one that is not known here gets no name.
 
     What costs a mu is Gaussian, but for choices that are released: `verify` computes it so. Of anything else only its
     formula knows.
     """
-    if one.mu is not None and not isinstance(one, Release):
+    if one.mu is not None and not isinstance(one, ReleaseRecord):
         return GAUSSIAN
-    known = GATE_KINDS.get(one.kind) if isinstance(one, Gate) else FORMULAS.get(one.formula)
+    known = GATE_KINDS.get(one.kind) if isinstance(one, GateRecord) else FORMULAS.get(one.formula)
     return getattr(known, "law", "") or "a law unknown to this ppdp"
 
 
-def only_the_last(mechanism: Mechanism) -> bool:
+def only_the_last(mechanism: MechanismRecord) -> bool:
     """Whether of many answers one iterate is released."""
     known = FORMULAS.get(mechanism.formula)
     return isinstance(known, Answer) and known.hides_iterates
@@ -117,7 +125,7 @@ def only_the_last(mechanism: Mechanism) -> bool:
 
 def points_of(content: Record) -> tuple[Point, ...]:
     """Every point of a certificate's document, the entrance first."""
-    places: list[Entrance | Step] = [content.entrance, *content.steps]
+    places: list[EntranceRecord | StepRecord] = [content.entrance, *content.steps]
     names = ["", *(step.name for step in content.steps)]
     return tuple(
         Point(name, Distance.from_dict(at.distance), at.domain.get("row_norm")) for name, at in zip(names, places)
@@ -130,11 +138,11 @@ def spreads(levels: list[float]) -> bool:
     return bool(positive) and max(positive) > FEW * min(positive)
 
 
-def is_model(mechanism: Mechanism) -> bool:
+def is_model(mechanism: MechanismRecord) -> bool:
     """Whether the last step predicts."""
     return mechanism.formula.partition(".")[0] in MODELS
 
 
-def gate_in_words(gate: Gate) -> str:
+def gate_in_words(gate: GateRecord) -> str:
     """What a gate that passed tells."""
     return "which rung passed" if gate.ladder else "one bit: passed"

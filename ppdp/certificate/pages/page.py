@@ -39,7 +39,7 @@ from ppdp.certificate.pages.statements import (
 from ppdp.certificate.pages.templating import html_page, render
 from ppdp.certificate.pages.typography import minus
 from ppdp.certificate.pages.view import View
-from ppdp.certificate.record import Alternative, Record
+from ppdp.certificate.record import AlternativeRecord, Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer
@@ -349,7 +349,7 @@ def _plain(value: Any) -> str:
     return minus(figure(value)) if isinstance(value, (int, float)) else "none"
 
 
-def _statuses(c: Record) -> list[tuple[str, Alternative]]:
+def _statuses(c: Record) -> list[tuple[str, AlternativeRecord]]:
     """Routes with what became of them, those in use first; on a ladder its rungs, the tightest first."""
     if c.gate is not None and c.gate.ladder:
         passed = c.gate.ladder.rung
@@ -359,7 +359,7 @@ def _statuses(c: Record) -> list[tuple[str, Alternative]]:
     return [(route.status, route) for route in routes]
 
 
-def _routes(c: Record) -> list[tuple[Alternative, str]]:
+def _routes(c: Record) -> list[tuple[AlternativeRecord, str]]:
     return [(route, status) for status, route in _statuses(c)]
 
 

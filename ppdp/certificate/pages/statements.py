@@ -12,7 +12,7 @@ from ppdp.certificate.pages.derivation import Noise, gate_in_words, is_model, no
 from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words
 from ppdp.certificate.pages.statement import Statement, Topic
-from ppdp.certificate.record import Diagnostics, Fact, Gate, Mechanism, Record, Release
+from ppdp.certificate.record import Diagnostics, FactRecord, GateRecord, MechanismRecord, Record, ReleaseRecord
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.formula import GAUSSIAN
@@ -103,7 +103,7 @@ def facts_to_show(c: Record) -> list[PublicFact]:
     beyond = {id(fact) for fact in settings[MOST_FACTS:]}
     shown = [fact for fact in facts if id(fact) not in beyond]
     if beyond:
-        rest = Fact(name="further", value=f"{len(beyond)} more that are declared", origin="see the JSON document")
+        rest = FactRecord(name="further", value=f"{len(beyond)} more that are declared", origin="see the JSON document")
         shown.append(read_fact(rest))
     return shown
 
@@ -137,11 +137,11 @@ def _noisy(noise: Noise) -> Statement:
     cost = "" if part.mu is None else f"mu {part.mu:.4g}"
     law = "Gaussian noise, sigma" if noise.law == GAUSSIAN else f"{noise.law}, scale"
     scale = f"{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
-    if isinstance(part, Gate):
+    if isinstance(part, GateRecord):
         rung = f" at {part.ladder.place}" if part.ladder else ""
         paid = cost or f"{part.kind} noise {part.noise_scale:.4g}"
         return Statement(Topic.GATE, f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})")
-    if isinstance(part, Mechanism):
+    if isinstance(part, MechanismRecord):
         numbers = f"{noise.size} number{'' if noise.size == 1 else 's'}"
         times = "" if noise.times == 1 else f"{noise.times} x "
         return Statement(Topic.MECHANISM, f"{noise.name} ({noise.note}): {times}{numbers}, {scale}")
@@ -185,7 +185,7 @@ def what_left(c: Record, article: str = "the ") -> list[str]:
     return [*left, f"the model '{m.name}'{path}"]
 
 
-def _released(release: Release) -> str:
+def _released(release: ReleaseRecord) -> str:
     served = ", ".join(f"'{name}'" for name in release.serves)
     words = ", words out of private cells" if release.statistic == "categories" else ""
     return f"noisy {MEASURED.get(release.statistic, release.statistic)} for {served}{words}"

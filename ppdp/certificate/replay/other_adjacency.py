@@ -8,7 +8,7 @@ from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.certificate.guarantee import epsilon_at
-from ppdp.certificate.record import Record, Step
+from ppdp.certificate.record import Record, StepRecord
 from ppdp.certificate.replay.verify import (
     Point,
     Spent,
@@ -128,7 +128,7 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> Spent:
     return spent
 
 
-def _check_margins(step: Step, domain: Domain, distance: Distance) -> None:
+def _check_margins(step: StepRecord, domain: Domain, distance: Distance) -> None:
     """The gate's noise hides a neighbour's change of a margin only where that is no larger than it was planned for."""
     for condition in step.conditions:
         if lookup(condition.formula, "margin")(domain, distance) > condition.unit * (1 + 1e-9):

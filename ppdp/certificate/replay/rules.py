@@ -16,7 +16,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.altered import KINDS, PURE_SHARES, SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.record import Condition, Mechanism, Record, Release, Search, Step
+from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -84,7 +84,7 @@ def not_covered(invalid: str, adjacency: Adjacency, *, search: bool = False) -> 
     return [exclusion.value for exclusion, applies in excluded.items() if applies]
 
 
-def step_rules(step: Step, domain: Domain, distance: Distance, where: str) -> Iterator[str]:
+def step_rules(step: StepRecord, domain: Domain, distance: Distance, where: str) -> Iterator[str]:
     """Rules for one stage, given domain and distance at its input."""
     found = lookup(step.formula, "stability")
     yield from _same_identity(step, found, where)
@@ -103,7 +103,7 @@ def step_rules(step: Step, domain: Domain, distance: Distance, where: str) -> It
         yield f"{where}.conditions: the formula assumes {sorted(needed) or 'nothing'}."
 
 
-def restated(condition: Condition, domain: Domain, parameters: Mapping[str, Any]) -> Condition:
+def restated(condition: ConditionRecord, domain: Domain, parameters: Mapping[str, Any]) -> ConditionRecord:
     """A condition as it follows from the parameters of its step."""
     statement = lookup(condition.formula, "margin").statement
     return condition if statement is None else replace(condition, statement=statement(domain, **parameters))
@@ -143,7 +143,7 @@ def part_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) ->
         yield from _behind(c.mechanism, c.steps[-1] if c.steps else None)
 
 
-def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
+def _answers(mechanism: MechanismRecord, end: Domain) -> Iterator[str]:
     found = _of_mechanism(mechanism)
     yield from _same_identity(mechanism, found, "mechanism")
     if found.shape is not None:
@@ -157,7 +157,7 @@ def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
         yield "mechanism: rows may have gaps here."
 
 
-def _behind(mechanism: Mechanism, last: Step | None) -> Iterator[str]:
+def _behind(mechanism: MechanismRecord, last: StepRecord | None) -> Iterator[str]:
     """What a mechanism assumes of the rows, the stage in front of it says, with the same parameters."""
     needed = _of_mechanism(mechanism).behind
     if not needed:
@@ -168,12 +168,12 @@ def _behind(mechanism: Mechanism, last: Step | None) -> Iterator[str]:
         yield "mechanism: nothing in front of it says what it assumes of the rows."
 
 
-def _of_mechanism(mechanism: Mechanism) -> Answer:
+def _of_mechanism(mechanism: MechanismRecord) -> Answer:
     """Its sensitivity if it is Gaussian, else its privacy map."""
     return lookup(mechanism.formula, "privacy" if mechanism.mu is None else "mechanism")
 
 
-def _same_identity(part: Step | Mechanism, found: Formula, where: str) -> Iterator[str]:
+def _same_identity(part: StepRecord | MechanismRecord, found: Formula, where: str) -> Iterator[str]:
     if found.page != part.page:
         yield f"{where}.page: the formula is proved on another page."
     if found.used_by and part.class_ not in found.used_by:
@@ -192,7 +192,7 @@ def _facts(c: Record) -> Iterator[str]:
             yield "facts: gaps are declared otherwise in the derivation."
 
 
-def _release(c: Record, release: Release, domain: Domain, names: list[str], where: str) -> Iterator[str]:
+def _release(c: Record, release: ReleaseRecord, domain: Domain, names: list[str], where: str) -> Iterator[str]:
     """A release is taken where its first stage stands, and can be carried to the others."""
     steps, statistic = c.steps, STATISTIC_FORMS.get(release.statistic)
     if statistic is None or statistic.formula != release.formula:
@@ -300,7 +300,7 @@ def _status(c: Record) -> Iterator[str]:
         yield "status: UNCONDITIONAL has no reasons, and any other has."
 
 
-def search_rules(c: Record, search: Search, last: PrivacyLoss, draws: int) -> Iterator[str]:
+def search_rules(c: Record, search: SearchRecord, last: PrivacyLoss, draws: int) -> Iterator[str]:
     """Compose a search again: ``docs/theory/search.md``.
 
     Its certificate keeps the derivation of its last fit, which costs ``last`` and draws ``draws`` numbers, with the

@@ -19,7 +19,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.laplace import whole_loss
 from ppdp.certificate.canonical import digest, parse
 from ppdp.certificate.issue_statement import issued_rules
-from ppdp.certificate.record import Diagnostics, Gate, Ladder, Mechanism, Record, Release, Rung
+from ppdp.certificate.record import Diagnostics, GateRecord, Ladder, MechanismRecord, Record, ReleaseRecord, Rung
 from ppdp.certificate.replay.rules import broken_rules, part_rules, restated, search_rules, step_rules
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -110,7 +110,7 @@ class Spent:
         self.failure = any_of(self.failure, loss.failure)
         self.draws += draws
 
-    def add_gate(self, gate: Gate, loss: PrivacyLoss) -> None:
+    def add_gate(self, gate: GateRecord, loss: PrivacyLoss) -> None:
         """The test of the conditions."""
         self.add(loss, 1)
         if gate.rule == "sum":
@@ -129,7 +129,7 @@ class Spent:
         return PrivacyLoss(self.mu, self.failure, self.front, self.parts)
 
 
-def release_cost(release: Release | Diagnostics, domain: Domain, distance: Distance) -> tuple[float, float]:
+def release_cost(release: ReleaseRecord | Diagnostics, domain: Domain, distance: Distance) -> tuple[float, float]:
     """Sensitivity of a release at this domain and distance, and the mu that it costs with its noise."""
     formula = lookup(release.formula, "release")
     s = float(formula(domain, distance, **release.parameters))
@@ -137,12 +137,12 @@ def release_cost(release: Release | Diagnostics, domain: Domain, distance: Dista
     return s, s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, rounded)
 
 
-def release_draws(release: Release | Diagnostics, distance: Distance) -> int:
+def release_draws(release: ReleaseRecord | Diagnostics, distance: Distance) -> int:
     """How many numbers it draws that count."""
     return lookup(release.formula, "release").draws(distance, release.size, release.parameters)
 
 
-def release_failure(release: Release, domain: Domain, distance: Distance) -> float:
+def release_failure(release: ReleaseRecord, domain: Domain, distance: Distance) -> float:
     """With which probability a release fails at this domain and distance, by its threshold."""
     formula = lookup(release.formula, "release")
     if formula.failure is None or release.threshold is None:
@@ -157,7 +157,7 @@ def shares_loss(shares: Diagnostics, domain: Domain, distance: Distance) -> Priv
     return whole_loss(int(s), shares.noise_scale, shares.bound) if shares.mu is None else PrivacyLoss(mu)
 
 
-def mechanism_loss(mechanism: Mechanism, domain: Domain, distance: Distance) -> tuple[float | None, PrivacyLoss]:
+def mechanism_loss(mechanism: MechanismRecord, domain: Domain, distance: Distance) -> tuple[float | None, PrivacyLoss]:
     """Sensitivity of the last step, if its noise is Gaussian, and what it costs, at this domain and distance."""
     m = mechanism
     if m.mu is None:
@@ -168,7 +168,7 @@ def mechanism_loss(mechanism: Mechanism, domain: Domain, distance: Distance) -> 
     return s, PrivacyLoss(math.sqrt(m.steps) * one)
 
 
-def mechanism_draws(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
+def mechanism_draws(mechanism: MechanismRecord, domain: Domain, distance: Distance) -> int:
     """How many numbers it draws that count."""
     m = mechanism
     return draws_that_count(m.formula, domain, distance, steps=m.steps, size=m.size, parameters=m.parameters)
@@ -208,7 +208,7 @@ def _replay(c: Record) -> list[str]:
 
 
 def _replay_ladder(
-    c: Record, gate: Gate, ladder: Ladder, points: list[Point], spent: Spent, found: Differences
+    c: Record, gate: GateRecord, ladder: Ladder, points: list[Point], spent: Spent, found: Differences
 ) -> None:
     """Every rung: the dearest counts."""
     rungs = [replay_rung(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]
@@ -222,7 +222,7 @@ def _replay_ladder(
 
 
 def _check_cost(
-    release: Release | Diagnostics, where: str, domain: Domain, distance: Distance, found: Differences
+    release: ReleaseRecord | Diagnostics, where: str, domain: Domain, distance: Distance, found: Differences
 ) -> None:
     """Its sensitivity, and that its noise is no less and no more than what it costs."""
     formula = lookup(release.formula, "release")
@@ -237,7 +237,7 @@ def _check_cost(
         found.append(f"{where}: its noise costs less than is recorded, so it was less.")
 
 
-def _check_release(release: Release, where: str, domain: Domain, distance: Distance, found: Differences) -> None:
+def _check_release(release: ReleaseRecord, where: str, domain: Domain, distance: Distance, found: Differences) -> None:
     _check_cost(release, where, domain, distance, found)
     formula = lookup(release.formula, "release")
     if (formula.failure is None) != (release.failure is None):
@@ -248,7 +248,7 @@ def _check_release(release: Release, where: str, domain: Domain, distance: Dista
 
 
 def _checked_mechanism(
-    where: str, mechanism: Mechanism, domain: Domain, distance: Distance, found: Differences
+    where: str, mechanism: MechanismRecord, domain: Domain, distance: Distance, found: Differences
 ) -> PrivacyLoss:
     """What the last step costs with its noise, as is recorded."""
     s, loss = mechanism_loss(mechanism, domain, distance)
@@ -338,7 +338,7 @@ def replay_rung(c: Record, rung: Rung, points: list[Point], where: str) -> RungR
     return RungReplay(where, document, reached, (domain, distance))
 
 
-def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[RungReplay]) -> Iterator[str]:
+def ladder_rules(c: Record, gate: GateRecord, ladder: Ladder, rungs: Sequence[RungReplay]) -> Iterator[str]:
     """What must hold between the rungs of a ladder: ``docs/theory/gate.md``, Theorem 5.
 
     The promise covers all rungs: each must ask for the public difference of its threshold, keep every rule that the one

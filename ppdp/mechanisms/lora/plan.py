@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppdp.bounds import lookup
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.issuance import issue_alone
-from ppdp.certificate.record import Mechanism
+from ppdp.certificate.record import MechanismRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
 from ppdp.core.checks import check_budget, integer, length
@@ -62,7 +62,7 @@ class LoRAPlan:
         """The certificate of the adapter that was released."""
         question, domain = self.question, self.domain
         found = lookup(question.formula, "privacy")
-        mechanism = Mechanism(
+        mechanism = MechanismRecord(
             name=NAME,
             class_=STAGE,
             formula=question.formula,

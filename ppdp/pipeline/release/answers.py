@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.certificate.record import Record, Release
+from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
@@ -40,7 +40,9 @@ def _words(kind: Any, count: int) -> list[str]:
     return [names.get(float(code), "") for code in range(count)]
 
 
-def label_answers(release: Release, table: Array, noise: float, columns: Columns, domain: Domain) -> list[Answers]:
+def label_answers(
+    release: ReleaseRecord, table: Array, noise: float, columns: Columns, domain: Domain
+) -> list[Answers]:
     """For every column and category the number of rows, and what their labels are where there are clearly some.
 
     Standard errors are those of the noise; of a quotient to first order.
@@ -243,7 +245,7 @@ def _bare(name: str, array: Array, noise: float) -> Answers:
     return Answers.of(name.partition(".")[2], columns, array.ravel(), noise)
 
 
-def statistics_of(release: Release, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
+def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
     """What a stage was fitted from, in the units of its columns."""
     sigma, statistic = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "label-means":
@@ -300,7 +302,7 @@ def _of_deviations(variance: Array, error: Array, alpha: float) -> tuple[Array, 
     return np.sqrt(np.maximum(variance - half, 0.0)), np.sqrt(np.maximum(variance + half, 0.0))
 
 
-def _squares_error(release: Release, domain: Domain) -> float:
+def _squares_error(release: ReleaseRecord, domain: Domain) -> float:
     """Standard deviation of the noise on a mean square: the same as read from an answer with that of one number."""
     statistic = STATISTICS[release.statistic]
     one = np.full(release.size, release.noise_scale)

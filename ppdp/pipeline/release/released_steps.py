@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from ppdp.certificate.record import Mechanism as LastStep
-from ppdp.certificate.record import Record
+from ppdp.certificate.record import MechanismRecord, Record
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.noisy_statistics import STATISTICS
@@ -77,13 +76,13 @@ def _statistics(stage: Any, way: FitMode, domain: Domain, released: Any) -> Any:
     return stage.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
 
 
-def question_of(record: LastStep) -> QuerySpec:
+def question_of(record: MechanismRecord) -> QuerySpec:
     """What the last step has asked."""
     kind = "privacy" if record.mu is None else "mechanism"
     return QuerySpec(record.formula, record.parameters, record.steps, record.size, record.bound, kind)
 
 
-def _mechanism(record: LastStep, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:
+def _mechanism(record: MechanismRecord, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:
     """The last step, with its noise and what it released."""
     question = question_of(record)
     twin: Any = clone(mechanism).set_params(noise_scale=record.noise_scale)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ppdp.bounds.selection import choice_scale, score_noise, search_allowance, search_loss, selection_loss
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.record import Issued, PartOf, Search, Total, read_as, written
+from ppdp.certificate.record import Issued, PartOf, SearchRecord, Total, read_as, written
 from ppdp.certificate.replay.rules import ADJACENCY, Exclusion, not_covered
 from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import InvalidParameter, NoRoute
@@ -315,7 +315,7 @@ def whole_search(last: Certificate, summary: SearchSummary, issued: Mapping[str,
         epsilon=plan.epsilon,
         delta=plan.delta,
         dataset=summary.dataset,
-        search=read_as(Search, summary.to_dict()),
+        search=read_as(SearchRecord, summary.to_dict()),
         total=Total(mu=plan.loss.mu, failure=plan.loss.failure, allowance=plan.allowance, parts=()),
         invalid=summary.invalid,
         not_covered=(*summary.not_covered, Exclusion.OTHER_FITS.value),
