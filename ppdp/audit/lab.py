@@ -154,7 +154,7 @@ def audit(
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class AuditForecast:
     """About how long an audit will take: all searches for neighbouring datasets, and all runs of the whole plan."""
 
     n_rows: int
@@ -174,7 +174,7 @@ def _words(seconds: float) -> str:
     return f"{max(1, round(seconds))} s" if seconds < 120 else f"{round(seconds / 60)} min"
 
 
-def forecast(plan: Plan, *, evaluations: int, seconds: float, runs: int, n_jobs: int | None = None) -> Forecast:
+def forecast(plan: Plan, *, evaluations: int, seconds: float, runs: int, n_jobs: int | None = None) -> AuditForecast:
     """Time a few pairs of every search and a few runs, and say how long an audit with these options will take."""
     from joblib import effective_n_jobs
 
@@ -185,10 +185,10 @@ def forecast(plan: Plan, *, evaluations: int, seconds: float, runs: int, n_jobs:
     uses = [_timed(target.uses, drawn) for target, drawn in zip(targets, pairs)]
     searched = sum(min(seconds, _CLIMBING * evaluations * one) for one in uses)
     if not runnable:
-        return Forecast(plan.domain.n, len(targets), searched, 0, 0.0)
+        return AuditForecast(plan.domain.n, len(targets), searched, 0, 0.0)
     trial = PlanTarget("a trial", plan, *pairs[-1][0])
     run = _timed(partial(trial.outcome, 0), [Noise() for _ in range(_TRIED)])
-    return Forecast(plan.domain.n, len(targets), searched, runs, runs * run / effective_n_jobs(n_jobs))
+    return AuditForecast(plan.domain.n, len(targets), searched, runs, runs * run / effective_n_jobs(n_jobs))
 
 
 def _timed(work: Callable[[Any], object], given: Sequence[Any]) -> float:

@@ -60,7 +60,7 @@ class Norms:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ImageChange:
     """What a change of one row does to its image, at most; upper ends."""
 
     l1: float  # norm of the change of the image
@@ -105,7 +105,7 @@ class Matrix:
         count: float = math.inf,
         l1: float = math.inf,
         l2: float = math.inf,
-    ) -> Change:
+    ) -> ImageChange:
         """What a change of a row within all of these bounds can do to its image (Theorem C).
 
         An entry changes by at most ``coordinate`` (any, or each), ``count`` of them do, with these norms together.
@@ -157,7 +157,7 @@ def _spectrum(S: Any) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=32)
-def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float, l1: float, l2: float) -> Change:
+def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float, l1: float, l2: float) -> ImageChange:
     norms, d, safe = matrix.norms, matrix.n_features, inflate(1.0)
     count = int(min(count, d))
     each = np.broadcast_to(np.asarray(coordinate, dtype=np.float64), d)
@@ -191,7 +191,7 @@ def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float,
         _by_pairs(A, limits, count, l1),
         boxed[1],
     )
-    return Change(
+    return ImageChange(
         l1=safe * float(min(absolute, math.sqrt(touched) * length)),
         l2=float(length),
         components=np.minimum(components, length),

@@ -79,7 +79,7 @@ class Trust(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactSource:
     """Who said a fact.
 
     Attributes
@@ -125,7 +125,7 @@ class PublicFact:
 
     name: str
     value: str
-    source: Source
+    source: FactSource
     trust: Trust
     column: str = ""
     comes_out: bool = False
@@ -178,16 +178,16 @@ def read_fact(fact: FactRecord) -> PublicFact:
     return PublicFact(fact.name, fact.value, source, _trust(fact, source, bool(column)), column, comes_out)
 
 
-def read_source(text: str) -> Source:
+def read_source(text: str) -> FactSource:
     """Who said a fact, from the words of its document; words that are not known here are somebody else's."""
     for pattern, origin in _ORIGINS.items():
         if found := pattern.fullmatch(text):
             parts = found.groupdict()
-            return Source(origin, parts.get("step") or "", parts.get("note") or "", text)
-    return Source(Origin.OTHER, "", "", text)
+            return FactSource(origin, parts.get("step") or "", parts.get("note") or "", text)
+    return FactSource(Origin.OTHER, "", "", text)
 
 
-def _trust(fact: FactRecord, source: Source, is_range: bool) -> Trust:
+def _trust(fact: FactRecord, source: FactSource, is_range: bool) -> Trust:
     """What a fact asks of a reader: of an origin that is not known here, to believe whoever said so."""
     settled = (Origin.RELEASED, Origin.DEFAULT, Origin.LABELS, Origin.IMPUTER, Origin.DERIVED)
     if fact.name in OF_THE_TABLE or source.origin in settled or (fact.name, fact.value) == ("gaps", "none"):

@@ -149,7 +149,7 @@ class Answer(Formula):
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity(Answer):
+class MechanismSensitivity(Answer):
     """The L2 sensitivity of one answer of a Gaussian mechanism."""
 
     kind: ClassVar[str] = "mechanism"
@@ -163,7 +163,7 @@ class PrivacyMap(Answer):
     law: str = ""  # by which law noise is drawn, in words; pages say nothing of a law that is not named here
 
 
-KINDS = {record.kind: record for record in (Stability, Release, Margin, Sensitivity, PrivacyMap)}
+KINDS = {record.kind: record for record in (Stability, Release, Margin, MechanismSensitivity, PrivacyMap)}
 
 FORMULAS: dict[str, Formula] = {}
 """Every formula that a certificate may name, by its id."""
@@ -177,7 +177,7 @@ def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F]
     name : str
         Its id.
     kind : {"stability", "release", "margin", "mechanism", "privacy"}
-        Which record it becomes: :class:`Stability`, :class:`Release`, :class:`Margin`, :class:`Sensitivity` or
+        Which record it becomes: :class:`Stability`, :class:`Release`, :class:`Margin`, :class:`MechanismSensitivity` or
         :class:`PrivacyMap`.
     page : str
         Where it is proved.

@@ -130,7 +130,7 @@ def _coarse_shares(dimension: int, rank: int, steps: int, grain: int) -> _Law:
 
 
 @dataclass(frozen=True)
-class FreshProjections:
+class ProjectedReleases:
     """``steps`` releases, each free to depend on the ones before, and a Gaussian release beside them."""
 
     dimension: int  # of the space
@@ -212,7 +212,7 @@ class FreshProjections:
 
 
 @lru_cache(maxsize=8)
-def _corrections(run: FreshProjections) -> tuple[Floats, Floats]:
+def _corrections(run: ProjectedReleases) -> tuple[Floats, Floats]:
     products = _ORDERS * (_ORDERS - 1) / 2
     kept = products * run.mu**2 <= _LARGEST_EXPONENT
     orders, products = _ORDERS[kept], products[kept]
@@ -224,7 +224,7 @@ def _corrections(run: FreshProjections) -> tuple[Floats, Floats]:
     ), orders - 1
 
 
-def _bends(run: FreshProjections, spare: float, exponents: Floats) -> Floats:
+def _bends(run: ProjectedReleases, spare: float, exponents: Floats) -> Floats:
     """Logarithm of what all releases together may gain from the curvature of the profile (Lemma 4), by exponent.
 
     The sum over p and k of ``c_p C_k (v (s + m)^-q exp(t m) / 3 + E (B - m)² (s + B)^-q exp(t B) / 6)`` with ``q = p /
@@ -248,7 +248,7 @@ def _bends(run: FreshProjections, spare: float, exponents: Floats) -> Floats:
     return np.asarray(np.logaddexp(*total)) + 1e-3
 
 
-def _log_weighted(run: FreshProjections, at: float, exponents: Floats, q: float) -> Floats:
+def _log_weighted(run: ProjectedReleases, at: float, exponents: Floats, q: float) -> Floats:
     """``log E (B - m)² (s + B)^-q exp(t B)`` by exponent t, each cell of the law at the worst of its places."""
     law = _coarse_shares(run.dimension, run.rank, 1, _COARSER)
     above = law.places

@@ -4,7 +4,7 @@ import pytest
 
 from ppdp import Domain, Pipeline
 from ppdp.audit import audit
-from ppdp.audit.lab import ROWS, Forecast, fewest_rows, forecast
+from ppdp.audit.lab import ROWS, AuditForecast, fewest_rows, forecast
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, MedianImputer, NormClipper, StandardScaler
@@ -42,10 +42,10 @@ def test_every_search_and_all_runs_count():
 
 
 def test_in_words():
-    assert str(Forecast(50, 8, 60.4, 4000, 0.2)) == (
+    assert str(AuditForecast(50, 8, 60.4, 4000, 0.2)) == (
         "an audit with 50 rows takes about 61 s: 8 searches for datasets (60 s) and 4,000 runs of the plan (1 s)"
     )
-    assert str(Forecast(5000, 3, 300.0, 0, 0.0)) == (
+    assert str(AuditForecast(5000, 3, 300.0, 0, 0.0)) == (
         "an audit with 5,000 rows takes about 5 min: 3 searches for datasets (5 min)"
     )
 

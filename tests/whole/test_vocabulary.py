@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,3 +91,10 @@ def test_one_thing_has_one_name() -> None:
         if re.search(banned, re.sub(allowed, "", line) if allowed else line)
     ]
     assert found == []
+
+
+def test_one_class_has_one_name() -> None:
+    names = Counter(
+        node.name for module in MODULES for node in ast.walk(tree_of(module)) if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, times in names.items() if times > 1 and not name.startswith("_")] == []

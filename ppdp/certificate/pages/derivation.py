@@ -66,7 +66,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class NoisyRelease:
     """One of the things that left with noise."""
 
     name: str
@@ -84,7 +84,7 @@ class Noise:
         return self.law.split(" ")[0].rstrip(",")
 
 
-def noises_of(c: Record) -> Iterator[Noise]:
+def noises_of(c: Record) -> Iterator[NoisyRelease]:
     """Everything that left with noise."""
     for one in c.releases:
         served = ", ".join(one.serves)
@@ -93,16 +93,16 @@ def noises_of(c: Record) -> Iterator[Noise]:
             note += (
                 f"; above {figure(one.threshold)}, exceeded unduly with probability {figure(one.failure, upward=True)}"
             )
-        yield Noise(one.statistic, note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
+        yield NoisyRelease(one.statistic, note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
     if c.diagnostics is not None:
         d = c.diagnostics
-        yield Noise(ALTERED, "of all rows, as they came in", ALTERED, 1, d.size, d.sensitivity, law_of(d), d)
+        yield NoisyRelease(ALTERED, "of all rows, as they came in", ALTERED, 1, d.size, d.sensitivity, law_of(d), d)
     if c.gate is not None:
-        yield Noise("gate", gate_in_words(c.gate), "the gate's answer", 1, 1, 1.0, law_of(c.gate), c.gate)
+        yield NoisyRelease("gate", gate_in_words(c.gate), "the gate's answer", 1, 1, 1.0, law_of(c.gate), c.gate)
     m = c.mechanism
     if m is not None:
         times = 1 if only_the_last(m) else m.steps
-        yield Noise(m.name, m.class_, m.name, times, m.size, m.sensitivity, law_of(m), m)
+        yield NoisyRelease(m.name, m.class_, m.name, times, m.size, m.sensitivity, law_of(m), m)
 
 
 def law_of(one: ReleaseRecord | Diagnostics | GateRecord | MechanismRecord) -> str:

@@ -8,7 +8,7 @@ from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
 from ppdp.certificate.issue_statement import UNPROVED, account_in_words, issuer_statements, other_releases
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
-from ppdp.certificate.pages.derivation import Noise, gate_in_words, is_model, noises_of, points_of
+from ppdp.certificate.pages.derivation import NoisyRelease, gate_in_words, is_model, noises_of, points_of
 from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words
 from ppdp.certificate.pages.statement import Statement, Topic
@@ -131,7 +131,7 @@ def _derivation(c: Record) -> Iterator[Statement]:
     yield from map(_noisy, noises_of(c))
 
 
-def _noisy(noise: Noise) -> Statement:
+def _noisy(noise: NoisyRelease) -> Statement:
     """What left, with its noise."""
     part = noise.part
     cost = "" if part.mu is None else f"mu {part.mu:.4g}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ppdp.certificate.issue_statement import account_in_words
-from ppdp.certificate.pages.derivation import Noise, Point, noises_of, points_of, spreads
+from ppdp.certificate.pages.derivation import NoisyRelease, Point, noises_of, points_of, spreads
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.pages.statements import around_the_claim, reservation, statements_of
 from ppdp.certificate.pages.typography import printable, up
@@ -20,7 +20,7 @@ class View:
     record: Record
     statements: tuple[Statement, ...]
     points: tuple[Point, ...]
-    noises: tuple[Noise, ...]
+    noises: tuple[NoisyRelease, ...]
 
     def texts(self, *topics: Topic) -> list[str]:
         """What is said on these topics."""

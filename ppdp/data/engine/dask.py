@@ -79,7 +79,7 @@ def here(client: Any = None) -> Iterator[None]:
         _CLIENT.reset(token)
 
 
-class Spread(BlockSource):
+class DaskSource(BlockSource):
     """Rows of which every worker has some: a task of Dask takes several blocks.
 
     Attributes
@@ -98,7 +98,7 @@ class Spread(BlockSource):
         self.client, self.schema, self.jobs, self.ends, self.n = client, schema, jobs, ends, ends[-1]
         self.kind = kind or kind_of(client)
         self.futures: list[Any] = []  # of what workers hold for these rows
-        self.open: WeakSet[Spread] = WeakSet([self])  # all rows that were made of the same
+        self.open: WeakSet[DaskSource] = WeakSet([self])  # all rows that were made of the same
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         raise InvalidInput("rows that Dask holds stay with its workers.", fix="pass files, without this engine.")
@@ -111,7 +111,7 @@ class Spread(BlockSource):
         for some in paced(found, self.n, max(1, self.n // max(1, len(self.jobs)))):
             yield from some
 
-    def held(self, task: Callable[[int, Any], Rows], names: Sequence[str], width: int) -> Spread:
+    def held(self, task: Callable[[int, Any], Rows], names: Sequence[str], width: int) -> DaskSource:
         """The rows that a task makes of every block, which workers hold for as long as they are asked for."""
         from distributed import futures_of
 
@@ -120,7 +120,7 @@ class Spread(BlockSource):
         other.futures = futures_of(parts)
         return other
 
-    def taken(self, batch: NDArray[np.intp]) -> Spread:
+    def taken(self, batch: NDArray[np.intp]) -> DaskSource:
         """Some of rows that are held, ascending, held in turn: as blocks of these rows alone."""
         from dask import delayed
 
@@ -150,9 +150,9 @@ class Spread(BlockSource):
         for other in list(self.open):
             let_go(other.futures)
 
-    def _next(self, jobs: Sequence[Job], ends: Sequence[int]) -> Spread:
+    def _next(self, jobs: Sequence[Job], ends: Sequence[int]) -> DaskSource:
         """Other rows, for as long as these are open."""
-        other = Spread(self.client, None, jobs, ends, self.kind)
+        other = DaskSource(self.client, None, jobs, ends, self.kind)
         other.open = self.open
         other.open.add(other)
         return other
@@ -229,7 +229,7 @@ def _item(found: Any, which: int) -> Any:
     return found if isinstance(found, Failed) else found[which]
 
 
-def _of_files(files: arrow.ArrowSource, client: Any) -> Spread:
+def _of_files(files: arrow.ArrowSource, client: Any) -> DaskSource:
     """Row groups of files; a task begins at the first block that begins in one, and may end in the next."""
     groups = list(files.groups())
     starts = np.cumsum([0, *(group.n for group in groups)])
@@ -242,7 +242,7 @@ def _of_files(files: arrow.ArrowSource, client: Any) -> Spread:
     jobs: list[Job] = []
     for a, b in pairwise(ends):
         jobs.append((partial(_read, arrow.rows_between(groups, starts, a, b)), ()))
-    return Spread(client, files.schema, jobs, ends)
+    return DaskSource(client, files.schema, jobs, ends)
 
 
 def _blocks(n: int) -> int:
@@ -254,7 +254,7 @@ def _read(rows: BlockSource, names: Sequence[str], parts: Any) -> Iterator[Any]:
     return aligned(rows.tables(names))
 
 
-def _of_frame(frame: Any, client: Any) -> Spread:
+def _of_frame(frame: Any, client: Any) -> DaskSource:
     """Partitions of a frame, whose lengths are computed first: blocks are put together of them."""
     import pandas as pd
     import pyarrow as pa
@@ -273,7 +273,7 @@ def _of_frame(frame: Any, client: Any) -> Spread:
     counted = [delayed(_counted, pure=False)(number, part) for number, part in enumerate(parts)]
     lengths = [length for _, length in sorted(results(client, counted))]
     jobs, ends = _assembled(parts, np.cumsum([0, *lengths]).tolist(), partial(_tabled, schema))
-    rows = Spread(client, schema, jobs, ends)
+    rows = DaskSource(client, schema, jobs, ends)
     rows.untyped = tuple(name for name, kind in frame.dtypes.items() if str(kind) == "object")
     return rows
 

@@ -86,7 +86,7 @@ class LogisticModel(Adapter):
         return np.asarray(p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny))
 
 
-class LinearModel(Adapter):
+class LinearAdapter(Adapter):
     """The intercept is a column of ones within (-1, 1); rows are clipped and weighted here."""
 
     formula = "diffprivlib.linear-regression"
@@ -139,7 +139,7 @@ class NaiveBayes(Adapter):
 
 
 SUPPORTED: dict[str, Adapter] = {
-    "diffprivlib.models.linear_regression.LinearRegression": LinearModel(),
+    "diffprivlib.models.linear_regression.LinearRegression": LinearAdapter(),
     "diffprivlib.models.logistic_regression.LogisticRegression": LogisticModel(),
     "diffprivlib.models.naive_bayes.GaussianNB": NaiveBayes(),
 }

@@ -57,7 +57,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LintReport:
     """What :func:`lint` found, in the order of the workflow; it prints as a table.
 
     Attributes
@@ -122,7 +122,7 @@ class Report:
 _HEADS = ("stage", "class", "severity", "what it reveals", "counterpart in ppdp", "what to do")
 
 
-def lint(estimator: Any) -> Report:
+def lint(estimator: Any) -> LintReport:
     """List every step of a pipeline, what it reveals about the rows it is fitted on, and its counterpart in ppdp.
 
     Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters. A function among them is
@@ -150,7 +150,7 @@ def lint(estimator: Any) -> Report:
         raise InvalidParameter(
             f"an estimator is needed, got {type(estimator).__name__}.", fix="pass an instance, such as a pipeline."
         )
-    return Report(tuple(_walk(estimator, "", frozenset(), covered=False)))
+    return LintReport(tuple(_walk(estimator, "", frozenset(), covered=False)))
 
 
 def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
-from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.learn.whitened import TrainingLoss
 
 
 @dataclass(eq=False, repr=False)
@@ -182,7 +182,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
         residuals[np.arange(len(y)), y.astype(np.intp)] -= 1.0
         return residuals
 
-    def _loss(self, question: QuerySpec) -> Loss:
+    def _loss(self, question: QuerySpec) -> TrainingLoss:
         count = question.parameters.get("n_classes", 2)
 
         def curvatures(scores: Array, y: Array | None = None) -> Array:
@@ -195,7 +195,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
         def targets(y: Array) -> Array:
             return 2 * y[:, None] - 1 if count == 2 else np.eye(count)[y.astype(np.intp)]
 
-        return Loss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1, 1.0)
+        return TrainingLoss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1, 1.0)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""
@@ -244,11 +244,11 @@ class LinearSVC(LinearClassifier, Mechanism):
         side = 2 * y[:, None] - 1
         return -side * np.clip((1 + self.smoothing - side * scores) / (2 * self.smoothing), 0.0, 1.0)
 
-    def _loss(self, question: QuerySpec) -> Loss:
+    def _loss(self, question: QuerySpec) -> TrainingLoss:
         def curvatures(scores: Array, y: Array) -> Array:
             return (np.abs((2 * y[:, None] - 1) * scores - 1) < self.smoothing) / (2 * self.smoothing)
 
         def usual_curvatures(scores: Array) -> Array:  # there is little next to the margin, and none far from it
             return np.asarray(0.5 * np.exp(-((np.abs(scores) - 1) ** 2)))
 
-        return Loss(self._residuals, curvatures, usual_curvatures, lambda y: 2 * y[:, None] - 1, np.tanh)
+        return TrainingLoss(self._residuals, curvatures, usual_curvatures, lambda y: 2 * y[:, None] - 1, np.tanh)

@@ -38,7 +38,7 @@ from ppdp.mechanisms.learn.gradient_solvers import (
 )
 from ppdp.mechanisms.learn.moments import SecondMoments, SketchedMoments
 from ppdp.mechanisms.learn.solvers import Newton, Solver, TrainingConfig, TrainingRun
-from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.learn.whitened import TrainingLoss
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
@@ -246,7 +246,7 @@ class LinearModel(SharedDocstring, Supervised):
             question = replace(question, warnings=warnings)
         return in_few_steps(question, domain, distance, mu) if mu and is_auto(self.max_iter) else question
 
-    def _loss(self, question: QuerySpec) -> Loss:
+    def _loss(self, question: QuerySpec) -> TrainingLoss:
         """The loss of a row."""
         raise NotImplementedError
 

@@ -28,7 +28,7 @@ from ppdp.data.stream import Stream
 from ppdp.data.summary import symmetric, upper_triangle
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
-from ppdp.mechanisms.learn.whitened import Loss, NewtonState, Whitening
+from ppdp.mechanisms.learn.whitened import NewtonState, TrainingLoss, Whitening
 
 NORM_RATIO = 8.0  # norm of the longest whitened row, over that of a typical one, where noise is large ...
 CERTAIN = 500.0  # ... up to this `n mu / width`, and growing from there on
@@ -42,7 +42,7 @@ COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is take
 
 def fitted_by_newton(
     rows: Rows | Stream,
-    loss: Loss,
+    loss: TrainingLoss,
     answer: Callable[[Array], Array],
     noise_scale: float,
     size: int,
@@ -222,7 +222,7 @@ def _transformed(A: Array, unit: float, shift: Array, bounds: tuple[float, float
     return replace(rows, X=Z.T, weight=weight, norms=norms, raw=None, ours=True)
 
 
-def _gradients_of(loss: Loss, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
+def _gradients_of(loss: TrainingLoss, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
     """Norms of whitened rows, their scores and residuals, and the norms of their gradients: 0 where one overflows."""
     assert part.y is not None
     assert part.norms is not None
@@ -239,7 +239,7 @@ def _gradients_of(loss: Loss, theta: Array, part: Rows) -> tuple[Array, Array, A
     return norms, scores, residuals, lengths
 
 
-def _norms_of_gradients(loss: Loss, theta: Array, part: Rows) -> Array:
+def _norms_of_gradients(loss: TrainingLoss, theta: Array, part: Rows) -> Array:
     return _gradients_of(loss, theta, part)[-1]
 
 
@@ -255,7 +255,7 @@ def _histogram(grid: Array, norms: Callable[[Rows], Array], part: Rows) -> Array
     )
 
 
-def _second_moments(loss: Loss, intercept: bool, unit: float, bounds: tuple[float, float], part: Rows) -> Array:
+def _second_moments(loss: TrainingLoss, intercept: bool, unit: float, bounds: tuple[float, float], part: Rows) -> Array:
     """Triangle of the sum of ``w v vᵀ``: v a row with a constant and its targets, clipped at a norm, over that norm.
 
     ``bounds`` are on the norms of rows and of v.
@@ -272,7 +272,7 @@ def _second_moments(loss: Loss, intercept: bool, unit: float, bounds: tuple[floa
 
 
 def _step_sums(
-    loss: Loss,
+    loss: TrainingLoss,
     intercept: bool,
     theta: Array,
     clip: float,

@@ -19,7 +19,7 @@ from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel, is_auto
-from ppdp.mechanisms.learn.whitened import LARGEST_SLOPE_OF_EXPONENTIALS, Loss
+from ppdp.mechanisms.learn.whitened import LARGEST_SLOPE_OF_EXPONENTIALS, TrainingLoss
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -87,11 +87,11 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
     def _residuals(self, scores: Array, y: Array) -> Array:
         return scores - y[:, None]
 
-    def _loss(self, question: QuerySpec) -> Loss:
+    def _loss(self, question: QuerySpec) -> TrainingLoss:
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             return np.ones_like(scores)
 
-        return Loss(self._residuals, curvatures, curvatures, lambda y: y[:, None], _same, None)
+        return TrainingLoss(self._residuals, curvatures, curvatures, lambda y: y[:, None], _same, None)
 
 
 @dataclass(eq=False, repr=False)
@@ -200,7 +200,7 @@ class _LogLink(LinearRegressor):
         v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()
         return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
 
-    def _loss(self, question: QuerySpec) -> Loss:
+    def _loss(self, question: QuerySpec) -> TrainingLoss:
         power = self._power()
 
         def usual_curvatures(scores: Array) -> Array:
@@ -217,7 +217,7 @@ class _LogLink(LinearRegressor):
             return y[:, None] / LARGEST_SHARE
 
         dispersion = 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan
-        return Loss(
+        return TrainingLoss(
             self._residuals, curvatures, usual_curvatures, targets, link, dispersion, LARGEST_SLOPE_OF_EXPONENTIALS
         )
 

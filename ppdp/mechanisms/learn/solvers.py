@@ -25,7 +25,7 @@ from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn.descent import ClippedGradient, StreamedGradient
 from ppdp.mechanisms.learn.errors import Errors
 from ppdp.mechanisms.learn.newton import fitted_by_newton
-from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.learn.whitened import TrainingLoss
 from ppdp.privacy.noise.sampler import Noise
 
 USUAL_MU = 0.2
@@ -94,7 +94,7 @@ class TrainingRun:
 
     rows: Rows | Stream
     question: QuerySpec
-    loss: Loss
+    loss: TrainingLoss
     noise: Noise
     noise_scale: float
     alpha: float | None  # over the largest weight; None: the solver's rule

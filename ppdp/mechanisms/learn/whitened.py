@@ -30,7 +30,7 @@ NODES = 1024  # of an integral over several scores
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class TrainingLoss:
     """The loss of a row, as far as Newton steps go; scores are of shape (n, n_scores)."""
 
     residuals: Callable[[Array, Array], Array]  # of scores and y: derivatives in the scores
@@ -120,7 +120,7 @@ class Whitening:
         coef = theta[:, :d] @ self.matrix.T
         return np.hstack([coef, theta[:, d:] - (coef @ self.centre)[:, None]]) if self.intercept else coef
 
-    def initial(self, loss: Loss) -> Array:
+    def initial(self, loss: TrainingLoss) -> Array:
         """Coefficients with which rows of a normal distribution have these moments with their targets."""
         if len(self.target_covariances) > 1:
             count = len(self.target_covariances)
@@ -162,7 +162,7 @@ class NewtonState:
     """
 
     def __init__(
-        self, loss: Loss, whitening: Whitening, theta: Array, penalty: float, curvature_scale: float, steps: int
+        self, loss: TrainingLoss, whitening: Whitening, theta: Array, penalty: float, curvature_scale: float, steps: int
     ) -> None:
         self.loss, self.whitening, self.theta = loss, whitening, theta
         self.curvature_scale, self.steps, self.remaining = curvature_scale, steps, steps

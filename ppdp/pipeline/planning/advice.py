@@ -33,7 +33,7 @@ _STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StepChange:
     """One step left out or replaced, at the same epsilon.
 
     Attributes
@@ -125,7 +125,7 @@ class Advice:
         return None if rows is None else int(rows)
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[StepChange, ...]:
         helpful = []
         self._begin()
         for words, steps in self._variants():
@@ -136,10 +136,10 @@ class Advice:
                 helpful.append(change)
         return tuple(sorted(helpful, key=lambda change: -change.gain))
 
-    def _tried(self, words: str, steps: list[tuple[str, Any]], plan: Plan) -> Change | None:
+    def _tried(self, words: str, steps: list[tuple[str, Any]], plan: Plan) -> StepChange | None:
         """The change, if it helps on simulated rows; where nothing can be scored, if only it gives a route."""
         if not scorable(plan):
-            return None if self.route else Change(words, plan, None)
+            return None if self.route else StepChange(words, plan, None)
         if self.run is None or plan.domain.n * max(plan.domain.d, plan.end[0].d) > _LARGEST:
             return None
         pipes = [
@@ -158,7 +158,7 @@ class Advice:
         at = int(gains.argmin())
         learns = bool((after.mean(axis=1) > guessing(plan) + _GAIN).all())
         helps = learns and bool((gains > _GAIN + 2 * noise).all())
-        return Change(words, plan, (float(after[at].mean()), float(before[at].mean()))) if helps else None
+        return StepChange(words, plan, (float(after[at].mean()), float(before[at].mean()))) if helps else None
 
     def _variants(self) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
         """The steps with one of them replaced or left out."""

@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class NoiseMoments:
     """Symmetric noise on every number: its variance, and the variance of its square."""
 
     variance: float
@@ -70,11 +70,11 @@ class Lengths:
     rows: Array  # estimated squared norms of rows, which may be negative
     queries: Array  # those of queries
     size: int  # numbers in a sketch
-    noise: Noise
+    noise: NoiseMoments
     spread: Spread
 
     @classmethod
-    def of(cls, rows: Array, queries: Array, noise: Noise, spread: Spread) -> Lengths:
+    def of(cls, rows: Array, queries: Array, noise: NoiseMoments, spread: Spread) -> Lengths:
         """Of sketches."""
         size = rows.shape[1]
         squares = np.einsum("ij,ij->i", rows, rows) - size * noise.variance
@@ -187,7 +187,7 @@ class SketchForm:
     name: str  # of their array
     rows: int  # how many
     size: int  # of how many numbers or signs
-    noise: Noise | None  # on every number; None for signs
+    noise: NoiseMoments | None  # on every number; None for signs
     flips: SignMechanism | None  # what flipped signs
     matrix: Matrix | None  # that by which rows were projected last
     entry: float  # bound on the entries of rows in front of it
@@ -208,7 +208,7 @@ class SketchForm:
         if formula in _NOISES:
             variance, of_squares = _NOISES[formula]
             variance *= last.noise_scale**2
-            noise = Noise(variance, of_squares * variance**2)
+            noise = NoiseMoments(variance, of_squares * variance**2)
         else:
             flips = SignMechanism(formula.removeprefix(_SIGNS), last.noise_scale, **last.parameters)
         if record.steps and record.steps[-1].formula.startswith("projection."):

@@ -29,7 +29,7 @@ _PHYSICAL = {"string": "BYTE_ARRAY", "int64": "INT64", "double": "DOUBLE"}
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class CertifiedFile:
     """A Parquet file whose certificate verifies; whether it is that of its numbers is still to be seen."""
 
     data: bytes
@@ -40,7 +40,7 @@ class Certified:
     """Whether its one column is of a fixed size, as those of sketches are."""
 
     @classmethod
-    def opened(cls, path: str | os.PathLike[str], fix: str) -> Certified:
+    def opened(cls, path: str | os.PathLike[str], fix: str) -> CertifiedFile:
         """The file at a path; ``fix`` says how one with a certificate is written.
 
         :class:`CertificateError` if what stands for its certificate is none, or does not verify. :class:`ExportError`

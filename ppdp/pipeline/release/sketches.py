@@ -29,7 +29,7 @@ from ppdp.pipeline.release.estimates import (
     flipped_angle,
     root,
 )
-from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
+from ppdp.pipeline.release.parquet import CertifiedFile, WithParquet, described, malformed, unpacked
 
 Bytes = NDArray[np.uint8]
 
@@ -261,10 +261,10 @@ class SketchTable(WithParquet):
         ExportError
             If the file cannot be read, was written by something else, or holds other sketches than were certified.
         """
-        return cls.read(Certified.opened(path, "write it with SketchTable.to_parquet."))
+        return cls.read(CertifiedFile.opened(path, "write it with SketchTable.to_parquet."))
 
     @classmethod
-    def read(cls, file: Certified) -> SketchTable:
+    def read(cls, file: CertifiedFile) -> SketchTable:
         """The table of a file whose certificate holds; raises what :meth:`from_parquet` does."""
         form, shapes = SketchForm.of(file.record), file.record.released.names
         table = file.read(form.schema, form.rows, 9 * form.size, "SketchTable.to_parquet")

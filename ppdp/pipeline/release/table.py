@@ -24,7 +24,7 @@ from ppdp.data.unit_conversion import Answers
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
 from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of
-from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
+from ppdp.pipeline.release.parquet import CertifiedFile, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.sketches import SketchTable
 from ppdp.pipeline.release.step_serialization import restore
@@ -314,7 +314,7 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
     ...
     ppdp.exceptions.ExportError: cannot read 'nowhere.parquet': No such file or directory.
     """
-    file = Certified.opened(path, "write it with pipe.release_.to_parquet.")
+    file = CertifiedFile.opened(path, "write it with pipe.release_.to_parquet.")
     if file.sketches:
         return SketchTable.read(file).to_arrow(conditional=True), file.certificate
     record, wide = file.record, _wide(file.record)

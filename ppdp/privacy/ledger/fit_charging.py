@@ -33,7 +33,7 @@ _SEARCH_LIBRARIES = ("sklearn", "imblearn", "skopt", "optuna", "dask_ml", "mlxte
 _NOT_SEARCHING = ("sklearn.base", "sklearn.utils")
 
 
-class Account(Protocol):
+class LedgerLike(Protocol):
     """What a fit needs of a :class:`ppdp.Ledger`."""
 
     in_block: str
@@ -55,7 +55,7 @@ class Account(Protocol):
 
 _LOCK = threading.RLock()
 _OPEN_LEDGERS: list[
-    tuple[Account, int]
+    tuple[LedgerLike, int]
 ] = []  # the ledgers whose with-blocks are open, and the threads that opened them
 _PAID: ContextVar[bool] = ContextVar("_PAID", default=False)
 _FORKED: list[int] = []  # not empty in a copy of another process
@@ -183,7 +183,7 @@ _TICKETS = count(1)
 class FitCharge:
     """What is known of a fit when it begins: the account that pays for it, and its place among those of its process."""
 
-    ledger: Account | None
+    ledger: LedgerLike | None
     entry: int  # its number there
     dataset: str  # public name of the data
     adjacency: Adjacency  # which datasets are neighbours
@@ -235,7 +235,7 @@ class FitCharge:
         return {"date": self.date, **self.other_fits(), "inside": self.inside, "ledger": ledger}
 
 
-def push_ledger(ledger: Account) -> None:
+def push_ledger(ledger: LedgerLike) -> None:
     """Charge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
     with _LOCK:
         if _OPEN_LEDGERS and _OPEN_LEDGERS[-1][0].account != ledger.account:
@@ -246,7 +246,7 @@ def push_ledger(ledger: Account) -> None:
         _OPEN_LEDGERS.append((ledger, threading.get_ident()))
 
 
-def pop_ledger(ledger: Account) -> None:
+def pop_ledger(ledger: LedgerLike) -> None:
     """End what :func:`push_ledger` began, in this thread if it can be."""
     with _LOCK:
         opened = [place for place, (one, _) in enumerate(_OPEN_LEDGERS) if one is ledger]
@@ -254,7 +254,7 @@ def pop_ledger(ledger: Account) -> None:
         del _OPEN_LEDGERS[(in_thread or opened)[-1]]
 
 
-def open_ledger() -> Account | None:
+def open_ledger() -> LedgerLike | None:
     """The ledger whose with-block is open: the innermost of this thread, or else that of the others."""
     with _LOCK:
         innermost = {thread: ledger for ledger, thread in _OPEN_LEDGERS}
@@ -279,7 +279,7 @@ def already_charged() -> Iterator[None]:
         _PAID.reset(token)
 
 
-def charged_to(own: Account | None) -> Account | None:
+def charged_to(own: LedgerLike | None) -> LedgerLike | None:
     """The ledger that a fit is charged to: its own, or that of the open with-block; they must be one account."""
     opened = None if _PAID.get() else open_ledger()
     if own is None or opened is None:
@@ -292,7 +292,7 @@ def charged_to(own: Account | None) -> Account | None:
     return own
 
 
-def charge(own: Account | None, cost: FitCost, *, dataset: str | None, label: str) -> FitCharge:
+def charge(own: LedgerLike | None, cost: FitCost, *, dataset: str | None, label: str) -> FitCharge:
     """Charge a fit before it looks at any value, or count it if no ledger pays for it.
 
     ``own`` is the ledger of the pipeline or search itself; ``label`` says, for a ledger, what the fit is. A ledger may

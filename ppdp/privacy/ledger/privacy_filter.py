@@ -121,7 +121,7 @@ def refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) ->
         )
 
 
-class Account(ABC):
+class PrivacyFilter(ABC):
     """One way to add up spends that is a privacy filter."""
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Account(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianAccount(Account):
+class GaussianAccount(PrivacyFilter):
     """Root of the sum of squares; pure spends count as the Gaussian release that dominates them, unless ``strict``."""
 
     strict: bool = False
@@ -159,7 +159,7 @@ class GaussianAccount(Account):
 
 
 @dataclass(frozen=True, slots=True)
-class PureAccount(Account):
+class PureAccount(PrivacyFilter):
     """Sum of epsilons."""
 
     def amount(self, entries: Sequence[Entry]) -> float:
@@ -176,7 +176,7 @@ class PureAccount(Account):
 
 
 @dataclass(frozen=True, slots=True)
-class RenyiAccount(Account):
+class RenyiAccount(PrivacyFilter):
     """Sum of Rényi divergences at one order, public and fixed before anything was seen."""
 
     order: float
@@ -225,7 +225,7 @@ def best_order(epsilon: float, delta: float) -> float:
     return 1 + math.exp(float(found.x))
 
 
-def account_for(entries: Iterable[Entry], accounting: str, order: float | None) -> Account:
+def account_for(entries: Iterable[Entry], accounting: str, order: float | None) -> PrivacyFilter:
     """The account of these spends; "auto" is decided by the first of them, before any outcome was seen."""
     if accounting == "auto":
         first = next((loss for entry in entries if (loss := entry.loss).mu or loss.parts), PrivacyLoss())
@@ -245,7 +245,7 @@ def account_for(entries: Iterable[Entry], accounting: str, order: float | None) 
     return RenyiAccount(order)
 
 
-def total_epsilon(entries: Sequence[Entry], delta: float, account: Account | None) -> float:
+def total_epsilon(entries: Sequence[Entry], delta: float, account: PrivacyFilter | None) -> float:
     """Smallest epsilon with δ(epsilon) <= delta; without an account, of spends that were all declared in advance.
 
     The sampling term grows with epsilon, so epsilon climbs from below until it meets itself; the last step charges the
@@ -283,7 +283,7 @@ class _Limits:
     held: float
 
     @classmethod
-    def of(cls, first: Entry, account: Account, epsilon: float, delta: float) -> _Limits:
+    def of(cls, first: Entry, account: PrivacyFilter, epsilon: float, delta: float) -> _Limits:
         """Limits that admit the first spend if any do, and leave room for gates and imperfect noise behind it."""
         loss, amount = composed([first]), account.amount([first])
 
@@ -300,7 +300,7 @@ class _Limits:
         return cls(epsilon, failures, noise, (delta - failures - noise) / (1 - failures) if failures < 1 else 0.0)
 
 
-def refuse_overspend(entries: Sequence[Entry], epsilon: float, delta: float, account: Account) -> None:
+def refuse_overspend(entries: Sequence[Entry], epsilon: float, delta: float, account: PrivacyFilter) -> None:
     """Raise :class:`BudgetExceeded` unless all these spends together are within the limit."""
     limits = _Limits.of(entries[0], account, epsilon, delta)
     lost, noise = composed(entries).failure, sampling(entries, limits.epsilon)

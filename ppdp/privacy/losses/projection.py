@@ -178,7 +178,7 @@ class NoisyProjectionLoss(Part):
         plain = gaussian_delta(self._plain, epsilon)
         if self.rank >= self.dimension or self.sampling_rate < 1 or not _SMALL <= self.mu <= _LARGE or plain < 1e-300:
             return plain
-        run = projected.FreshProjections(self.dimension, self.rank, self.mu, self.count, self.gaussian, grain)
+        run = projected.ProjectedReleases(self.dimension, self.rank, self.mu, self.count, self.gaussian, grain)
         return min(plain, tiny(run.rank_one(epsilon) if self.rank_one else run.any_rank(epsilon)))
 
     def epsilon_alone(self, delta: float) -> float:

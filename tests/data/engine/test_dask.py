@@ -276,7 +276,7 @@ def test_what_a_worker_raises_is_what_this_process_would(tmp_path, chosen):
 @pytest.mark.repeated("change")
 @pytest.mark.parametrize("change", ["touched", "cut", "gone"])
 def test_files_that_change_after_the_first_look_release_nothing(change, tmp_path, chosen, monkeypatch):
-    path, held = written(tmp_path) / "05.parquet", engine.Spread.held
+    path, held = written(tmp_path) / "05.parquet", engine.DaskSource.held
 
     def changing(self, *given):
         if change == "touched":
@@ -287,7 +287,7 @@ def test_files_that_change_after_the_first_look_release_nothing(change, tmp_path
             path.unlink()
         return held(self, *given)
 
-    monkeypatch.setattr(engine.Spread, "held", changing)
+    monkeypatch.setattr(engine.DaskSource, "held", changing)
     pipe = make_pipeline(*FITS["few steps"]())
     with pytest.raises(RowsChanged):
         pipe.fit(tmp_path, "y")
@@ -405,8 +405,8 @@ def test_workers_of_another_kind_are_refused(tmp_path, chosen, monkeypatch):
 
 def test_the_engine_is_chosen_for_files_alone(tmp_path, chosen):
     written(tmp_path)
-    assert isinstance(engine.opened(str(tmp_path)), engine.Spread)
-    assert isinstance(engine.opened(ds.dataset(tmp_path)), engine.Spread)
+    assert isinstance(engine.opened(str(tmp_path)), engine.DaskSource)
+    assert isinstance(engine.opened(ds.dataset(tmp_path)), engine.DaskSource)
     assert engine.opened(np.zeros((2, 2))) is engine.opened(pd.DataFrame({"a": [1]})) is None
     assert engine.opened(delayed(1)) is None
     with ppdp.engine("arrow"):
@@ -487,7 +487,7 @@ def test_a_worker_that_is_killed_in_a_task_changes_no_bit(tmp_path, chosen):
 
 
 def test_a_worker_that_is_killed_with_the_rows_it_held_changes_no_bit(tmp_path, chosen, monkeypatch):
-    passes, over = [], engine.Spread.over
+    passes, over = [], engine.DaskSource.over
 
     def killing(self, *given):
         passes.append(self)
@@ -495,7 +495,7 @@ def test_a_worker_that_is_killed_with_the_rows_it_held_changes_no_bit(tmp_path, 
             os.kill(next(iter(chosen.run(os.getpid).values())), signal.SIGKILL)
         return over(self, *given)
 
-    monkeypatch.setattr(engine.Spread, "over", killing)
+    monkeypatch.setattr(engine.DaskSource, "over", killing)
     name = "a sample first"
     assert left(fitted(written(tmp_path), name)) == left(fitted(TABLE, name))
     assert len(passes) > 5

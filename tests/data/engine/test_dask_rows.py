@@ -131,7 +131,7 @@ def test_what_comes_here_are_bits_not_rows(tmp_path, chosen, monkeypatch):
 @pytest.mark.repeated("when")
 @pytest.mark.parametrize("when", ["words", "rows"])
 def test_a_worker_that_is_killed_while_rows_are_compared_changes_no_bit(when, tmp_path, chosen, parts, monkeypatch):
-    seen, grouped = [], engine.Spread.grouped
+    seen, grouped = [], engine.DaskSource.grouped
 
     def killing(self, *given):
         seen.append(self)
@@ -139,7 +139,7 @@ def test_a_worker_that_is_killed_while_rows_are_compared_changes_no_bit(when, tm
             os.kill(next(iter(chosen.run(os.getpid).values())), signal.SIGKILL)
         return grouped(self, *given)
 
-    monkeypatch.setattr(engine.Spread, "grouped", killing)
+    monkeypatch.setattr(engine.DaskSource, "grouped", killing)
     assert deduplicated(Deduplicator(), written(tmp_path)) == deduplicated(Deduplicator(), TABLE)
     assert len(seen) == 2
 

@@ -41,7 +41,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.counterparts import COUNTERPARTS
 from ppdp.interop.sklearn.counterparts import STAGES as STAGE_ROLES
 from ppdp.interop.sklearn.known_estimators import CONTAINERS, KNOWN, SEVERITIES, Leak
-from ppdp.interop.sklearn.lint import Finding, Report
+from ppdp.interop.sklearn.lint import Finding, LintReport
 from ppdp.transformers.rowwise.public import PROJECTS, SUBTRACTS
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
@@ -260,7 +260,7 @@ class TestReport:
 
     def test_a_table_in_a_notebook_escapes_what_others_named(self):
         assert "<td>minmaxscaler</td>" in self.report._repr_html_()
-        crafted = Report((Finding("<b>", "", "none", "", "", ""),))
+        crafted = LintReport((Finding("<b>", "", "none", "", "", ""),))
         assert "<td>&lt;b&gt;</td>" in crafted._repr_html_()
 
     def test_plain_values(self):

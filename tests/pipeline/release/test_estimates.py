@@ -9,10 +9,19 @@ from effort import rounds
 
 from ppdp.bounds.projection import Matrix
 from ppdp.mechanisms import SignMechanism
-from ppdp.pipeline.release.estimates import Lengths, Noise, Spread, agreement_angle, arc, cosine_of, flipped_angle, root
+from ppdp.pipeline.release.estimates import (
+    Lengths,
+    NoiseMoments,
+    Spread,
+    agreement_angle,
+    arc,
+    cosine_of,
+    flipped_angle,
+    root,
+)
 
 U, V = np.array([0.9, -0.3, 0.5, 0.2]), np.array([0.4, 0.6, -0.1, 0.8])
-NONE = Noise(0.0, 0.0)
+NONE = NoiseMoments(0.0, 0.0)
 
 
 def rademacher(d, k):
@@ -71,7 +80,7 @@ def test_matrices_that_are_drawn_bring_two_columns_together_as_often(bins):
 
 def noise(rng, law, size):
     drawn = rng.laplace(0, 0.1, size) if law == "laplace" else rng.normal(0, 0.14, size)
-    return drawn, Noise(0.02, 5 * 0.02**2) if law == "laplace" else Noise(0.0196, 2 * 0.0196**2)
+    return drawn, NoiseMoments(0.02, 5 * 0.02**2) if law == "laplace" else NoiseMoments(0.0196, 2 * 0.0196**2)
 
 
 ENTRIES = {
@@ -128,7 +137,7 @@ def test_roots_and_angles_stay_within_their_errors(near):
 
 
 def test_nothing_is_known_of_a_row_of_which_noise_leaves_nothing():
-    lengths = Lengths.of(np.full((1, 4), 0.01), np.ones((1, 4)), Noise(1.0, 2.0), Spread())
+    lengths = Lengths.of(np.full((1, 4), 0.01), np.ones((1, 4)), NoiseMoments(1.0, 2.0), Spread())
     assert lengths.cosine() == (0.0, math.inf)
     assert arc(lengths.cosine()).standard_error == 2.0
 
@@ -204,7 +213,7 @@ def test_errors_near_distance_zero_hold(variance):
     for angle in (0.0, 0.05, 0.2):
         v = math.cos(angle) * u + math.sin(angle) * np.eye(40)[1:2]
         rows = u + math.sqrt(variance) * rng.standard_normal((2000, 40))
-        lengths = Lengths.of(rows, v, Noise(variance, 2 * variance**2), Spread())
+        lengths = Lengths.of(rows, v, NoiseMoments(variance, 2 * variance**2), Spread())
         for said, true in (
             (lengths.cosine(), math.cos(angle)),
             (root(lengths.squared_distance()), 2 * math.sin(angle / 2)),
