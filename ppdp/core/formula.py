@@ -50,7 +50,7 @@ class Stability(Formula):
     # Statistics that a noisy stage is fitted from, or that an exact one predicts with once it is released; any one of
     # them will do. Empty if the map of a new row needs none.
     releases: tuple[str, ...] = ()
-    fitted: bool = True  # for an exact way: whether the map of a new row depends on the private rows
+    fitted: bool = True  # for an exact mode: whether the map of a new row depends on the private rows
     # ``affine(**parameters)``, whether released moments can be carried through it.
     affine: Callable[..., bool] = lambda **_: False
     gaps: bool = False  # whether rows at its input may have gaps

@@ -31,7 +31,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     """A stage that maps rows one by one once its statistics are known.
 
     Subclasses give :meth:`~Stage.fit_modes`, :meth:`map_rows` and, if it needs any statistics, their names with
-    :meth:`~Stage.prepare` (exact and public ways) or :meth:`~Stage.read` (noisy ways).
+    :meth:`~Stage.prepare` (exact and public modes) or :meth:`~Stage.read` (noisy modes).
 
     Fitted outside a pipeline, it is an ordinary scikit-learn transformer: statistics are exact and are *private
     data*, bounds on rows are read off ``X``, and no certificate covers any of it.
@@ -41,7 +41,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     statistic_names : tuple of str
         Of what :meth:`map_rows` gets; each becomes a fitted attribute with ``_`` behind it.
     adds_up : bool
-        Whether its exact way needs nothing but sums over rows, so that it has :meth:`partial_fit`.
+        Whether its exact mode needs nothing but sums over rows, so that it has :meth:`partial_fit`.
     """
 
     statistic_names: tuple[str, ...] = ()
@@ -127,11 +127,11 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     _batches: tuple[Extent, Array] | tuple[()] | None = None  # of all rows that partial_fit saw; () in a copy
 
     def _sums(self, rows: Rows, domain: Domain) -> Array:
-        """Sums over rows that the exact way needs if it ``adds_up``; the facts are those of all rows so far."""
+        """Sums over rows that the exact mode needs if it ``adds_up``; the facts are those of all rows so far."""
         return np.zeros(0)
 
     def _of_sums(self, sums: Array, way: FitMode, domain: Domain) -> Statistics:
-        """Statistics of the exact way, from sums over all rows."""
+        """Statistics of the exact mode, from sums over all rows."""
         raise NotImplementedError
 
     def _fit(self, X: Array) -> Statistics:

@@ -43,8 +43,8 @@ class Stage(Documented, Answering, BaseEstimator):
     fills_gaps : bool
         Whether rows may have missing values before it and have none behind it.
     in_memory : bool
-        Whether its exact way needs all rows in memory, because it sorts columns or compares rows. What other stages fit
-        on rows is a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
+        Whether its exact mode needs all rows in memory, because it sorts columns or compares rows. What other stages
+        fit on rows is a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
     compares : bool
         Whether it compares rows: in memory, on the disk of this process or where an engine holds them.
     takes_sparse : {"", "keeps", "projects"}
@@ -164,11 +164,11 @@ class Stage(Documented, Answering, BaseEstimator):
         raise NotImplementedError
 
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
-        """Statistics of a way, from rows at the input (none at all for a public way) and without noise."""
+        """Statistics of a way, from rows at the input (none at all for a public mode) and without noise."""
         return {}
 
     def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
-        """The same statistics of a noisy way, from what was released: values as the statistic's formula reads them."""
+        """The same statistics of a noisy mode, from what was released: values as the statistic's formula reads them."""
         raise NotImplementedError
 
     def carry(self, values: Moments, statistics: Statistics) -> Moments:

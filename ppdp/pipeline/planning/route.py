@@ -177,7 +177,7 @@ class RouteSearch:
         for (name, stage), wanted in zip(stages, names, strict=True):
             way = next((way for way in self.fit_modes(route, name, stage) if way.name == wanted), None)
             if way is None:
-                raise UnsupportedOrder(f"there is no {wanted} way here.", stage=name, fix="fit_mode='auto'.")
+                raise UnsupportedOrder(f"there is no {wanted} fit mode here.", stage=name, fix="fit_mode='auto'.")
             route = self.extended(route, name, stage, way)
         return route
 

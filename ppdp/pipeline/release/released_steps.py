@@ -68,7 +68,7 @@ def mapped(twins: Sequence[tuple[str, Any]], values: Any) -> Array:
 
 
 def _statistics(stage: Any, way: FitMode, domain: Domain, released: Any) -> Any:
-    """What the twin predicts with; only a public way needs no release."""
+    """What the released stage predicts with; only a public mode needs no release."""
     if released is not None:
         return stage.read(released, way, domain)
     if way.name == "exact":

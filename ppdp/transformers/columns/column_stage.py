@@ -229,7 +229,7 @@ class ColumnStage(RowWiseTransformer):
         return found if self.max_norm is None else found.noted(f"rows clipped to norm {self.norm_:.6g}")
 
     def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns | None:
-        """As behind public ways: that categories are released changes the names of theirs only."""
+        """As behind public modes: that categories are released changes the names of theirs only."""
         made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
         return made
 

@@ -115,16 +115,16 @@ class MeanImputer(ColumnImputer):
     Parameters
     ----------
     min_observed : int or float, default=0.5
-        The floor n0: a count, or a fraction of the rows if at most 1 and not an integer. The exact way never takes it
+        The floor n0: a count, or a fraction of the rows if at most 1 and not an integer. The exact mode never takes it
         below the number of rows that must be complete.
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
-        and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+        and the domain's is used. If it is below the number of rows, the exact mode assumes it as a condition.
     use_floor : bool, default=True
-        Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
+        Whether to divide by ``max(n_j, n0)``. If False the exact mode divides by n_j and assumes
         ``n_j >= n0``.
     columns : sequence of column names or positions, optional
-        The columns that may have missing values, if that is known: the fewer, the less the exact way costs. Missing
+        The columns that may have missing values, if that is known: the fewer, the less the exact mode costs. Missing
         values elsewhere are filled with 0, so nothing rests on it. Default: all but the columns of 0 and 1 that a step
         in front of it made of categories, where no value is missing.
     fit_mode : {"auto", "exact", "noisy"}, default="auto"
@@ -328,7 +328,7 @@ class TrimmedMeanImputer(ColumnImputer):
         n0: a count, or a fraction of the rows if at most 1 and not an integer.
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
-        and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+        and the domain's is used. If it is below the number of rows, the exact mode assumes it as a condition.
     fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released trimmed means. Outside a pipeline, "auto" is exact.
 

@@ -40,11 +40,11 @@ class RegressionImputer(Imputer):
         not fall with the rows: fills stay those of a ridge regression, where scikit-learn's ``IterativeImputer`` has
         next to none.
     min_eigenvalue : float, optional
-        Instead of a ridge: the exact way assumes that no eigenvalue of C is below this, in units of ``row_norm²``.
+        Instead of a ridge: the exact mode assumes that no eigenvalue of C is below this, in units of ``row_norm²``.
         At most 1 over the number of columns, because the eigenvalues add up to at most ``row_norm²``.
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
-        and the domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+        and the domain's is used. If it is below the number of rows, the exact mode assumes it as a condition.
     fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 

@@ -36,7 +36,7 @@ class PCA(Transformer):
     of rows, P of rank k = ``n_components`` and G a public matrix with orthonormal columns,
 
     ============= ============================ ========================== ==================================
-    ``output``    ``with_mean=False``          ``with_mean=True``         assumes (exact way)
+    ``output``    ``with_mean=False``          ``with_mean=True``         assumes (exact)
     ============= ============================ ========================== ==================================
     "rank"        ``P x``                      ``mu + P (x - mu)``        eigengap
     "projected"   ``Gᵀ P x``                   ``Gᵀ P (x - mu)``          eigengap
@@ -50,8 +50,8 @@ class PCA(Transformer):
     n_components : int, optional
         Rank of P. Default: all.
     min_gap : float, optional
-        The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``, or of the
-        square of ``2√d`` behind a scaler whose clip is further out. Default: ``0.1 / k``.
+        The exact mode assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``, or of
+        the square of ``2√d`` behind a scaler whose clip is further out. Default: ``0.1 / k``.
     with_mean : bool or "auto", default="auto"
         Whether to use the covariance and to subtract the mean, as scikit-learn's PCA does. "auto" does, unless the
         step in front is a :class:`StandardScaler` that has centred all columns: then nothing is left to subtract, and
@@ -66,8 +66,8 @@ class PCA(Transformer):
         G: the seed of a random one, or public columns (of a reference dataset, or of the identity), which are made
         orthonormal. Never read it off the private rows.
     min_alignment : float, optional
-        With "aligned" the exact way assumes that the singular values of P G are at least this. Default: half of what is
-        typical of a random G, and 0.5 for given columns.
+        With "aligned" the exact mode assumes that the singular values of P G are at least this. Default: half of what
+        is typical of a random G, and 0.5 for given columns.
     fit_mode : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from a released second moment. Outside a pipeline, "auto" is exact.
 
@@ -75,7 +75,7 @@ class PCA(Transformer):
     ----------
     components_ : ndarray of shape (n_components, n_features) or None
         Leading eigenvectors: private if fitted alone, released if taken from a fitted pipeline. None in
-        a pipeline that ran the exact way with output "rank": its model then works on the rows as they are.
+        a pipeline that ran the exact mode with output "rank": its model then works on the rows as they are.
     mean_ : ndarray of shape (n_features,) or None
         What is subtracted.
     projection_ : ndarray of shape (n_features, n_columns) or None
@@ -86,11 +86,11 @@ class PCA(Transformer):
     **Guarantee** (``docs/theory/pca.md``; Theorem 1 there replaces Proposition 5 of "Provable privacy with non-private
     pre-processing"). One replaced row moves P by at most ``R²/(n β)``, 12 times less than printed.
 
-    **Precision.** Where a bound is claimed of 2¹⁵ rows or more, of which few differ, the exact way rounds entries to
+    **Precision.** Where a bound is claimed of 2¹⁵ rows or more, of which few differ, the exact mode rounds entries to
     2⁻³⁰ of their bound and leaves out 2⁻³² of its square: directions are then good to some 1e-10. Elsewhere to 1e-15.
 
     **Linear models behind it** go to what scikit-learn finds as rows grow, if it is fitted from a released moment: that
-    moves no row. Behind the exact way, which moves all, they are trained by gradient descent, whose clip stays.
+    moves no row. Behind the exact mode, which moves all, they are trained by gradient descent, whose clip stays.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class QuantileScaler(ColumnScaler):
         return norm * number("min_width", self.min_width, self, least=1e-6, most=2)
 
     def _fitted_quantiles(self, rows: Rows, way: FitMode) -> Array:
-        """Quantiles of an exact way."""
+        """Quantiles of an exact mode."""
         outer = way.parameters["lower"], way.parameters["upper"]
         quantiles = (outer[0], 0.5, outer[1]) if way.request and way.request.statistic == "quantile-triples" else outer
         return column_quantiles(of_columns(rows, columns_of_way(way)), quantiles)

@@ -52,7 +52,7 @@ class StandardScaler(ColumnScaler):
         rows that have not moved the floor falls with n, see :func:`usual_floor`, unless ``clip`` is None: rows would
         be as long as the floor is low.
     use_floor : bool, default=True
-        Divide by ``max(std, s)``. If False the exact way divides by the standard deviation and assumes that it is at
+        Divide by ``max(std, s)``. If False the exact mode divides by the standard deviation and assumes that it is at
         least s in every column.
     clip : float, "auto" or None, default="auto"
         Scaled rows are clipped to this norm; "auto" is ``2√d`` (2 with one scale for all columns), and from released
