@@ -1,4 +1,4 @@
-"""The adapter that training leaves: as arrays, and made of the sum of all steps where projections were fresh."""
+"""The adapter that training leaves: arrays, files, and the sum of all steps where projections were fresh."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from peft.utils import get_peft_model_state_dict
 from safetensors.torch import save
 
 from ppdp.certificate.share.files import hashed
@@ -35,21 +34,16 @@ refuses every file but those that it was issued for.
 """
 
 
-def adapter_of(layers: Sequence[Layer], adapter: str) -> Matrices:
-    """A and B of every layer."""
-    return [(one.module.lora_A[adapter].weight.detach(), one.module.lora_B[adapter].weight.detach()) for one in layers]
-
-
 def arrays_of(matrices: Matrices, *, whole: bool) -> dict[str, NDArray[np.float64]]:
     """What was released, layer after layer: B, and A as well if it was learned."""
     flat = {name: [pair[i] for pair in matrices] for i, name in enumerate("AB") if whole or name == "B"}
     return {name: torch.cat([one.reshape(-1).double().cpu() for one in parts]).numpy() for name, parts in flat.items()}
 
 
-def files_of(model: Any, adapter: str) -> dict[str, bytes]:
-    """The adapter's files as PEFT reads them: configuration, weights and a model card, byte for byte the same again.
+def configuration_of(model: Any, adapter: str, rank: int | None) -> dict[str, Any]:
+    """PEFT's configuration of the adapter as it is exported, of plain values; of another rank, where one is given.
 
-    :class:`InvalidParameter` if the configuration has no form in JSON.
+    :class:`InvalidParameter` if it has no form in JSON.
     """
     config = {name: _plain(value) for name, value in model.peft_config[adapter].to_dict().items()}
     base = model.get_base_model()
@@ -57,12 +51,22 @@ def files_of(model: Any, adapter: str) -> dict[str, bytes]:
     config["base_model_name_or_path"] = config["base_model_name_or_path"] or vars(base).get("name_or_path") or None
     if config["task_type"] is None:
         config["auto_mapping"] = {"base_model_class": type(base).__name__, "parent_library": type(base).__module__}
+    config |= {} if rank is None else _of_rank(rank)
     try:
-        written = json.dumps(config, indent=2, sort_keys=True, allow_nan=False)
+        return dict(json.loads(json.dumps(config, allow_nan=False)))
     except (TypeError, ValueError):
         refuse("the configuration of the adapter has no form in JSON.", "numbers and words in LoraConfig(...).")
-    named = get_peft_model_state_dict(model, adapter_name=adapter, save_embedding_layers=False)
+
+
+def files_of(config: Mapping[str, Any], layers: Sequence[Layer], matrices: Matrices) -> dict[str, bytes]:
+    """The adapter's files as PEFT reads them: configuration, weights and a model card, byte for byte the same again."""
+    named = {
+        f"{one.name}.lora_{which}.weight": matrix
+        for one, pair in zip(layers, matrices)
+        for which, matrix in zip("AB", pair)
+    }
     weights = {name: one.detach().cpu().clone().contiguous() for name, one in sorted(named.items())}
+    written = json.dumps(config, indent=2, sort_keys=True)
     return {CONFIG: written.encode(), WEIGHTS: save(weights, metadata={"format": "pt"}), CARD: _CARD.encode()}
 
 
@@ -75,24 +79,33 @@ def _plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, (set, frozenset)) else value
 
 
-def make_adapter(model: Any, layers: Sequence[Layer], start: Sequence[Tensor], adapter: str, rank: int) -> None:
-    """Give layers the weights that they began with, and make what was added to them the adapter of this rank."""
-    config = model.peft_config[adapter]
-    config.r = config.lora_alpha = rank
-    config.use_rslora, config.rank_pattern, config.alpha_pattern = False, {}, {}
+def _of_rank(rank: int) -> dict[str, Any]:
+    """Entries of a configuration whose adapter is added as it is."""
+    return {"r": rank, "lora_alpha": rank, "use_rslora": False, "rank_pattern": {}, "alpha_pattern": {}}
+
+
+def sum_of_steps(layer: Layer, start: Tensor, weights: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """A and B of this rank, whose product is what was added to a layer's weights."""
+    added = (weights.double() - start.double()).detach()
+    left, sizes, right = torch.linalg.svd(added.T if layer.transposed else added, full_matrices=False)
+    few = min(rank, len(sizes))
+    a, b = start.new_zeros(rank, layer.inputs), start.new_zeros(layer.outputs, rank)
+    a[:few] = right[:few].to(a)
+    b[:, :few] = (left * sizes)[:, :few].to(b)
+    return a, b
+
+
+def put_adapter(model: Any, layers: Sequence[Layer], adapter: str, matrices: Matrices) -> None:
+    """Make these matrices, of any rank, the adapter of the model."""
+    rank, config = len(matrices[0][0]), model.peft_config[adapter]
+    for name, value in _of_rank(rank).items():
+        setattr(config, name, value)
     with torch.no_grad():
-        for layer, before in zip(layers, start):
-            added = (layer.trained.double() - before.double()).detach()
-            left, sizes, right = torch.linalg.svd(added.T if layer.transposed else added, full_matrices=False)
-            layer.trained.copy_(before)
+        for layer, pair in zip(layers, matrices):
             layer.module.update_layer(adapter, rank, lora_alpha=rank, config=config)
             mark_trained([layer], adapter, True)  # before anything private is in it
-            a, b = layer.module.lora_A[adapter].weight, layer.module.lora_B[adapter].weight
-            a.zero_()
-            b.zero_()
-            few = min(rank, len(sizes))
-            a[:few] = right[:few].to(a)
-            b[:, :few] = (left * sizes)[:, :few].to(b)
+            for of, matrix in zip((layer.module.lora_A, layer.module.lora_B), pair):
+                of[adapter].weight.copy_(matrix)
 
 
 def adapter_rank(layers: Sequence[Layer], most: int | None) -> int:

@@ -1,97 +1,57 @@
-"""Private examples: named tensors that look like the probe, taken out by their places and never stacked unevenly."""
+"""Private examples: named tensors of one length that look like the probe, which are data and run nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.data import TensorDataset
 
-from ppdp.core.boundary import at_step, discreet
 from ppdp.exceptions import DomainMismatch, InvalidInput
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
-from ppdp.mechanisms.lora.state import has_generator, seeded
-from ppdp.privacy.noise.sampler import Noise
 
 Batch = Mapping[str, Tensor]
 Form = Mapping[str, Tensor]
-"""Tensors of no rows, whose shapes and types are public."""
+"""Tensors whose shapes but for the first dimension, types and devices are public."""
 
 
-@discreet
-def length_of(data: Any, form: Form) -> int:
-    """How many examples there are; only the form of the data is looked at, of a dataset that of its first example.
+def is_plain(one: Any) -> bool:
+    """Whether it is a tensor of torch's own class with a number in every place, and a row for each example."""
+    plain = isinstance(one, torch.Tensor) and type(one.detach()) is torch.Tensor and not one.is_nested
+    return plain and one.layout == torch.strided and not (one.is_quantized or one.is_meta) and one.dim() > 0
 
-    :class:`InvalidInput` if they are neither named tensors of one length nor a dataset, :class:`DomainMismatch` if they
-    have another form than the probe.
+
+def table_of(data: Any, form: Form) -> Batch:
+    """The tensors of all examples, as they are now; only their form is looked at.
+
+    :class:`InvalidInput` if they are no named tensors, :class:`DomainMismatch` if they have another form than the
+    probe.
     """
-    if isinstance(data, Mapping):
-        check_form(data, form)
-        return len(next(iter(data.values())))
-    unnamed = hasattr(data, "shape") or isinstance(data, (str, bytes, TensorDataset))  # tables and arrays as well
-    if unnamed or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+    if not isinstance(data, Mapping):
         raise InvalidInput(
-            f"examples are named tensors, or a dataset with len() that gives named tensors by index; a"
-            f" {type(data).__name__} is neither.",
+            f"examples are named tensors with a row for each; a {type(data).__name__} is something else.",
             stage=STAGE,
-            fix=f"{{{', '.join(f'{name!r}: torch.as_tensor(...)' for name in form)}}}.",
+            fix=f"{{{', '.join(f'{name!r}: torch.stack([one[{name!r}] for one in data])' for name in form)}}}.",
         )
-    if has_generator(data):
-        raise InvalidInput(
-            "the dataset has a random generator of its own, whose draws would depend on the order of examples.",
-            stage=STAGE,
-            fix="draw from the global generators, which are seeded afresh for each example.",
-        )
-    count = len(data)
-    if count:
-        with at_step(STAGE):
-            _example(data, 0, 0, form)
-    return count
-
-
-def check_form(batch: Any, form: Form) -> None:
-    """Refuse examples of another form than the probe's: padding to the longest of a batch would mix them."""
-    same = isinstance(batch, Mapping) and batch.keys() == form.keys()
-    if same:
-        tensors = [(batch[name], form[name]) for name in form]
-        same = all(isinstance(one, torch.Tensor) for one, _ in tensors)
-        same = same and all(one.shape[1:] == of.shape[1:] and one.dtype == of.dtype for one, of in tensors)
-        same = same and len({len(one) for one, _ in tensors}) == 1
-    if not same:
+    same = data.keys() == form.keys()
+    table = {name: data[name] for name in form} if same else {}
+    same = same and all(is_plain(one) for one in table.values())
+    pairs = [(table[name], of) for name, of in form.items()] if same else []
+    same = same and all(one.shape[1:] == of.shape[1:] and one.dtype == of.dtype for one, of in pairs)
+    if not same or len({len(one) for one in table.values()}) != 1:
         raise DomainMismatch(
             "the examples have another form than the probe.",
             stage=STAGE,
             fix="the same names, shapes and types, as of texts that are padded to one length.",
         )
+    return {name: one.detach() for name, one in table.items()}
 
 
-def taken(data: Any, places: NDArray[np.intp], form: Form, noise: Noise) -> Batch:
-    """The examples at these places.
-
-    A dataset makes each of them with generators that were seeded for it alone, so that what it draws does not depend on
-    the others (Statement 5).
-    """
-    if isinstance(data, Mapping):
-        return {name: one.detach()[torch.from_numpy(places).to(one.device)] for name, one in data.items()}
-    if not len(places):
-        return dict(form)
-    examples = [_example(data, int(place), int(seed), form) for place, seed in zip(places, noise.words(len(places)))]
-    return {name: torch.cat([one[name] for one in examples]) for name in form}
-
-
-def _example(data: Any, place: int, seed: int, form: Form) -> Batch:
-    """One example of a dataset, as a batch, without the graph by which its numbers were made."""
-    found: Batch = {}
-    with seeded(seed):
-        one = data[place]  # perhaps in memory that the next one will fill
-        with suppress(Exception):  # a tuple, or no numbers
-            found = {name: torch.as_tensor(one[name]).detach().clone()[None] for name in form}
-    check_form(found, form)
-    return found
+def taken(table: Batch, places: NDArray[Any], form: Form) -> Batch:
+    """The examples at these places, where the probe was."""
+    chosen = torch.from_numpy(places)
+    return {name: one[chosen.to(one.device)].to(form[name].device) for name, one in table.items()}
 
 
 def parts(batch: Batch, most: int) -> Iterator[Batch]:
@@ -100,6 +60,6 @@ def parts(batch: Batch, most: int) -> Iterator[Batch]:
         yield {name: one[start : start + most] for name, one in batch.items()}
 
 
-def versions(batch: Batch) -> list[tuple[str, int, int]]:
-    """Which tensors a batch holds, and how often they were written to."""
-    return [(name, id(one), one._version) for name, one in batch.items()]
+def versions(table: Batch) -> list[int]:
+    """How often tensors were written to."""
+    return [0 if one.is_inference() else one._version for one in table.values()]

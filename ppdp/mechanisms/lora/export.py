@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from safetensors.torch import load
 
@@ -15,8 +14,8 @@ from ppdp.certificate.issuance import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import read_members, write_folder
 from ppdp.core.checks import path_of
-from ppdp.exceptions import CertificateError, ExportError, PpdpError
-from ppdp.mechanisms.lora.adapter import CARD, CONFIG, WEIGHTS, arrays_of, described, files_of
+from ppdp.exceptions import CertificateError, ExportError
+from ppdp.mechanisms.lora.adapter import CARD, CONFIG, WEIGHTS, arrays_of, described
 from ppdp.mechanisms.lora.plan import FORMULAS, NAME
 
 CERTIFICATE = "certificate.json"
@@ -24,19 +23,13 @@ FILES = frozenset({CERTIFICATE, CONFIG, WEIGHTS, CARD})
 
 
 def write_adapter(
-    model: Any, adapter: str, certificate: Certificate, folder: str | os.PathLike[str], *, conditional: bool = False
+    files: Mapping[str, bytes], certificate: Certificate, folder: str | os.PathLike[str], *, conditional: bool = False
 ) -> str:
     """Write a new folder; see :meth:`~ppdp.mechanisms.lora.PrivateLoRA.export`."""
     refuse_unsafe(certificate.record, conditional=conditional)
     target = path_of("folder", folder)
     if os.path.lexists(target):
         raise ExportError(f"{str(target)!r} is already there.", fix="another name.")
-    try:
-        files = files_of(model, adapter)
-    except PpdpError:
-        raise
-    except Exception as error:  # the adapter was deleted, or has no numbers any more
-        raise ExportError(f"the model has not the adapter that was trained ({type(error).__name__}).") from None
     _check(certificate, files)
     write_folder(Path(target), {**files, CERTIFICATE: certificate.to_json().encode()})
     return str(target)

@@ -17,8 +17,8 @@ from torch import nn
 
 from ppdp.bounds.low_rank import CANCELLED
 from ppdp.core.rounding import UNIT
+from ppdp.mechanisms.lora.conditions import evaluating
 from ppdp.mechanisms.lora.layers import Layer, Tensor
-from ppdp.mechanisms.lora.state import evaluating
 
 TINY = 2.0**-1000
 

@@ -9,9 +9,11 @@ import torch
 from torch import nn
 
 from ppdp.exceptions import said_by
+from ppdp.mechanisms.lora.conditions import Operations, arithmetic, evaluating, fingerprint
+from ppdp.mechanisms.lora.data import is_plain
 from ppdp.mechanisms.lora.gradients import Gradients, Loss, backward
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
-from ppdp.mechanisms.lora.state import Operations, State, arithmetic, evaluating, fingerprint
+from ppdp.mechanisms.lora.state import State
 
 MOST, WIDEST = 4, 32  # examples that are looked at; places of a batch that is filled with them, at least
 CLOSE, ALL = 1e-4, 0.05  # of a gradient's length: what rounding may make of it in another batch; of a whole batch's
@@ -40,13 +42,9 @@ class Probe:
     def __init__(
         self, model: nn.Module, loss: Loss, kind: type[Gradients], layers: tuple[Layer, ...], examples: Any
     ) -> None:
-        if not isinstance(examples, Mapping) or not examples:
+        if not isinstance(examples, Mapping) or not examples or not all(map(is_plain, examples.values())):
             refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
-        if not all(isinstance(one, torch.Tensor) and not one.is_nested for one in examples.values()):
-            refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
-        if any(one.layout != torch.strided or one.is_quantized or one.is_meta for one in examples.values()):
-            refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
-        n = min((len(one) if one.dim() else 0) for one in examples.values())
+        n = min(map(len, examples.values()))
         if n < 2 or any(len(one) != n for one in examples.values()):
             refuse(PROBE, "two rows or more, as many in every tensor.")
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers

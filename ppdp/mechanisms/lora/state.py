@@ -1,4 +1,4 @@
-"""What a certified step may neither read nor change: modes, generators, attributes, buffers.
+"""What model and loss hold, all of which a certified step must leave as it was: attributes, buffers, generators.
 
 Where a gradient depends on an example's place in its batch, on a batch before it or on chance that others know, one
 example less changes the gradients of all behind it: ``docs/theory/low-rank-training.md``, Statement 5.
@@ -17,30 +17,25 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
-from ppdp.mechanisms.lora.layers import Layer, Tensor
+from ppdp.mechanisms.lora.conditions import arithmetic, generators, whole_state
+from ppdp.mechanisms.lora.layers import Tensor
 
-Fingerprint = tuple[int, ...]
-
-_LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DATA = (*_PLAIN, np.generic)
 _HELD = (list, tuple, dict, set, frozenset, deque, Mapping)
 _GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
 # Whose classes and functions keep nothing:
 _OURS = {"ppdp", "torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**16  # entries of a tensor all of whose bits are compared
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at where a function names them
@@ -48,108 +43,6 @@ _MOST = 10_000  # objects that are looked at behind a module
 _CUDNN = ("enabled", "benchmark", "deterministic")
 _DEEPEST = 20  # levels of new objects that are compared with old ones
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
-_GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks")
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """In this context every module is in evaluation mode, whatever its own ``train`` does; afterwards as it was.
-
-    :class:`ValueError` if a module does not stay there.
-    """
-    training = [module for module in model.modules() if module.training]
-    try:
-        for module in training:
-            module.training = False
-        yield
-        if any(module.training for module in model.modules()):
-            raise ValueError("a module does not stay in evaluation mode")
-    finally:
-        for module in training:
-            module.training = True
-
-
-class Operations(TorchDispatchMode):
-    """In this context, every operation of torch is looked at: whether it is random, and how precise."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chance: set[str] = set()  # names of random operations
-        self.coarse = False  # whether a number has less than 32 bits
-
-    def __torch_dispatch__(self, operation: Any, _: Any, given: Any = (), named: Any = None) -> Any:
-        answer = operation(*given, **(named or {}))
-        if torch.Tag.nondeterministic_seeded in operation.tags and not _drops_nothing(operation, given, named or {}):
-            self.chance.add(operation.name().removeprefix("aten::").split(".")[0])
-        for one in answer if isinstance(answer, (tuple, list)) else (answer,):
-            if isinstance(one, torch.Tensor) and one.is_floating_point() and one.element_size() < 4:
-                self.coarse = True
-        return answer
-
-
-def _drops_nothing(operation: Any, given: Any, named: Any) -> bool:
-    """Whether an operation that may drop entries drops them with probability 0, as attention does in evaluation."""
-    arguments = operation._schema.arguments
-    values = {one.name: one.default_value for one in arguments if one.has_default_value()}
-    values |= dict(zip((one.name for one in arguments), given)) | named
-    return bool(values.get("dropout_p") == 0)
-
-
-def conditions(model: nn.Module) -> tuple[Any, ...]:
-    """What a probe holds for: how precise the process is, the model's modules, and the hooks that stand around them."""
-    hooks = [tuple(getattr(module, name) or ()) for module in model.modules() for name in _HOOKS]
-    hooks += [tuple(getattr(nn.modules.module, name, ())) for name in _GLOBAL_HOOKS]
-    return arithmetic(), *((id(module), type(module)) for module in model.modules()), *hooks
-
-
-def arithmetic() -> tuple[Any, ...]:
-    """Settings of the process that decide how precise a step is: those in force that make float32 less than float32."""
-    coarse = [f"autocast on {kind}" for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
-    with suppress(RuntimeError):  # where settings of each backend were made, torch does not sum them up
-        coarse += [] if torch.get_float32_matmul_precision() == "highest" else ["matmul"]
-    backends = torch.backends
-    matmul = getattr(backends.mkldnn, "matmul", None)
-    places = {"all": backends, "cuda": backends.cuda.matmul, "mkldnn": backends.mkldnn, "mkldnn.matmul": matmul}
-    for name, place in places.items():
-        if getattr(place, "fp32_precision", "none") not in ("none", "ieee"):
-            coarse.append(name)
-    return (*coarse, *(["cuda"] if getattr(backends.cuda.matmul, "allow_tf32", False) else []))
-
-
-def generators() -> list[bytes]:
-    """The states of all global generators: Python's, NumPy's, torch's on every device."""
-    states = [repr(random.getstate()).encode(), repr(_whole(_LEGACY.get_state(legacy=False))).encode()]
-    devices = list(torch.cuda.default_generators) if torch.cuda.is_initialized() else []
-    return [*states, *(one.get_state().numpy().tobytes() for one in (torch.default_generator, *devices))]
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """In this context the global generators of the processor begin with this seed; afterwards they are as they were."""
-    before = random.getstate(), _LEGACY.get_state(legacy=False), torch.get_rng_state()
-    try:
-        random.seed(seed)
-        _LEGACY.seed([seed >> 32, seed & 0xFFFFFFFF])
-        torch.default_generator.manual_seed(seed)
-        yield
-    finally:
-        random.setstate(before[0])
-        _LEGACY.set_state(before[1])
-        torch.set_rng_state(before[2])
-
-
-def has_generator(thing: Any) -> bool:
-    """Whether a dataset has a generator of its own: in what it holds, or in what its methods name."""
-    known = {id(random._inst), id(_LEGACY), id(torch.default_generator)}
-    pending, seen = deque([thing]), dict[int, Any]()
-    while pending and len(seen) < _MOST:
-        one = pending.popleft()
-        if isinstance(one, _GENERATORS) and id(one) not in known:
-            return True
-        if type(one) not in _PLAIN and id(one) not in seen:
-            seen[id(one)] = one
-            pending.extend(_behind(one))
-    return False
 
 
 class State:
@@ -256,7 +149,7 @@ def _own(one: Any) -> bytes:
 
 def _behind(one: Any) -> Iterator[Any]:
     """What an object holds."""
-    if isinstance(one, State) or one is RemovableHandle:  # of a training that a loss may know; counts hooks, ours too
+    if one is RemovableHandle:  # counts hooks, ours too
         return
     if isinstance(one, types.ModuleType):
         held = list(vars(one).items())
@@ -362,14 +255,7 @@ def _generator(one: Any) -> bytes:
     if isinstance(one, random.Random):
         return b"" if isinstance(one, random.SystemRandom) else repr(one.getstate()).encode()
     state = one.bit_generator.state if isinstance(one, np.random.Generator) else one.get_state(legacy=False)
-    return repr(_whole(state)).encode()
-
-
-def _whole(state: Any) -> Any:
-    """A generator's state with all of its numbers, which NumPy's own words leave out."""
-    if isinstance(state, dict):
-        return {name: _whole(value) for name, value in state.items()}
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+    return repr(whole_state(state)).encode()
 
 
 def _bits(one: Tensor) -> bytes:
@@ -390,25 +276,3 @@ def _sum(flat: Tensor) -> int:
     words = flat.contiguous().reshape(-1).view(torch.uint8)
     kind = {0: torch.int64, 4: torch.int32}.get(words.numel() % 8, torch.uint8)
     return int(words.view(kind).sum(dtype=torch.int64))
-
-
-def fingerprint(tensors: Iterable[Tensor]) -> Fingerprint:
-    """Two numbers for every tensor, which change with any of its bits that changes alone, and with the order."""
-    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    flat = (one.detach().reshape(-1) for one in tensors)
-    return tuple(sum_ for one in flat for sum_ in _sums(one.view(whole.get(one.element_size(), torch.uint8))))
-
-
-def _sums(whole: Tensor) -> tuple[int, int]:
-    """Of whole numbers in rows: sums over columns and over rows, each column and each row with a weight of its own."""
-    width = min(4096, max(len(whole), 1))
-    rows = functional.pad(whole, (0, -len(whole) % width)).view(-1, width)
-    sums = (rows.sum(axis, dtype=torch.int64) for axis in (0, 1))
-    first, second = (int((one * (2 * torch.arange(len(one), device=one.device) + 1)).sum()) for one in sums)
-    return first, second
-
-
-def others(model: nn.Module, layers: tuple[Layer, ...]) -> list[Tensor]:
-    """Parameters and buffers that training leaves as they are."""
-    trained = {id(layer.trained) for layer in layers}
-    return [one for one in itertools.chain(model.parameters(), model.buffers()) if id(one) not in trained]

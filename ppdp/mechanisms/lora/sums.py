@@ -1,4 +1,4 @@
-"""Sums of the clipped gradients of a batch, with noise: every example by itself."""
+"""Steps: sums of the clipped gradients of a secret batch, every example by itself, with noise, and what they move."""
 
 from __future__ import annotations
 
@@ -6,63 +6,77 @@ import math
 from typing import NoReturn
 
 import torch
-from torch import nn
 
 from ppdp.exceptions import StageFailed
+from ppdp.mechanisms.learn.sampling import poisson_sample
 from ppdp.mechanisms.lora.adapter import uniform_frame
-from ppdp.mechanisms.lora.data import Batch, parts
-from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, Loss, backward
-from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor
+from ppdp.mechanisms.lora.conditions import Probed
+from ppdp.mechanisms.lora.data import Batch, parts, taken, versions
+from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, backward
+from ppdp.mechanisms.lora.layers import STAGE, Tensor
 from ppdp.mechanisms.lora.plan import LoRAPlan
 from ppdp.mechanisms.lora.probe import closeness
-from ppdp.mechanisms.lora.state import State, fingerprint
+from ppdp.mechanisms.lora.state import State
+from ppdp.mechanisms.lora.weights import Weights
 from ppdp.privacy.noise.sampler import Noise
 
 LARGEST_COUNT = 2.0**50  # what the sampler takes a whole number of its steps to be at most
 
 
 class Sums:
-    """What leaves a batch, as the plan says.
+    """What leaves a batch, as the plan says, and what it makes of the weights.
 
-    :class:`StageFailed` if model or loss draw, or are seen to remember an example.
+    :class:`StageFailed` if model or loss draw, are seen to remember an example, or are not as for the probe.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        loss: Loss,
-        kind: type[Gradients],
-        layers: tuple[Layer, ...],
-        plan: LoRAPlan,
-        public: Batch,
-        microbatch: int,
-        noise: Noise,
-    ) -> None:
-        self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
-        self._plan, self._asked = plan, plan.question.parameters
-        self._public, self._microbatch, self._noise = public, microbatch, noise
+    def __init__(self, probed: Probed, plan: LoRAPlan, public: Batch, weights: Weights, noise: Noise) -> None:
+        self._probed, self._layers, self._plan, self._weights = probed, probed.layers, plan, weights
+        self._asked, self._public, self._noise = plan.question.parameters, public, noise
         self._pure = True  # whether model and loss kept nothing of an example
-        self._state = State(model, loss)  # as the last batch found it
+        self._state = State(probed.model, probed.loss)  # as the last call left it
+        self._done = 0
 
     def are_pure(self) -> bool:
         """Whether nothing was found that model or loss kept of an example."""
-        return self._pure and not self._state.changed()
+        return self._pure and not self._state.changed() and not self._probed.changed()
 
     def impure(self, what: str) -> NoReturn:
         """Stop, and remember why nobody may go on with this model."""
         self._pure = False
-        raise StageFailed(what, stage=STAGE, fix="a model, loss and optimizer that are pure.")
+        raise StageFailed(what, stage=STAGE, fix="a model and a loss that are pure, and nothing beside them.")
+
+    def step(self, table: Batch) -> None:
+        """Draw a batch, and move the weights by its noisy sum."""
+        self.check()
+        self._weights.write()
+        before = versions(table)
+        places = poisson_sample(self._noise, len(next(iter(table.values()))), self._plan.rate)
+        projections = self.projections()
+        counts = self.counts(taken(table, places, self._public), projections)
+        self.check()
+        if versions(table) != before:
+            self.impure("something wrote into the examples.")
+        if not self._weights.are_written():
+            self.impure("a forward pass changes the adapter.")
+        answers = zip((self.noisy(one) for one in counts), projections)
+        self._weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done)
+        self._done += 1
+
+    def check(self) -> None:
+        """Stop where anything is not as the last call left it, or not as the probe found it."""
+        if changed := self._probed.changed():
+            self.impure(f"{changed} changed while the adapter was trained.")
+        if changed := ", ".join(self._state.changed()[:3]):
+            self.impure(f"something is kept or was changed between two steps, in {changed}.")
 
     def counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
         rank, clip = self._asked["rank"], self._asked["clip"]
         unit = math.ldexp(self._plan.noise_scale, -self._plan.exponent)
         sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64) for layer in self._layers]
-        trained = [layer.trained for layer in self._layers]
-        weights = fingerprint(trained)
         self._state.look()
         alone = self._found(self._public)
-        for part in parts(batch, self._microbatch):
+        for part in parts(batch, self._probed.microbatch):
             found = self._found(part)
             if found.terms() > self._asked.get("terms", 0):
                 raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
@@ -73,14 +87,13 @@ class Sums:
             for total, layer, projection in zip(sums, self._layers, projections):
                 total += found.steps(layer, scales, projection)
         self._check_public(self._found(self._public), alone)
-        if fingerprint(trained) != weights:
-            self.impure("a forward pass changes the adapter.")
         return sums
 
     def _found(self, part: Batch) -> Gradients:
-        found = self._kind(self._layers, len(next(iter(part.values()))))
+        probed = self._probed
+        found: Gradients = probed.kind(self._layers, len(next(iter(part.values()))))
         # Memory of its own, which the loss may fill, and from which no other example can be reached:
-        backward(self._model, self._loss, found, {name: one.clone() for name, one in part.items()})
+        backward(probed.model, probed.loss, found, {name: one.clone() for name, one in part.items()})
         return found
 
     def _check_public(self, found: Gradients, alone: Gradients) -> None:
@@ -92,7 +105,7 @@ class Sums:
 
     def projections(self) -> list[Tensor | None]:
         """For every layer ``rank`` orthonormal columns in a uniform direction, from fresh entropy; none of B."""
-        if self._kind is GradientsOfB:
+        if self._probed.kind is GradientsOfB:
             return [None] * len(self._layers)
         rank = self._asked["rank"]
         return [torch.from_numpy(uniform_frame(self._noise, layer.inputs, rank)) for layer in self._layers]

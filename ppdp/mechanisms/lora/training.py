@@ -1,44 +1,45 @@
-"""Private training of an adapter: samples, clipped gradients, noise, one step of an ordinary optimizer."""
+"""Private training of an adapter in one call: everything public is checked, then charged, then trained."""
 
 from __future__ import annotations
 
+import copy
+import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, NoReturn
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from ppdp.certificate.document import Certificate
 from ppdp.core.boundary import at_step, discreet
-from ppdp.core.checks import choice, integer, positive
+from ppdp.core.checks import choice, integer
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError
-from ppdp.mechanisms.learn.sampling import poisson_sample
 from ppdp.mechanisms.lora.adapter import (
-    adapter_of,
+    Matrices,
     adapter_rank,
     arrays_of,
+    configuration_of,
     described,
     files_of,
-    make_adapter,
+    put_adapter,
+    sum_of_steps,
 )
-from ppdp.mechanisms.lora.data import Batch, check_form, length_of, taken, versions
+from ppdp.mechanisms.lora.conditions import Probed
+from ppdp.mechanisms.lora.data import table_of
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
-from ppdp.mechanisms.lora.optimizer import made_of, mark_used, refuse_used
 from ppdp.mechanisms.lora.plan import make_plan
 from ppdp.mechanisms.lora.probe import Probe
-from ppdp.mechanisms.lora.state import conditions, fingerprint, others
 from ppdp.mechanisms.lora.sums import Sums
+from ppdp.mechanisms.lora.weights import Optimizer, Weights
 from ppdp.privacy.ledger.fit_charging import FitCharge, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
 KINDS: dict[str, Any] = {"fa": GradientsOfB, "m2": FullGradients}
+AGAIN = "a new PrivateLoRA over a fresh model; its cost comes on top."
 
 
 class PrivateLoRA:
@@ -71,10 +72,12 @@ class PrivateLoRA:
         The guarantee for all steps, if one example is added or removed.
     clip : float, default=1.0
         Longest gradient of an example, over all layers together.
-    learning_rate : float, default=0.1
-        Of plain gradient descent on the mean over ``batch_size``.
-    optimizer : callable, optional
-        Makes another ``torch.optim.Optimizer`` of the list of trained tensors.
+    learning_rate : float or sequence of float, default=0.1
+        Of the mean over ``batch_size``; one for each step is a schedule.
+    optimizer : {"SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop"}, default="SGD"
+        The class of ``torch.optim``, or its name; the training makes its own.
+    optimizer_kwargs : mapping, optional
+        Its other numbers, as ``{"momentum": 0.9}``.
     microbatch : int, default=1
         Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, in which nothing can mix
         examples. More are faster, and then **you declare** that the model treats the examples of a batch
@@ -91,7 +94,7 @@ class PrivateLoRA:
     plan_ : LoRAPlan
         Noise and cost, known before any example is seen.
     certificate_ : Certificate
-        Once all steps are done, or :meth:`finish` was called.
+        Once all steps are done.
 
     Raises
     ------
@@ -103,19 +106,22 @@ class PrivateLoRA:
     **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
     adapters on the way together. Examples whose gradient is not finite count as if they were not there.
 
-    **Assumed**, and said by the certificate, which is CONDITIONAL: model, loss, dataset and loop keep nothing of one
-    example for another; under "m2", projections are exactly uniform. Noise and sums are exact, and what rounding (TF32,
-    bfloat16) makes of a gradient that is computed alone is part of that gradient.
+    **Assumed**, and said by the certificate, which is CONDITIONAL: model and loss keep nothing of one example for
+    another; under "m2", projections are exactly uniform. Noise and sums are exact, and what rounding (TF32, bfloat16)
+    makes of a gradient that is computed alone is part of that gradient.
 
-    **Whatever stops a step ends the training for good**: it is charged, and leaves no certificate.
+    **What is certified is ppdp's own**: trained weights and optimizer are of this training alone, are written into the
+    model before every step and behind the last, and are what :meth:`export` writes. Whatever else changes the model
+    meanwhile ends the training.
+
+    **Whatever stops a step ends the training for good**, interrupts as well: it is charged, and leaves no certificate.
 
     Examples
     --------
-    The loop is an ordinary one::
+    One call::
 
         private = PrivateLoRA(model, loss, probe=fake, n_rows=5000, batch_size=64, steps=200)
-        for batch in private.batches(examples):
-            private.step(batch)
+        private.fit(examples)
         private.export("adapter", conditional=True)
     """
 
@@ -133,8 +139,9 @@ class PrivateLoRA:
         epsilon: float = 1.0,
         delta: float = 1e-6,
         clip: float = 1.0,
-        learning_rate: float = 0.1,
-        optimizer: Callable[[list[Tensor]], Any] | None = None,
+        learning_rate: Any = 0.1,
+        optimizer: Any = "SGD",
+        optimizer_kwargs: Mapping[str, Any] | None = None,
         microbatch: int = 1,
         ledger: Ledger | None = None,
         dataset: str | None = None,
@@ -145,21 +152,23 @@ class PrivateLoRA:
         self.microbatch = integer("microbatch", microbatch, STAGE)
         if ledger is not None and not isinstance(ledger, Ledger):
             raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE, parameter="ledger")
-        self.ledger, self.dataset = ledger, dataset
-        self._noise = Noise(random_state)
+        self.ledger, self.dataset, self._random_state = ledger, dataset, random_state
+        Noise(random_state)  # refuses what is no seed
         steps = integer("steps", steps, STAGE)
-        self._layers, self._adapter, rank = covered_layers(model, method, rank, self.microbatch)
-        probed = Probe(model, loss, KINDS[method], self._layers, probe)
+        self._optimizer = Optimizer(optimizer, optimizer_kwargs, learning_rate, steps)
+        layers, adapter, rank = covered_layers(model, method, rank, self.microbatch)
+        probed = Probe(model, loss, KINDS[method], layers, probe)
         terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
-        self._probed, self._conditions = (model, loss, method, self.microbatch), conditions(model)
-        self._form = {name: one[:0].detach() for name, one in probe.items()}
-        self.plan_ = make_plan(
-            self._layers,
+        most = adapter_rank(layers, steps * rank if self._optimizer.is_plain else None)
+        self._config = configuration_of(model, adapter, most if method == "m2" else None)
+        self._public = {name: one[:1].detach().clone() for name, one in probe.items()}
+        self._plan = make_plan(
+            layers,
             sorted(probe),
             method=method,
             rank=rank,
             terms=terms,
-            adapter_rank=adapter_rank(self._layers, None if optimizer else steps * rank),
+            adapter_rank=most,
             microbatch=self.microbatch,
             epsilon=epsilon,
             delta=delta,
@@ -168,158 +177,109 @@ class PrivateLoRA:
             steps=steps,
             clip=clip,
         )
-        public = {name: one[:1].detach() for name, one in probe.items()}
-        self._sums = Sums(model, loss, KINDS[method], self._layers, self.plan_, public, self.microbatch, self._noise)
-        trained = [layer.trained for layer in self._layers]
-        rate = positive("learning_rate", learning_rate, STAGE)
-        self._optimizer = made_of(trained, optimizer, rate)
-        self._start = [tensor.detach().clone() for tensor in trained]
-        self._left = fingerprint(trained)  # as the last step left them
-        self._rest = fingerprint(others(model, self._layers))
+        self.plan_ = copy.deepcopy(self._plan)  # nobody changes what is trained by
+        self._given = (model, loss, method, self.microbatch)
+        self._probed = Probed(model, loss, KINDS[method], layers, adapter, self.microbatch)
         self._charged: FitCharge | None = None
-        self._process = os.getpid()
-        self._drawn: Batch | None = None
-        self._done = 0
         self._turn = threading.Lock()
-        self._ended = False  # by an error
+        self._files: dict[str, bytes] = {}
         self.certificate_: Certificate | None = None
 
     @discreet
-    def fit(self, data: Any) -> PrivateLoRA:
-        """Take all steps on private examples.
+    def fit(self, data: Mapping[str, Tensor]) -> PrivateLoRA:
+        """Charge the whole training, take all steps on private examples, and issue the certificate.
+
+        Under "m2" the layers get back the weights that they began with, and the sum of all steps becomes the adapter.
+        The logger ``"ppdp"`` is told of every step.
 
         Parameters
         ----------
-        data : mapping of str to Tensor, or sequence of such mappings
-            Private examples, in the form of the probe: tensors of all of them, or a dataset that gives one by its
-            index.
+        data : mapping of str to Tensor
+            Private examples, in the form of the probe: a tensor for each name, with a row for each example.
 
         Raises
         ------
         PpdpError
-            See :mod:`ppdp.exceptions`. Whatever is raised after the first batch was drawn counts as spent.
+            See :mod:`ppdp.exceptions`. Whatever is raised after the charge counts as spent, and ends the training.
         """
-        begun = self._charged is not None
+        if not self._turn.acquire(blocking=False):  # by another thread, or by the loss
+            refuse("this training is under way.", "one fit.")
         try:
-            for batch in self.batches(data):
-                self.step(batch)
-        except BaseException:
-            if self._charged is not None and not begun and not self._ended:
-                self._end()  # nobody has a batch to go on with
-            raise
+            if self._charged is not None:
+                refuse(f"this training was begun before, and ended {self._how()}.", AGAIN)
+            self._fit(data)
+        finally:
+            self._turn.release()
         return self
 
-    def batches(self, data: Any) -> Iterator[Batch]:
-        """Charge the whole training, then draw one secret batch after the other for :meth:`step`.
-
-        Each holds every example with probability ``batch_size / n_rows``, perhaps none. After the last step the
-        certificate is issued.
-        """
-        with self._alone():
-            if self._charged is not None:
-                refuse("this training was begun before.", "a new PrivateLoRA over a fresh model.")
-            self._check_own()
-            count = length_of(data, self._form)
-            if isinstance(data, Mapping):  # as it is now: not one that draws whenever it is asked
-                data = {name: data[name] for name in self._form}
-            refuse_trained(self._layers, self._adapter)
-            self._check_conditions((self._conditions[0], *conditions(self.model)[1:]))  # autocast may begin later
-            self._check_rest()
-            self._check_left()
-            refuse_used(self._optimizer)
-            self._certificate({}, {})  # no public word may fail after the spend
-            self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
-            with self._spending():
-                mark_trained(self._layers, self._adapter, True)
-                mark_used(self._optimizer)
-                if count > self.plan_.domain.n:
+    def _fit(self, data: Any) -> None:
+        probed, plan, dataset = self._probed, self._plan, self.dataset
+        table = table_of(data, self._public)
+        now = (self.model, self.loss, self.method, self.microbatch)
+        if any(one is not before for one, before in zip(now, self._given)):
+            refuse("model, loss, method or microbatch are others than the probe went through.", AGAIN)
+        refuse_trained(probed.layers, probed.adapter)
+        if changed := probed.changed(begun=False):
+            refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
+        noise, process = Noise(self._random_state), os.getpid()
+        weights = Weights(probed, self._optimizer)
+        sums = Sums(probed, plan, self._public, weights, noise)
+        sealed = partial(plan.certificate, seeded=noise.seeded, dataset=dataset)
+        sealed({}, inference=described({}), issued={})  # no public word may fail after the spend
+        charged = self._charged = charge(self.ledger, plan.cost, dataset=dataset, label=STAGE)
+        try:
+            with at_step(STAGE):
+                mark_trained(probed.layers, probed.adapter, True)
+                if len(next(iter(table.values()))) > plan.domain.n:
                     what = "there are more examples than n_rows declares."
                     raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
-        while self._done < self.plan_.question.steps and self.certificate_ is None:
-            self._drawn = self._draw(data, count)
-            yield self._drawn
-            if self._drawn is not None:
-                raise InvalidParameter("a batch was drawn and not used.", stage=STAGE, fix="step(batch) for each.")
-        self.finish()
+                for done in range(plan.question.steps):
+                    sums.step(table)
+                    if os.getpid() != process:
+                        refuse("this training was begun in another process.", "train it there.")
+                    logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)
+                sums.check()
+                matrices = self._put(weights)
+                arrays = arrays_of(matrices, whole=self._given[2] == "m2")
+                self._files = files_of(self._config, probed.layers, matrices)
+                issued = charged.issued(plan.cost.delta)
+                self.certificate_ = sealed(arrays, inference=described(self._files), issued=issued)
+                charged.settle("released")
+        except BaseException as error:  # interrupts as well: half a step more would be certified by nothing
+            if self.certificate_ is None and os.getpid() == process:
+                charged.settle("failed")  # first, for the rest may fail in turn
+                self._restore(weights, sums)
+            raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
 
-    @discreet
-    def _draw(self, data: Any, count: int) -> Batch:
-        self._check_own()
-        with self._alone(), self._spending():
-            chosen = poisson_sample(self._noise, count, self.plan_.rate)
-            batch = taken(data, chosen, self._form, self._noise)
-            check_form(batch, self._form)
-            self._as_drawn = versions(batch)
-            self._examples = {name: one.clone() for name, one in batch.items()}
-            return batch
+    def _put(self, weights: Weights) -> Matrices:
+        """Put the adapter that is released into the model; its matrices, which are not the model's."""
+        probed = self._probed
+        if self._given[2] == "fa":
+            weights.write()
+            return [(a, b.detach()) for a, b in zip(weights.a, weights.own)]
+        rank = self._plan.question.parameters["adapter_rank"]
+        matrices = [sum_of_steps(*one, rank) for one in zip(probed.layers, weights.start, weights.own)]
+        weights.write(weights.start)
+        put_adapter(probed.model, probed.layers, probed.adapter, matrices)
+        return matrices
 
-    @discreet
-    def step(self, batch: Batch) -> None:
-        """One step on the batch that was drawn last.
+    def _restore(self, weights: Weights, sums: Sums) -> None:
+        """Make the model what it was, so that it may be trained again, unless something private may be left in it."""
+        pure = False
+        with suppress(Exception):  # of a model that is none any more
+            pure = sums.are_pure()
+        weights.write(weights.start)
+        if pure:
+            mark_trained(self._probed.layers, self._probed.adapter, False)
 
-        Raises
-        ------
-        InvalidParameter
-            If it is another one, or the training has ended.
-        StageFailed
-            If model or loss stop, draw a random number or remember something, or the optimizer stops. The training has
-            then ended.
-        """
-        self._check_own()
-        with self._alone():
-            if batch is not self._drawn or batch is None:
-                refuse("this is not the batch that was drawn last.", "private.batches().")
-            if versions(batch) != self._as_drawn:
-                refuse("the batch was changed, which may mix its examples.", "such changes in loss(model, batch).")
-            self._check_conditions(conditions(self.model))
-            self._check_left()
-            self._drawn = None
-            self._done += 1  # before anything of it is seen
-            self._update(self._examples)  # as they were drawn, whatever a loop did to them
-
-    def _update(self, batch: Batch) -> None:
-        with self._spending():
-            projections = self._sums.projections()
-            counts = self._sums.counts(batch, projections)
-            if fingerprint(others(self.model, self._layers)) != self._rest:
-                self._sums.impure("something beside the adapter changed.")
-            answers = [self._sums.noisy(one) for one in counts]
-            for layer, answer, projection in zip(self._layers, answers, projections):
-                whole = answer if projection is None else answer @ projection.T
-                layer.trained.grad = layer.shaped(whole).to(layer.trained.device)
-            self._optimizer.step()
-            self._optimizer.zero_grad(set_to_none=True)
-            self._left = fingerprint(layer.trained for layer in self._layers)
-
-    def finish(self) -> Certificate:
-        """Issue the certificate; a training that is stopped early costs as much as a whole one.
-
-        Under "m2" the layers get back the weights that they began with, and the sum of all steps becomes the adapter.
-        """
-        if self.certificate_ is not None:
-            return self.certificate_
-        self._check_own()
-        if self._charged is None or not self._done:
-            raise InvalidParameter("nothing was trained yet.", stage=STAGE, fix="fit(data), or the loop.")
-        with self._alone():
-            self._check_rest()
-            self._check_left()
-        with self._alone(), self._spending():
-            self._drawn = None
-            start, self._start = self._start, []
-            if self.method == "m2":
-                rank = self.plan_.question.parameters["adapter_rank"]
-                make_adapter(self.model, self._layers, start, self._adapter, rank)
-            arrays = arrays_of(adapter_of(self._layers, self._adapter), whole=self.method == "m2")
-            certificate = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
-            self.certificate_ = certificate
-            self._charged.settle("released")
-        return certificate
+    def _how(self) -> str:
+        return "by an error" if self.certificate_ is None else "with a certificate"
 
     def export(self, folder: str | os.PathLike[str], *, conditional: bool = False) -> str:
         """Write the adapter, as PEFT reads it, and its certificate into a new folder; the path.
 
-        All of it is there, or nothing. :func:`~ppdp.mechanisms.lora.certified` reads it.
+        All of it is there, or nothing. :func:`~ppdp.mechanisms.lora.certified` reads it. It is the adapter that was
+        certified, whatever became of the model.
 
         Parameters
         ----------
@@ -331,87 +291,12 @@ class PrivateLoRA:
         Raises
         ------
         ExportError
-            If it may not leave like that, or the adapter is not as it was when training ended.
+            If it may not leave like that.
         """
-        return write_adapter(self.model, self._adapter, self.finish(), folder, conditional=conditional)
-
-    def _certificate(self, arrays: Mapping[str, NDArray[np.float64]], issued: Mapping[str, Any]) -> Certificate:
-        return self.plan_.certificate(
-            arrays,
-            seeded=self._noise.seeded,
-            inference=described(files_of(self.model, self._adapter)),
-            issued=issued,
-            dataset=self.dataset,
-        )
-
-    @contextmanager
-    def _spending(self) -> Iterator[None]:
-        """In this context private examples are looked at: what goes wrong ends the training, and is not quoted.
-
-        Interrupts as well: whoever goes on after half a step would make more updates than are certified.
-        """
-        assert self._charged is not None
-        try:
-            with at_step(STAGE):
-                yield
-        except PpdpError as error:
-            self._end()
-            raise (error if self._charged.ledger is None else error.charged()) from None
-        except BaseException:
-            self._end()
-            raise
-
-    def _end(self) -> None:
-        """End the training for good: it is paid for, has no certificate, and the model is as it began."""
-        if self.certificate_ is not None:
-            return
-        self._ended, self._drawn = True, None
-        if self._charged is not None:  # first, for the rest may fail in turn
-            self._charged.settle("failed")
-        pure = fingerprint(others(self.model, self._layers)) == self._rest and self._sums.are_pure()
-        with torch.no_grad():
-            for layer, before in zip(self._layers, self._start):
-                layer.trained.grad = None
-                layer.trained.copy_(before)
-        if self._start and pure:
-            mark_trained(self._layers, self._adapter, False)
-
-    def _check_own(self) -> None:
-        """Refuse a training that has ended, and a copy of it in another process."""
-        if self._ended or self.certificate_ is not None:
-            why = "by an error" if self._ended else "with a certificate"
-            fix = "a new PrivateLoRA over a fresh model; its cost comes on top."
-            raise InvalidParameter(f"this training has ended {why}.", stage=STAGE, fix=fix)
-        if os.getpid() != self._process:
-            raise InvalidParameter("this training was begun in another process.", stage=STAGE, fix="train it there.")
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Refuse a second thread, and whoever calls from inside a step: both would use a batch once more."""
-        if not self._turn.acquire(blocking=False):
-            raise InvalidParameter("a step is under way.", stage=STAGE, fix="one after the other.")
-        try:
-            yield
-        finally:
-            self._turn.release()
-
-    def _check_conditions(self, found: tuple[Any, ...]) -> None:
-        """Refuse what the probe did not see."""
-        now = (self.model, self.loss, self.method, self.microbatch)
-        if any(one is not before for one, before in zip(now, self._probed)):
-            refuse("model, loss, method or microbatch are others than the probe went through.", "a new PrivateLoRA.")
-        if found != self._conditions:
-            refuse("autocast, TF32, modules or hooks of the model are not as for the probe.", "the same settings.")
-
-    def _check_rest(self) -> None:
-        if fingerprint(others(self.model, self._layers)) != self._rest:
-            refuse("the model's weights changed since they were looked at.", "PrivateLoRA(...) after such changes.")
-
-    def _check_left(self) -> None:
-        """Refuse weights that something else than a step changed: private examples may be in them, without noise."""
-        if fingerprint(layer.trained for layer in self._layers) != self._left:
-            what = "the trained weights changed, and no step did it."
-            refuse(what, "optimizer=..., which step(batch) calls; changes behind finish().")
+        if self.certificate_ is None:
+            what = "nothing was trained yet." if self._charged is None else "this training has ended by an error."
+            raise InvalidParameter(what, stage=STAGE, fix="fit(data)." if self._charged is None else AGAIN)
+        return write_adapter(self._files, self.certificate_, folder, conditional=conditional)
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         """Refuse copies: each would go on with the steps that were paid for once."""
