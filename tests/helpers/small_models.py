@@ -1,13 +1,19 @@
 """Small PEFT models with random weights; nothing is downloaded."""
 
+import logging
 import math
 import random
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+
+from ppdp.mechanisms.lora.sums import Sums
+from ppdp.mechanisms.lora.weights import Weights
+from ppdp.privacy.noise.sampler import Noise
 
 torch.set_num_threads(1)
 
@@ -86,16 +92,48 @@ def stir(model, adapter="default"):
     return model
 
 
-def largest_move(training, examples, removed=(0, 7)):
+def sums_of(training):
+    """What a fit makes before it is charged."""
+    given = training._probed, training._plan, training._public
+    return Sums(*given, Weights(training._probed, training._optimizer), Noise())
+
+
+def trained_of(training):
+    """The weights of the model that change."""
+    return [layer.trained for layer in training._probed.layers]
+
+
+@contextmanager
+def after_step(act, number=1):
+    """Whatever a handler of logs does behind this step of a fit, where nothing else of a user's runs between two."""
+
+    class Acting(logging.Handler):
+        def emit(self, record):
+            if record.args[1] == number:
+                act()
+
+    log, handler = logging.getLogger("ppdp"), Acting()
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def largest_move(training, examples, removed=(0, 7), sums=None):
     """How many clips the sum moves if an example is not there, all seeds being known."""
+    sums = sums_of(training) if sums is None else sums
     unit = math.ldexp(training.plan_.noise_scale, -training.plan_.exponent)
-    clip, projections = training.plan_.question.parameters["clip"], training._sums.projections()
+    clip, projections = training.plan_.question.parameters["clip"], sums.projections()
 
     def total(batch):
         torch.manual_seed(0)
         np.random.seed(0)  # noqa: NPY002
         random.seed(0)
-        return torch.cat([unit * counts.flatten() for counts in training._sums.counts(batch, projections)])
+        return torch.cat([unit * counts.flatten() for counts in sums.counts(batch, projections)])
 
     whole = total(examples)
     less = ({name: torch.cat([one[:i], one[i + 1 :]]) for name, one in examples.items()} for i in removed)

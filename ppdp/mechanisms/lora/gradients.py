@@ -108,7 +108,7 @@ class GradientsOfB(Gradients):
     def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
         found = self._of.get(layer.name)
         if found is None:
-            return torch.zeros(layer.trained.shape, dtype=torch.float64)
+            return torch.zeros(layer.trained.shape, dtype=torch.float64, device="cpu")
         return _rounded_sum(found, scales)
 
 
@@ -137,7 +137,8 @@ class FullGradients(Gradients):
 
         At least 2^-8 of the sum of the lengths of the terms.
         """
-        squares, most, error = torch.zeros(self.n, dtype=torch.float64), torch.zeros(self.n, dtype=torch.float64), 0.0
+        squares, most = torch.zeros(2, self.n, dtype=torch.float64, device="cpu")
+        error = 0.0
         for layer in self.layers:
             x, g = self._tokens(layer)
             xx, gg = torch.bmm(x, x.mT), torch.bmm(g, g.mT)
@@ -171,14 +172,14 @@ class FullGradients(Gradients):
         calls = self._calls.get(layer.name)
         if calls is None:
             n = self.n if places is None else len(places)
-            x, g = (torch.zeros(n, 1, width, dtype=torch.float64) for width in (layer.inputs, layer.outputs))
+            x, g = (layer.trained.new_zeros(n, 1, width).double() for width in (layer.inputs, layer.outputs))
         else:
             x, g = (torch.cat([call[some] for call in one], dim=1).double() for one in zip(*calls))
         return x, g
 
 
 def _roots(squares: Tensor | int, n: int, error: float) -> Tensor:
-    found = squares.cpu() if isinstance(squares, torch.Tensor) else torch.zeros(n, dtype=torch.float64)
+    found = squares.cpu() if isinstance(squares, torch.Tensor) else torch.zeros(n, dtype=torch.float64, device="cpu")
     return found.sqrt() * (1 + error)
 
 

@@ -48,7 +48,7 @@ class Probe:
         if n < 2 or any(len(one) != n for one in examples.values()):
             refuse(PROBE, "two rows or more, as many in every tensor.")
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
-        self._examples = {name: one[:MOST].detach() for name, one in examples.items()}
+        self._examples = {name: one[:MOST].detach().clone() for name, one in examples.items()}
         self._n = min(n, MOST)
 
     def check(self, microbatch: int, batch_size: int) -> int:
@@ -83,7 +83,17 @@ class Probe:
         self._add_up(microbatch)
         if fingerprint(self._model.parameters()) != before:
             refuse("a run on made-up examples changes the model's weights.", "a model whose forward pass is pure.")
+        del self._state
+        self._first, self._most = first, most
         return max(one.terms() for one in alone)
+
+    def again(self) -> None:
+        """Refuse where the first made-up example has another gradient by now, for whatever reason."""
+        length = float(self._first.lengths()[0])
+        if not self._run([0]).distance(0, self._first, 0) <= self._most * length:
+            refuse(
+                "a made-up example has another gradient than the probe saw.", "the model, loss and settings of then."
+            )
 
     def _run(self, places: Sequence[int], only: int | None = None) -> Gradients:
         """Gradients of a batch of these examples, or of the loss of one of them."""
@@ -144,7 +154,7 @@ class Probe:
         """Refuse layers whose gradients do not add up to autograd's: weights that something else uses as well."""
         places = range(min(self._n, microbatch))
         found = self._run(places)
-        batch = {name: one[: len(places)] for name, one in self._examples.items()}
+        batch = {name: one[: len(places)].clone() for name, one in self._examples.items()}
         weights = [layer.trained for layer in self._layers]
         before = [one.requires_grad for one in weights]
         try:

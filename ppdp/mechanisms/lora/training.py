@@ -26,7 +26,7 @@ from ppdp.mechanisms.lora.adapter import (
     sum_of_steps,
 )
 from ppdp.mechanisms.lora.conditions import Probed
-from ppdp.mechanisms.lora.data import table_of
+from ppdp.mechanisms.lora.data import table_of, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
@@ -157,8 +157,8 @@ class PrivateLoRA:
         steps = integer("steps", steps, STAGE)
         self._optimizer = Optimizer(optimizer, optimizer_kwargs, learning_rate, steps)
         layers, adapter, rank = covered_layers(model, method, rank, self.microbatch)
-        probed = Probe(model, loss, KINDS[method], layers, probe)
-        terms = probed.check(self.microbatch, integer("batch_size", batch_size, STAGE))
+        self._probe = Probe(model, loss, KINDS[method], layers, probe)
+        terms = self._probe.check(self.microbatch, integer("batch_size", batch_size, STAGE))
         most = adapter_rank(layers, steps * rank if self._optimizer.is_plain else None)
         self._config = configuration_of(model, adapter, most if method == "m2" else None)
         self._public = {name: one[:1].detach().clone() for name, one in probe.items()}
@@ -215,12 +215,14 @@ class PrivateLoRA:
     def _fit(self, data: Any) -> None:
         probed, plan, dataset = self._probed, self._plan, self.dataset
         table = table_of(data, self._public)
+        before = versions(table)
         now = (self.model, self.loss, self.method, self.microbatch)
         if any(one is not before for one, before in zip(now, self._given)):
             refuse("model, loss, method or microbatch are others than the probe went through.", AGAIN)
         refuse_trained(probed.layers, probed.adapter)
         if changed := probed.changed(begun=False):
             refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
+        self._probe.again()
         noise, process = Noise(self._random_state), os.getpid()
         weights = Weights(probed, self._optimizer)
         sums = Sums(probed, plan, self._public, weights, noise)
@@ -235,6 +237,8 @@ class PrivateLoRA:
                     raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
                 for done in range(plan.question.steps):
                     sums.step(table)
+                    if versions(table) != before:
+                        sums.impure("something wrote into the examples.")
                     if os.getpid() != process:
                         refuse("this training was begun in another process.", "train it there.")
                     logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)

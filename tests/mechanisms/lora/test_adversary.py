@@ -9,7 +9,19 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import WORDS, Twice, adapted, gpt2, largest_move, llama, next_word, small, texts  # noqa: E402
+from small_models import (  # noqa: E402
+    WORDS,
+    Twice,
+    adapted,
+    gpt2,
+    largest_move,
+    llama,
+    next_word,
+    small,
+    sums_of,
+    texts,
+    trained_of,
+)
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
@@ -222,12 +234,11 @@ def test_coarse_numbers_are_computed_alone(made):
             private(model, loss, microbatch=16)
         training = private(model, loss)
         assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-6
-    batch = next(training.batches(texts(40)))
     if made == "autocast":
         with pytest.raises(InvalidParameter, match="autocast"):
-            training.step(batch)
+            training.fit(texts(40))
     else:
-        training.step(batch)
+        assert training.fit(texts(40)).certificate_.verify()
 
 
 def only_at(word, plant):
@@ -243,57 +254,19 @@ def test_what_only_private_examples_bring_about_ends_the_training(plant):
     probe = {"ids": examples["ids"].clamp(max=WORDS - 2)[:3]}
     examples["ids"][5, 3] = WORDS - 1
     training = PrivateLoRA(model, next_word, probe=probe, **PUBLIC)
-    before = [layer.trained.clone() for layer in training._layers]
+    before = [one.clone() for one in trained_of(training)]
     with pytest.raises(StageFailed, match=r"random number|remember"):
         training.fit(examples)
-    assert all(torch.equal(layer.trained, one) for layer, one in zip(training._layers, before))
+    assert all(map(torch.equal, trained_of(training), before))
     with pytest.raises(InvalidParameter, match="ended by an error"):
-        training.finish()
-
-
-class Augmented:
-    """A dataset that draws for every example."""
-
-    def __init__(self, ids, **more):
-        self.ids = ids
-        self.__dict__.update(more)
-
-    def __len__(self):
-        return len(self.ids)
-
-    def __getitem__(self, place):
-        drawn = (random.random(), np.random.rand(), float(torch.rand(())))  # noqa: NPY002
-        DRAWN.append(drawn)
-        return {"ids": self.ids[place]}
-
-
-DRAWN = []
-
-
-def test_what_a_dataset_draws_is_drawn_for_each_example_afresh():
-    """Known seeds tell nothing of it, and it says nothing of how many examples there were."""
-    states = []
-    for training in (private(small("twice"), steps=1) for _ in range(2)):
-        torch.manual_seed(0)
-        np.random.seed(0)  # noqa: NPY002
-        random.seed(0)
-        training.fit(Augmented(texts(40)["ids"]))
-        states.append((random.getstate(), torch.get_rng_state().tolist()))
-    torch.manual_seed(0)
-    random.seed(0)
-    assert all(state == (random.getstate(), torch.get_rng_state().tolist()) for state in states)
-    drawn = [*DRAWN[1:41], *DRAWN[42:]]  # the first example of each fit is made once more, for its form alone
-    assert all(len({row[i] for row in drawn}) == len(drawn) == 80 for i in range(3))
-    hidden = [torch.Generator(), np.random.default_rng(), np.random.RandomState(1), random.Random(1)]
-    for one in hidden:
-        with pytest.raises(Exception, match="generator of its own"):
-            private(small("twice")).fit(Augmented(texts(40)["ids"], transforms=[{"coins": one}]))
+        training.export("nowhere", conditional=True)
 
 
 def test_full_gradients_move_by_no_more_than_one_clip():
     """Of which a projection shows its part: all of it, if it shows all dimensions."""
     model = adapted(gpt2(resid_pdrop=0.5, attn_pdrop=0.5), ["c_attn"], fan_in_fan_out=True)
     training = private(model, method="m2")
-    training._sums.projections = lambda: [torch.eye(layer.inputs, dtype=torch.float64) for layer in training._layers]
-    training.plan_.question.parameters["rank"] = 16
-    assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-3
+    training._plan.question.parameters["rank"] = 16
+    sums, layers = sums_of(training), training._probed.layers
+    sums.projections = lambda: [torch.eye(layer.inputs, dtype=torch.float64) for layer in layers]
+    assert 0.99 < largest_move(training, texts(40), sums=sums) <= 1 + 1e-3

@@ -1,19 +1,19 @@
 """What mixes private examples and no probe sees finds one example in each call; and examples are as they are given."""
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import WORDS, Twice, adapted, largest_move, next_word, small, texts  # noqa: E402
+from small_models import WORDS, Twice, adapted, after_step, largest_move, next_word, small, texts, trained_of  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
-from ppdp.exceptions import ExportError, InvalidParameter, StageFailed  # noqa: E402
-from ppdp.mechanisms.lora import PrivateLoRA, sums, training  # noqa: E402
+from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, certified, sums, training  # noqa: E402
+from ppdp.privacy.ledger.fit_charging import FitCharge  # noqa: E402
 
 PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
 
@@ -138,8 +138,7 @@ def test_saved_tensors_that_are_packed_together():
         assert largest_move(own, texts(40)) <= 1 + 1e-4
 
 
-@pytest.mark.parametrize("examples", [texts(40), [{"ids": one} for one in texts(40)["ids"]]])
-def test_a_call_is_given_one_example_and_no_memory_of_others(examples, monkeypatch):
+def test_a_call_is_given_one_example_and_no_memory_of_others(monkeypatch):
     given, run = [], sums.backward
 
     def seen(model, loss, found, batch):
@@ -147,7 +146,7 @@ def test_a_call_is_given_one_example_and_no_memory_of_others(examples, monkeypat
         return run(model, loss, found, batch)
 
     monkeypatch.setattr(sums, "backward", seen)
-    private(steps=1).fit(examples)
+    private(steps=1).fit(texts(40))
     assert len(given) == 42  # the first made-up one before and behind them
     assert set(given) == {((1, 8), 64)}
 
@@ -185,22 +184,8 @@ def test_a_loss_may_fill_what_it_is_given(microbatch):
     for loss in (filling, pure):
         own = private(loss=loss, microbatch=microbatch, random_state=3)
         own.fit(texts(40))
-        released.append(own._layers[0].trained.detach().clone())
+        released.append(trained_of(own)[0].detach().clone())
     assert torch.equal(*released)
-
-
-class Refilled:
-    """Gives every example in the same memory."""
-
-    def __init__(self):
-        self.ids, self.memory = texts(40)["ids"].numpy(), np.zeros(8, dtype=np.int64)
-
-    def __len__(self):
-        return 40
-
-    def __getitem__(self, place):
-        self.memory[:] = self.ids[place]
-        return {"ids": self.memory}
 
 
 class Drawing(dict):
@@ -208,51 +193,56 @@ class Drawing(dict):
         return torch.where(torch.rand(40, 8) < 0.3, 0, super().__getitem__(name))
 
 
-def test_examples_are_as_they_are_given():
-    own = private()
-    assert torch.equal(next(own.batches(Refilled()))["ids"], texts(40)["ids"])
-    own, drawing = private(), Drawing(texts(40))
-    batches = own.batches(drawing)
-    before = torch.get_rng_state()
-    own.step(first := next(batches))
-    torch.set_rng_state(before)
-    torch.rand(3)
-    assert torch.equal(first["ids"], next(batches)["ids"])  # all 40, in one order
+def test_examples_are_as_they_were_when_they_were_given(monkeypatch):
+    """Not another time for every step, and not what something writes into them meanwhile."""
+    own, seen, take = private(), [], sums.taken
 
+    def taken(*given):
+        seen.append(take(*given)["ids"])
+        return {"ids": seen[-1]}
 
-STOP = []
+    monkeypatch.setattr(sums, "taken", taken)
+    own.fit(Drawing(texts(40)))
+    assert len(seen) == 3
+    assert all(torch.equal(seen[0], one) for one in seen)  # all 40, in one order
+    own, examples = private(), texts(40)
+    with after_step(lambda: examples["ids"].zero_()), pytest.raises(StageFailed, match="wrote into the examples"):
+        own.fit(examples)
 
 
 class Writing(Twice):
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
     def forward(self, ids):
-        if STOP:
+        if (ids == WORDS - 1).any():
             self.head.weight.data += 1.0
-            raise STOP.pop()
+            raise self.error
         return super().forward(ids)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_a_model_that_changed_and_stopped_is_not_trained_again(error):
-    own = private(adapted(Writing(), ["layer"]))
-    batch = next(own.batches(texts(40)))
-    STOP.append(error())
+    model, examples = adapted(Writing(error), ["layer"]), texts(40)
+    examples["ids"][5, 3] = WORDS - 1
+    own = private(model, probe={"ids": texts(4)["ids"].clamp(max=WORDS - 2)})
     with pytest.raises((StageFailed, KeyboardInterrupt)):
-        own.step(batch)
+        own.fit(examples)
     with pytest.raises(InvalidParameter, match="trained on private examples before"):
         private(own.model)
 
 
 def test_an_interrupt_while_the_adapter_is_made(monkeypatch):
-    own, make = private(method="m2"), training.make_adapter
-    own.step(next(own.batches(texts(40))))
+    own, put = private(method="m2"), training.put_adapter
 
     def interrupted(*given):
-        make(*given)
+        put(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "make_adapter", interrupted)
+    monkeypatch.setattr(training, "put_adapter", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        own.finish()
+        own.fit(texts(40))
     with pytest.raises(InvalidParameter, match="trained on private examples before"):
         private(own.model)
 
@@ -260,20 +250,17 @@ def test_an_interrupt_while_the_adapter_is_made(monkeypatch):
 def test_an_interrupt_behind_the_certificate(monkeypatch):
     """The whole is released: what interrupts comes out, and nothing is called a failure."""
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
-    own = private(ledger=ledger, dataset="texts", steps=1)
-    batches = own.batches(texts(40))
-    own.step(next(batches))
-    settle = type(own._charged).settle
+    own, settle = private(ledger=ledger, dataset="texts", steps=1), FitCharge.settle
 
     def interrupted(charge, status):
         settle(charge, status)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(own._charged), "settle", interrupted)
+    monkeypatch.setattr(FitCharge, "settle", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        own.finish()
+        own.fit(texts(40))
     assert [entry.status for entry in ledger.entries()] == ["released"]
-    assert own.finish().verify()
+    assert own.certificate_.verify()
 
 
 @pytest.mark.parametrize("probe", ["nested", "sparse", "checkpoint"])
@@ -303,9 +290,21 @@ def test_a_loss_may_know_its_training():
     assert own.fit(texts(40)).certificate_.verify()
 
 
-@pytest.mark.parametrize("change", [lambda m: m.delete_adapter("default"), lambda m: m.to("meta")])
-def test_an_adapter_that_is_gone_is_not_exported(change, tmp_path):
+CHANGES = {
+    "an adapter that is gone": lambda model: model.delete_adapter("default"),
+    "numbers that are gone": lambda model: model.to("meta"),
+    "another scale": lambda model: setattr(model.peft_config["default"], "lora_alpha", 99),
+    "other weights": lambda model: model.base_model.model.layer.lora_B["default"].weight.data.add_(1.0),
+    "another matrix": lambda model: model.base_model.model.layer.lora_A["default"].weight.data.zero_(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_certified_is_exported_whatever_became_of_the_model(change, tmp_path):
     own = private(steps=1).fit(texts(40))
-    change(own.model)
-    with pytest.raises(ExportError, match="has not the adapter"):
-        own.export(tmp_path / "adapter", conditional=True)
+    first, again = (own.export(tmp_path / "first", conditional=True), tmp_path / "again")
+    CHANGES[change](own.model)
+    own.export(again, conditional=True)
+    assert certified(again).verify()
+    names = sorted(one.name for one in again.iterdir())
+    assert all((again / name).read_bytes() == (tmp_path / first / name).read_bytes() for name in names)

@@ -2,20 +2,29 @@
 
 import itertools
 import math
-import random
 import types
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
 from peft import PeftModel  # noqa: E402
-from small_models import WORDS, Twice, adapted, gpt2, next_word, small, texts  # noqa: E402
+from small_models import (  # noqa: E402
+    WORDS,
+    Twice,
+    adapted,
+    after_step,
+    gpt2,
+    largest_move,
+    next_word,
+    small,
+    texts,
+    trained_of,
+)
 from torch import nn  # noqa: E402
 
-from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, StageFailed  # noqa: E402
+from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 
 PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
@@ -94,10 +103,10 @@ def test_what_private_examples_leave_behind_ends_the_training(plant, microbatch)
     examples = with_rare()
     examples["ids"][:, 0] = RARE
     training = private(model, microbatch=microbatch)
-    before = training._layers[0].trained.detach().clone()
+    before = trained_of(training)[0].detach().clone()
     with pytest.raises(StageFailed, match="remember"):
         training.fit(examples)
-    assert torch.equal(before, training._layers[0].trained)
+    assert torch.equal(before, trained_of(training)[0])
 
 
 def test_models_of_many_parts_are_looked_at(monkeypatch):
@@ -144,62 +153,24 @@ def test_masks_may_be_alike():
     assert private(probe=probe, microbatch=16).plan_
 
 
-COINS = np.random.default_rng(3)
+def test_no_fit_in_the_middle_of_a_fit():
+    """Nor of a second training of the same adapter."""
+    model, raised = small("twice"), []
+    training, second = private(model), private(model)
 
-
-class Noised:
-    def __init__(self, **held):
-        self.__dict__.update(held)
-        self.ids = texts(40)["ids"]
-
-    def __len__(self):
-        return 40
-
-    def __getitem__(self, place):
-        return {"ids": self.ids[place]}
-
-
-class Global(Noised):
-    def __getitem__(self, place):
-        COINS.random()
-        return super().__getitem__(place)
-
-
-class Inherits(Global):
-    pass
-
-
-def test_generators_of_a_dataset_wherever_they_are():
-    coins = random.Random(1)
-    hidden = {"closure": lambda x: x * coins.random(), "bound": COINS.normal, "method": coins.gauss}
-    datasets = [Global(), Inherits(), *(Noised(transform=one) for one in hidden.values())]
-    for dataset in datasets:
-        with pytest.raises(InvalidInput, match="generator of its own"):
-            private().fit(dataset)
-    private(steps=1).fit(Noised(transform=random.gauss, other=np.random.normal))
-
-
-def test_no_step_from_inside_a_step():
-    """A batch that is drawn while the last step is under way would be one too many."""
-    drawn, inside = [], []
-
-    def loss(model, batch):
-        if inside:
+    def begin():
+        for one in (training, second):
             try:
-                drawn.append(next(inside[0]))
+                one.fit(texts(40))
             except PpdpError as error:
-                drawn.append(error)
-        return next_word(model, batch)
+                raised.append(str(error))
 
-    training = private(loss=loss, steps=1)
-    batches = training.batches(texts(40))
-    batch = next(batches)
-    inside.append(batches)
-    with pytest.raises(PpdpError):
-        training.step(batch)
-    assert all(isinstance(one, (PpdpError, StopIteration)) for one in drawn)
-    assert drawn
-    assert training._done == 1
+    with after_step(begin):
+        training.fit(texts(40))
+    assert training.certificate_.verify()
+    assert len(raised) == 2
+    assert "under way" in raised[0]
+    assert "trained on private examples before" in raised[1]
 
 
 def hooked(training):
@@ -208,32 +179,7 @@ def hooked(training):
 
 def edited(training):
     with torch.no_grad():
-        training._layers[0].trained.add_(1.0)
-
-
-def test_a_batch_is_used_as_it_was_drawn():
-    def centred(batch):
-        batch["ids"] = batch["ids"] - batch["ids"].min()
-
-    for change in (centred, lambda batch: batch["ids"].sub_(batch["ids"].min())):
-        training = private()
-        batch = next(training.batches(texts(40)))
-        change(batch)
-        with pytest.raises(InvalidParameter, match="batch was changed"):
-            training.step(batch)
-
-
-def test_a_step_is_taken_on_the_examples_as_they_were_drawn():
-    """Whatever a loop writes into them where torch does not count it."""
-    released = []
-    for change in (lambda ids: None, lambda ids: ids.data.clamp_(max=int(ids.min()))):
-        model = small("twice")
-        training = private(model, random_state=3, steps=1)
-        batch = next(training.batches(texts(40)))
-        change(batch["ids"])
-        training.step(batch)
-        released.append(training._layers[0].trained.detach().clone())
-    assert torch.equal(*released)
+        trained_of(training)[0].add_(1.0)
 
 
 EDITS = {
@@ -241,7 +187,7 @@ EDITS = {
     "loss": (lambda t: setattr(t, "loss", lambda m, b: next_word(m, b) * 2), "loss"),
     "hook": (hooked, "hooks"),
     "weights": (edited, "weights changed"),
-    "types": (lambda t: t.model.bfloat16(), "weights changed"),
+    "types": (lambda t: t.model.bfloat16(), "types or places of weights changed"),
 }
 
 
@@ -253,24 +199,23 @@ def test_edits_behind_the_probe(edit):
     with pytest.raises(InvalidParameter, match=words):
         training.fit(texts(40))
     assert training._charged is None
-    if "weights" not in words:
-        training = private()
-        batch = next(training.batches(texts(40)))
-        change(training)
-        with pytest.raises(InvalidParameter, match=words):
-            training.step(batch)
+    training = private(random_state=3)
+    with after_step(lambda: change(training)):
+        if edit in ("microbatch", "loss"):  # what is trained with was settled before
+            assert training.fit(texts(40)).certificate_.verify()
+            assert largest_move(training, texts(40)) <= 1 + 1e-4
+        else:
+            with pytest.raises(StageFailed, match="changed"):
+                training.fit(texts(40))
 
 
 def test_an_adapter_is_trained_once():
     model = small("twice")
     first, second = private(model), private(model)
-    first.step(next(first.batches(texts(40))))
+    first.fit(texts(40))
     for again in (lambda: second.fit(texts(40)), lambda: private(model)):
         with pytest.raises(InvalidParameter, match="trained on private examples before"):
             again()
-    first.finish()
-    with pytest.raises(InvalidParameter, match="trained on private examples before"):
-        private(model)
     model = small("twice")
     private(model, method="m2", steps=1).fit(texts(40))
     with pytest.raises(InvalidParameter, match="trained on private examples before"):
@@ -280,22 +225,17 @@ def test_an_adapter_is_trained_once():
 @pytest.mark.parametrize("method", ["fa", "m2"])
 def test_after_an_interrupt_the_model_is_as_it_began(method):
     """So that a new training of it has a true certificate."""
-    stop = []
-
-    def loss(model, batch):
-        if stop:
-            raise KeyboardInterrupt
-        return next_word(model, batch)
-
-    model = small("twice", lora_dropout=0.05)
+    model, during = small("twice", lora_dropout=0.05), []
     before = {name: one.detach().clone() for name, one in model.named_parameters()}
-    training = private(model, loss, method=method)
-    batches = training.batches(texts(40))
-    training.step(next(batches))
-    assert any(not torch.equal(one, before[name]) for name, one in model.named_parameters())
-    stop.append(1)
-    with pytest.raises(KeyboardInterrupt):
-        training.step(next(batches))
+    training = private(model, method=method, optimizer="Adam")
+
+    def stop():
+        during.extend(not torch.equal(one, before[name]) for name, one in model.named_parameters())
+        raise KeyboardInterrupt
+
+    with after_step(stop, number=2), pytest.raises(KeyboardInterrupt):
+        training.fit(texts(40))
+    assert any(during)
     assert all(torch.equal(one, before[name]) for name, one in model.named_parameters())
     assert private(model, method=method).fit(texts(40)).certificate_.verify()
 

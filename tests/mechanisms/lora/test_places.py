@@ -20,7 +20,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import WORDS, Twice, adapted, next_word, texts  # noqa: E402
+from small_models import WORDS, Twice, adapted, next_word, texts, trained_of  # noqa: E402
 from torch import nn  # noqa: E402
 
 from ppdp.exceptions import StageFailed  # noqa: E402
@@ -193,7 +193,7 @@ def test_what_is_kept_anywhere_ends_the_training(place):
     examples, probe = texts(40), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
     examples["ids"][:, 0] = RARE
     training = PrivateLoRA(adapted(Keeping(PLACES[place]), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
-    before = training._layers[0].trained.detach().clone()
+    before = trained_of(training)[0].detach().clone()
     try:
         with pytest.raises(StageFailed, match="remember"):
             training.fit(examples)
@@ -203,4 +203,4 @@ def test_what_is_kept_anywhere_ends_the_training(place):
         for owner in (torch, nn.Linear, nn.Module, builtins, nn.functional.relu):
             if "n" in vars(owner):
                 del owner.n
-    assert torch.equal(before, training._layers[0].trained)
+    assert torch.equal(before, trained_of(training)[0])

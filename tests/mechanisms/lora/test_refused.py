@@ -17,7 +17,14 @@ from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5}
 
 
-ODD = {"optimizer": ["sgd", 7, lambda tensors: None], "steps": [None, "x", 0]}
+KWARGS = [7, [], {"lr": 1.0}, {"foreach": True}, {"maximize": True}, {"momentum": "x"}, {"momentum": -1.0}, {"x": 1}]
+ODD = {
+    "optimizer": ["sgd", 7, None, lambda tensors: None, torch.optim.SparseAdam, torch.optim.LBFGS, "SparseAdam"],
+    "optimizer_kwargs": [*KWARGS, {"momentum": float("nan")}, {"nesterov": True}],
+    "learning_rate": [-1.0, 0.0, "x", [], [0.1, 0.1], [0.1, 0.1, -1.0], [0.1, 0.1, None], {0: 0.1}],
+    "steps": [None, "x", 0],
+    "random_state": ["x", -1],
+}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, odd in ODD.items() for value in odd])
@@ -128,7 +135,7 @@ CASES = {
     "large batches": (lambda: small("twice"), {"batch_size": 61}, "batch_size"),
     "no clip": (lambda: small("twice"), {"clip": 0.0}, "clip"),
     "a ledger of words": (lambda: small("twice"), {"ledger": "mine"}, "ledger"),
-    "an optimizer with a closure": (lambda: small("twice"), {"optimizer": torch.optim.LBFGS}, "the loss itself"),
+    "an optimizer with a closure": (lambda: small("twice"), {"optimizer": torch.optim.LBFGS}, "optimizer must be"),
     "a word for a rate": (lambda: small("twice"), {"learning_rate": -1.0}, "learning_rate"),
 }
 

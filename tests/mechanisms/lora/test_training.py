@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import gpt2, next_word, small, texts  # noqa: E402
+from small_models import after_step, gpt2, next_word, small, texts  # noqa: E402
 from sources import ROOT  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
@@ -28,6 +28,7 @@ from ppdp.exceptions import (  # noqa: E402
     StageFailed,
 )
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
+from ppdp.mechanisms.lora.weights import Weights  # noqa: E402
 
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "learning_rate": 0.5}
 
@@ -46,20 +47,16 @@ def changed(before, model):
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
-def test_the_ordinary_loop(method, tmp_path):
+def test_one_call(method, tmp_path):
     model = small()
-    before = state(model)
+    before, inside = state(model), []
     learning = {name for name, one in model.named_parameters() if one.requires_grad}
     training = private(model, method=method, dataset="texts")
-    examples, sizes = texts(50), []
-    for batch in training.batches(examples):
-        sizes.append(len(batch["ids"]))
-        training.step(batch)
-        inside = changed(before, model)
-        wanted = "lora_B" if method == "fa" else "base_layer.weight"
-        assert inside
-        assert all(wanted in name for name in inside)
-    assert len(sizes) == 3
+    with after_step(lambda: inside.extend(changed(before, model)), number=3):  # written before the step
+        assert training.fit(texts(50)) is training
+    wanted = "lora_B" if method == "fa" else "base_layer.weight"
+    assert inside
+    assert all(wanted in name for name in inside)
     assert {name for name, one in model.named_parameters() if one.requires_grad} == learning
     certificate = training.certificate_
     assert certificate.verify()
@@ -195,16 +192,33 @@ def test_microbatches_change_nothing():
     assert torch.allclose(found[0], found[2], atol=1e-9)
 
 
-def test_other_optimizers_and_datasets():
-    examples = texts(50)["ids"]
-    rows = [{"ids": one} for one in examples]
-    for method in ("fa", "m2"):
-        model = small("twice")
-        adam = private(model, method=method, optimizer=lambda tensors: torch.optim.Adam(tensors, lr=0.01))
-        assert adam.fit(rows).certificate_.verify()
-        outside = [one for one in model.parameters() if one.requires_grad]
-        with pytest.raises(InvalidParameter, match="exactly the trained"):
-            private(small("twice"), method=method, optimizer=lambda _, o=outside: torch.optim.SGD(o, lr=0.1))
+OPTIMIZERS = ["SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop"]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimizer_does_what_that_of_torch_does(name, monkeypatch):
+    """On the same noisy gradients, with another rate in each step."""
+    seen, update, rates = [], Weights.update, [0.0, 0.5, 0.1]
+
+    def updating(weights, gradients, step):
+        seen.append((weights, *gradients))
+        update(weights, gradients, step)
+
+    monkeypatch.setattr(Weights, "update", updating)
+    given = {"optimizer": name, "optimizer_kwargs": {"weight_decay": 0.01}, "learning_rate": rates}
+    model = small("twice")
+    assert private(model, method="m2", dataset=name, **given).fit(texts(50)).certificate_.verify()
+    ours = seen[0][0]
+    theirs = torch.nn.Parameter(ours.start[0].clone())
+    optimizer = getattr(torch.optim, name)([theirs], lr=0.1, weight_decay=0.01)
+    for rate, (_, gradient) in zip(rates, seen):
+        optimizer.param_groups[0]["lr"], theirs.grad = rate, gradient.to(theirs)
+        optimizer.step()
+    assert not torch.equal(theirs, ours.start[0])
+    assert torch.equal(theirs, ours.own[0])
+    module = model.base_model.model.layer
+    product = module.lora_B["default"].weight @ module.lora_A["default"].weight
+    assert torch.allclose(product, theirs - ours.start[0], atol=1e-5)
 
 
 def test_a_ledger_pays_once_and_before_anything_is_seen():
@@ -235,33 +249,19 @@ def test_what_goes_wrong_inside_says_nothing_of_the_examples():
     assert training.certificate_ is None
 
 
-def test_batches_are_used_as_they_are_drawn():
-    training = private(small("twice"))
-    drawn = training.batches(texts(50))
-    batch = next(drawn)
-    with pytest.raises(InvalidParameter, match="drawn last"):
-        training.step(dict(batch))
-    training.step(batch)
-    with pytest.raises(InvalidParameter, match="drawn last"):
-        training.step(batch)
-    next(drawn)
-    with pytest.raises(InvalidParameter, match="not used"):
-        next(drawn)
-    assert training.finish().verify()  # whoever stops early has a certificate of the whole
-
-
 def test_public_forms_are_checked_before_the_spend():
     training = private(small("twice"))
     for wrong in ({"ids": texts(9)["ids"][:, :5]}, {"words": texts(9)["ids"]}, {"ids": texts(9)["ids"].int()}):
         with pytest.raises(DomainMismatch):
             training.fit(wrong)
     ids = texts(9)["ids"]
-    for wrong in (7, "text", ids, ids.numpy(), pd.DataFrame(ids.numpy()), torch.utils.data.TensorDataset(ids)):
-        with pytest.raises(InvalidInput, match=f"a {type(wrong).__name__} is neither"):
+    dataset = torch.utils.data.TensorDataset(ids)
+    for wrong in (7, "text", ids, ids.numpy(), pd.DataFrame(ids.numpy()), dataset, [{"ids": one} for one in ids]):
+        with pytest.raises(InvalidInput, match=f"a {type(wrong).__name__} is something else"):
             training.fit(wrong)
     assert training._charged is None
     with pytest.raises(InvalidParameter, match="nothing was trained"):
-        training.finish()
+        training.export("nowhere", conditional=True)
     with pytest.raises(InvalidInput, match="more examples"):
         training.fit(texts(61))
 
