@@ -41,12 +41,7 @@ def ours(batch, size, method, microbatch):
     private = PrivateLoRA(
         network(size).train(), loss, probe=probe, method=method, microbatch=microbatch, dataset=method, **public
     )
-    batches = private.batches(batch)
-
-    def step():
-        private.step(next(batches))
-
-    return step
+    return partial(private._sums().step, batch)
 
 
 def theirs(batch, size):

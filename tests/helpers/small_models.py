@@ -11,10 +11,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ppdp.mechanisms.lora.sums import Sums
-from ppdp.mechanisms.lora.weights import Weights
-from ppdp.privacy.noise.sampler import Noise
-
 torch.set_num_threads(1)
 
 WORDS, LENGTH = 40, 8
@@ -92,12 +88,6 @@ def stir(model, adapter="default"):
     return model
 
 
-def sums_of(training):
-    """What a fit makes before it is charged."""
-    given = training._probed, training._plan, training._public
-    return Sums(*given, Weights(training._probed, training._optimizer), Noise())
-
-
 def trained_of(training):
     """The weights of the model that change."""
     return [layer.trained for layer in training._probed.layers]
@@ -125,7 +115,7 @@ def after_step(act, number=1):
 
 def largest_move(training, examples, removed=(0, 7), sums=None):
     """How many clips the sum moves if an example is not there, all seeds being known."""
-    sums = sums_of(training) if sums is None else sums
+    sums = training._sums() if sums is None else sums
     unit = math.ldexp(training.plan_.noise_scale, -training.plan_.exponent)
     clip, projections = training.plan_.question.parameters["clip"], sums.projections()
 

@@ -82,7 +82,7 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and ".".join(name.split(".")[-3:]) not in trainable:
             refuse(f"{name} is trained beside the adapter.", f"requires_grad_(False) for {name}.")
-    refuse_trained(layers, adapter)
+    refuse_trained(layers)
     return layers, adapter, rank
 
 
@@ -92,9 +92,9 @@ def mark_trained(layers: Iterable[Layer], adapter: str, trained: bool) -> None:
         layer.module.lora_B[adapter].ppdp_trained = trained
 
 
-def refuse_trained(layers: tuple[Layer, ...], adapter: str) -> None:
+def refuse_trained(layers: tuple[Layer, ...]) -> None:
     """Refuse an adapter that another private training began with: its certificate would count one training of two."""
-    if any(getattr(layer.module.lora_B[adapter], "ppdp_trained", False) for layer in layers):
+    if any(getattr(b, "ppdp_trained", False) for layer in layers for b in layer.module.lora_B.values()):
         fix = "a fresh model, peft.get_peft_model(...); all the steps that you need in the first training."
         refuse("the adapter was trained on private examples before, which this certificate would not count.", fix)
 

@@ -49,6 +49,7 @@ class Probe:
             refuse(PROBE, "two rows or more, as many in every tensor.")
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
         self._examples = {name: one[:MOST].detach().clone() for name, one in examples.items()}
+        self.public = {name: one[:1].clone() for name, one in self._examples.items()}
         self._n = min(n, MOST)
 
     def check(self, microbatch: int, batch_size: int) -> int:

@@ -30,7 +30,7 @@ class Sums:
     """
 
     def __init__(self, probed: Probed, plan: LoRAPlan, public: Batch, weights: Weights, noise: Noise) -> None:
-        self._probed, self._layers, self._plan, self._weights = probed, probed.layers, plan, weights
+        self._probed, self._layers, self._plan, self.weights = probed, probed.layers, plan, weights
         self._asked, self._public, self._noise = plan.question.parameters, public, noise
         self._pure = True  # whether model and loss kept nothing of an example
         self._state = State(probed.model, probed.loss)  # as the last call left it
@@ -48,15 +48,15 @@ class Sums:
     def step(self, table: Batch) -> None:
         """Draw a batch, and move the weights by its noisy sum."""
         self.check()
-        self._weights.write()
+        self.weights.write()
         places = poisson_sample(self._noise, len(next(iter(table.values()))), self._plan.rate)
         projections = self.projections()
         counts = self.counts(taken(table, places, self._public), projections)
         self.check()
-        if not self._weights.are_written():
+        if not self.weights.are_written():
             self.impure("a forward pass changes the adapter.")
         answers = zip((self.noisy(one) for one in counts), projections)
-        self._weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done)
+        self.weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done)
         self._done += 1
 
     def check(self) -> None:

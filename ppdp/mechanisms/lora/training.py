@@ -161,10 +161,10 @@ class PrivateLoRA:
         terms = self._probe.check(self.microbatch, integer("batch_size", batch_size, STAGE))
         most = adapter_rank(layers, steps * rank if self._optimizer.is_plain else None)
         self._config = configuration_of(model, adapter, most if method == "m2" else None)
-        self._public = {name: one[:1].detach().clone() for name, one in probe.items()}
+        self._public = self._probe.public
         self._plan = make_plan(
             layers,
-            sorted(probe),
+            sorted(self._public),
             method=method,
             rank=rank,
             terms=terms,
@@ -219,14 +219,12 @@ class PrivateLoRA:
         now = (self.model, self.loss, self.method, self.microbatch)
         if any(one is not before for one, before in zip(now, self._given)):
             refuse("model, loss, method or microbatch are others than the probe went through.", AGAIN)
-        refuse_trained(probed.layers, probed.adapter)
+        refuse_trained(probed.layers)
         if changed := probed.changed(begun=False):
             refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
         self._probe.again()
-        noise, process = Noise(self._random_state), os.getpid()
-        weights = Weights(probed, self._optimizer)
-        sums = Sums(probed, plan, self._public, weights, noise)
-        sealed = partial(plan.certificate, seeded=noise.seeded, dataset=dataset)
+        sums, process = self._sums(), os.getpid()
+        sealed = partial(plan.certificate, seeded=self._random_state is not None, dataset=dataset)
         sealed({}, inference=described({}), issued={})  # no public word may fail after the spend
         charged = self._charged = charge(self.ledger, plan.cost, dataset=dataset, label=STAGE)
         try:
@@ -243,7 +241,7 @@ class PrivateLoRA:
                         refuse("this training was begun in another process.", "train it there.")
                     logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)
                 sums.check()
-                matrices = self._put(weights)
+                matrices = self._put(sums.weights)
                 arrays = arrays_of(matrices, whole=self._given[2] == "m2")
                 self._files = files_of(self._config, probed.layers, matrices)
                 issued = charged.issued(plan.cost.delta)
@@ -252,8 +250,13 @@ class PrivateLoRA:
         except BaseException as error:  # interrupts as well: half a step more would be certified by nothing
             if self.certificate_ is None and os.getpid() == process:
                 charged.settle("failed")  # first, for the rest may fail in turn
-                self._restore(weights, sums)
+                self._restore(sums)
             raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
+
+    def _sums(self) -> Sums:
+        """What takes the steps, with noise, weights and an optimizer of its own."""
+        weights = Weights(self._probed, self._optimizer)
+        return Sums(self._probed, self._plan, self._public, weights, Noise(self._random_state))
 
     def _put(self, weights: Weights) -> Matrices:
         """Put the adapter that is released into the model; its matrices, which are not the model's."""
@@ -267,12 +270,12 @@ class PrivateLoRA:
         put_adapter(probed.model, probed.layers, probed.adapter, matrices)
         return matrices
 
-    def _restore(self, weights: Weights, sums: Sums) -> None:
+    def _restore(self, sums: Sums) -> None:
         """Make the model what it was, so that it may be trained again, unless something private may be left in it."""
         pure = False
         with suppress(Exception):  # of a model that is none any more
             pure = sums.are_pure()
-        weights.write(weights.start)
+        sums.weights.write(sums.weights.start)
         if pure:
             mark_trained(self._probed.layers, self._probed.adapter, False)
 

@@ -18,7 +18,6 @@ from small_models import (  # noqa: E402
     llama,
     next_word,
     small,
-    sums_of,
     texts,
     trained_of,
 )
@@ -267,6 +266,6 @@ def test_full_gradients_move_by_no_more_than_one_clip():
     model = adapted(gpt2(resid_pdrop=0.5, attn_pdrop=0.5), ["c_attn"], fan_in_fan_out=True)
     training = private(model, method="m2")
     training._plan.question.parameters["rank"] = 16
-    sums, layers = sums_of(training), training._probed.layers
+    sums, layers = training._sums(), training._probed.layers
     sums.projections = lambda: [torch.eye(layer.inputs, dtype=torch.float64) for layer in layers]
     assert 0.99 < largest_move(training, texts(40), sums=sums) <= 1 + 1e-3

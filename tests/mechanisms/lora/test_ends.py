@@ -174,8 +174,8 @@ def test_a_training_goes_on_in_its_own_process(monkeypatch):
     """What a step forked ends, and says nothing to the ledger, which is the other's."""
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
     training, own = private(ledger=ledger), os.getpid()
-    with after_step(lambda: monkeypatch.setattr(os, "getpid", lambda: own + 1)):
-        with pytest.raises(InvalidParameter, match="another process"):
-            training.fit(texts(60))
+    forked = lambda: monkeypatch.setattr(os, "getpid", lambda: own + 1)  # noqa: E731
+    with after_step(forked), pytest.raises(InvalidParameter, match="another process"):
+        training.fit(texts(60))
     monkeypatch.undo()
     assert [entry.status for entry in ledger.entries()] == ["reserved"]

@@ -1,20 +1,37 @@
-"""What ordinary loops, optimizers and datasets bring along: counted, left out, or refused before anything is spent."""
+"""What ordinary optimizers, loops and datasets bring along has no way into a training, or is refused for nothing.
 
-import math
+Between two steps runs nothing of a user's but a handler of logs, another thread, or what Python calls by itself: all of
+that stands here as :func:`small_models.after_step`.
+"""
+
+import threading
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import adapted, gpt2, largest_move, next_word, small, stir, texts  # noqa: E402
+import math  # noqa: E402
+
+from small_models import (  # noqa: E402
+    adapted,
+    after_step,
+    gpt2,
+    largest_move,
+    next_word,
+    small,
+    stir,
+    texts,
+    trained_of,
+)
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
-from torch.utils.data import TensorDataset, random_split  # noqa: E402
+from torch.optim import optimizer as optimizers  # noqa: E402
+from torch.utils.data import Dataset, TensorDataset, random_split  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
-from ppdp.exceptions import DomainMismatch, InvalidParameter, StageFailed  # noqa: E402
-from ppdp.mechanisms.lora import PrivateLoRA, sums  # noqa: E402
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, StageFailed  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 from ppdp.mechanisms.lora.gradients import FullGradients  # noqa: E402
 
 PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
@@ -25,52 +42,176 @@ def private(model=None, loss=next_word, **other):
     return PrivateLoRA(model, loss, **{"probe": texts(4, seed=9), **PUBLIC, **other})
 
 
-def weights_of_b(model):
-    return [one for name, one in model.named_parameters() if "lora_B" in name]
+def stop():
+    raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("made", [lambda used: used, lambda used: lambda tensors: used])
-def test_an_optimizer_of_a_failed_training_is_not_used_again(made, monkeypatch):
-    """Its momentum is made of steps that the second certificate would not count."""
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop"])
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_momentum_of_a_failed_training_is_in_no_other(name, method):
+    """Behind a training that failed, another one learns to the last bit what it learns on a fresh model."""
+    given = {"optimizer": name, "optimizer_kwargs": {"weight_decay": 0.1}, "method": method, "random_state": 3}
+    given["optimizer_kwargs"] |= {"momentum": 0.9} if name != "Adam" else {}
+    model, learned = small("twice"), []
+    with after_step(stop, number=2), pytest.raises(KeyboardInterrupt):
+        private(model, **given).fit(texts(40, seed=8))
+    for one in (model, small("twice")):
+        private(one, **given).fit(texts(40))
+        learned.append([weight.detach() for weight in one.parameters()])
+    assert all(map(torch.equal, *learned))
+
+
+def b_of(model):
+    return model.base_model.model.layer.lora_B["default"]
+
+
+OWN = {
+    "an optimizer": lambda model: torch.optim.SGD(b_of(model).parameters(), lr=1.0, momentum=0.99),
+    "what makes one": lambda model: lambda tensors: torch.optim.SGD(tensors, lr=1.0),
+    "a class of their own": lambda model: type("SGD", (torch.optim.SGD,), {}),
+    "a sparse one": lambda model: torch.optim.SparseAdam,
+    "one that asks for losses": lambda model: torch.optim.LBFGS,
+    "the base class": lambda model: torch.optim.Optimizer,
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_optimizers_of_users_are_refused(kind):
     model = small("twice")
-    optimizer = torch.optim.SGD(weights_of_b(model), lr=1.0, momentum=0.99)
-    own, second = (private(model, optimizer=optimizer) for _ in range(2))
-    batches = own.batches(texts(40))
-    own.step(next(batches))
-    batch = next(batches)
-    with monkeypatch.context() as patch:
-        patch.setattr(sums, "backward", lambda *_: 1 / 0)
-        with pytest.raises(StageFailed):
-            own.step(batch)
-    for begin in (lambda: private(model, optimizer=made(optimizer)), lambda: second.fit(texts(40))):
-        with pytest.raises(InvalidParameter, match="the optimizer took steps"):
-            begin()
-    assert private(model).fit(texts(40)).certificate_.verify()
+    with pytest.raises(InvalidParameter, match="optimizer must be one of 'SGD'"):
+        private(model, optimizer=OWN[kind](model))
+
+
+@pytest.mark.parametrize("when", ["register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"])
+def test_hooks_of_all_optimizers_are_hooks(when):
+    own, reached, register = private(), [], getattr(optimizers, when)
+    handle = register(lambda optimizer, *_: reached.append(optimizer))
+    try:
+        with pytest.raises(InvalidParameter, match="hooks changed"):
+            own.fit(texts(40))
+    finally:
+        handle.remove()
+    assert not reached
+    handles = []
+    with after_step(lambda: handles.append(register(lambda *_: None))), pytest.raises(StageFailed, match="hooks"):
+        own.fit(texts(40))
+    handles.pop().remove()
+
+
+def stepped(own):
+    """What a loop of one's own does with a batch."""
+    (weight,) = trained_of(own)
+    weight.requires_grad_(True)
+    next_word(own.model, texts(40)).mean().backward()
+    torch.optim.SGD([weight], lr=1.0).step()
+
+
+def replaced(matrix):
+    def change(own):
+        linear = getattr(own._probed.layers[0].module, matrix)["default"]
+        linear.weight = nn.Parameter(linear.weight.detach() + 1)
+
+    return change
+
+
+def layer_of(own):
+    return own._probed.layers[0].module
+
+
+def frozen(module):
+    module.forward = lambda x: x.detach()
+
+
+MEANWHILE = {
+    "a step of their own": stepped,
+    "another A": replaced("lora_A"),
+    "another B": replaced("lora_B"),
+    "no adapter": lambda own: own.model.base_model.disable_adapter_layers(),
+    "an adapter that is gone": lambda own: own.model.delete_adapter("default"),
+    "a merged adapter": lambda own: own.model.merge_adapter(),
+    "another scale": lambda own: layer_of(own).set_scale("default", 7.0),
+    "no active adapter": lambda own: layer_of(own).__setattr__("_active_adapter", []),
+    "what is learned": lambda own: own.model.base_model.model.head.weight.requires_grad_(True),
+    "what is not": lambda own: b_of(own.model).weight.requires_grad_(False),
+    "float64": lambda own: own.model.double(),
+    "memory elsewhere": lambda own: b_of(own.model).weight.__setattr__("data", b_of(own.model).weight.data.clone()),
+    "no numbers": lambda own: own.model.to("meta"),
+    "another pass": lambda own: frozen(own.model.base_model.model.layer),
+    "another module": lambda own: own.model.base_model.model.__setattr__("head", nn.Linear(12, 40)),
+    "a head that learned": lambda own: own.model.base_model.model.head.weight.data.mul_(2),
+    "a hook": lambda own: b_of(own.model).register_forward_hook(lambda m, x, y: y * 0),
+    "A": lambda own: layer_of(own).lora_A["default"].weight.data.zero_(),
+}
+
+
+@pytest.mark.parametrize("when", ["before", "first", "last"])
+@pytest.mark.parametrize("change", MEANWHILE)
+def test_what_changes_the_model_ends_the_training(change, when):
+    """For nothing before the charge; behind it, nothing of it is in a certificate, and nothing can be exported."""
+    ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    own, examples = private(ledger=ledger, method="fa"), texts(40)
+    if when == "before":
+        MEANWHILE[change](own)
+        with pytest.raises(InvalidParameter, match="changed since the probe"):
+            own.fit(examples)
+        assert not ledger.entries()
+        return
+    with after_step(lambda: MEANWHILE[change](own), number=1 if when == "first" else 3), pytest.raises(StageFailed):
+        own.fit(examples)
+    assert [entry.status for entry in ledger.entries()] == ["failed"]
+    assert own.certificate_ is None
+    with pytest.raises(InvalidParameter, match="ended by an error"):
+        own.export("nowhere", conditional=True)
+
+
+def gradients(own):
+    for one in own.model.parameters():
+        one.grad = torch.ones_like(one)
+
+
+@pytest.mark.parametrize("change", [gradients, lambda own: own.model.eval(), lambda own: own.model.train(False)])
+def test_what_a_step_does_not_read_changes_nothing_of_it(change):
+    """It is seen, and ends the training, or does no harm: what is released is the same."""
+    released = []
+    for act in (lambda own: None, change):
+        own = private(random_state=3)
+        act(own)
+        own.fit(texts(40))
+        released.append(own.certificate_.record.released.sha256)
+    assert len(set(released)) == 1
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_a_training_in_which_nothing_could_learn_costs_nothing(mode):
+    own, ledger = private(), Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    own.ledger = ledger
+    with mode():
+        if mode is torch.no_grad:  # which a step does not follow
+            assert own.fit(texts(40)).certificate_.verify()
+        else:
+            with pytest.raises(InvalidParameter):
+                own.fit(texts(40))
+            assert not ledger.entries()
+
+
+def test_a_loss_that_became_another_one_costs_nothing():
+    switch = threading.local()
+    switch.on = True
+    own = private(loss=lambda model, batch: next_word(model, batch) * switch.on)
+    switch.on = False
+    with pytest.raises(InvalidParameter, match="another gradient than the probe saw"):
+        own.fit(texts(40))
+    assert own._charged is None
+    switch.on = True
+    assert own.fit(texts(40)).certificate_.verify()
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
-@pytest.mark.parametrize("last", [False, True])
-def test_a_loop_with_a_step_of_its_own_has_no_certificate(method, last):
-    own = private(method=method, steps=1 if last else 2)
-    batches = own.batches(texts(40))
-    own.step(batch := next(batches))
-    layer = own._layers[0]
-    layer.trained.requires_grad_(True)
-    next_word(own.model, batch).mean().backward()
-    torch.optim.SGD([layer.trained], lr=1.0).step()
-    with pytest.raises(InvalidParameter, match="weights changed, and no step"):
-        own.finish() if last else own.step(next(batches))
-    assert own.certificate_ is None
-
-
-@pytest.mark.parametrize("matrix", ["lora_A", "lora_B"])
-def test_matrices_that_a_loop_puts_there_have_no_certificate(matrix):
-    own = private(steps=1)
-    own.step(next(own.batches(texts(40))))
-    linear = getattr(own._layers[0].module, matrix)["default"]
-    linear.weight = nn.Parameter(linear.weight.detach() + 1)
-    with pytest.raises(InvalidParameter, match="weights changed since"):
-        own.finish()
+def test_a_plan_that_somebody_writes_into_is_not_the_one_that_is_trained(method, tmp_path):
+    own = private(method=method)
+    own.plan_.question.parameters.update(clip=1e6, batch_size=1, rank=1, steps=9)
+    own.fit(texts(40))
+    assert certified(own.export(tmp_path / "adapter", conditional=True)).record.mechanism.parameters["clip"] == 1e-3
 
 
 @pytest.mark.parametrize("clip", [1e-180, 1e-101, 1e101])
@@ -80,7 +221,7 @@ def test_clips_whose_squares_float64_cannot_hold_are_refused(clip):
 
 
 def test_ghost_norms_whose_inner_products_vanish_are_no_less():
-    layer = private(method="m2")._layers[0]
+    layer = private(method="m2")._probed.layers[0]
     found = FullGradients([layer], 1)
     x, g = torch.zeros(2, 1, 1, 12, dtype=torch.float64)
     x[..., 0], g[..., 0] = 1e-165, 1e150
@@ -112,31 +253,65 @@ def test_no_gradient_reaches_behind_the_examples(kind):
     assert not x.is_leaf or x.grad is None
 
 
-NO_EXAMPLES = {
-    "tuples": [(one, 1) for one in texts(40)["ids"]],
-    "a part of a TensorDataset": random_split(TensorDataset(texts(40)["ids"]), [30, 10])[0],
-    "tensors": list(texts(40)["ids"]),
-    "no numbers": [{"ids": None}] * 40,
-    "another type": [{"ids": one.int()} for one in texts(40)["ids"]],
-    "other lengths": [{"ids": one[: 3 + place % 5]} for place, one in enumerate(texts(40)["ids"])],
+class Augmented(Dataset):
+    """Draws, remembers, and makes one example of two."""
+
+    def __init__(self):
+        self.ids, self.last = texts(40)["ids"], None
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, place):
+        self.last, last = self.ids[place], self.last
+        return {"ids": self.last if last is None else torch.where(torch.rand(8) < 0.5, last, self.last)}
+
+
+class Own(torch.Tensor):
+    pass
+
+
+IDS = texts(40)["ids"]
+NO_TABLES = {
+    "tuples": [(one, 1) for one in IDS],
+    "a part of a TensorDataset": random_split(TensorDataset(IDS), [30, 10])[0],
+    "tensors": list(IDS),
+    "named tensors, one by one": [{"ids": one} for one in IDS],
+    "a dataset that runs code": Augmented(),
+    "what makes them": lambda: {"ids": IDS},
+    "an iterator": iter([{"ids": IDS}]),
+}
+OTHER_FORMS = {
+    "no tensors": {"ids": None},
+    "lists": {"ids": IDS.tolist()},
+    "arrays": {"ids": IDS.numpy()},
+    "another type": {"ids": IDS.int()},
+    "another length": {"ids": IDS[:, :5]},
+    "one number": {"ids": torch.tensor(3)},
+    "a column more": {"ids": IDS, "labels": IDS[:, 0]},
+    "no column": {},
+    "no numbers": {"ids": IDS.to("meta")},
+    "sparse": {"ids": IDS.to_sparse()},
+    "a tensor that runs code": {"ids": IDS.as_subclass(Own)},
 }
 
 
-@pytest.mark.parametrize("kind", NO_EXAMPLES)
-def test_datasets_of_another_form_cost_nothing(kind):
+@pytest.mark.parametrize("kind", [*NO_TABLES, *OTHER_FORMS])
+def test_examples_of_another_form_cost_nothing(kind):
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
     own = private(ledger=ledger)
-    with pytest.raises(DomainMismatch, match="another form than the probe"):
-        own.fit(NO_EXAMPLES[kind])
+    error, words = (InvalidInput, "something else") if kind in NO_TABLES else (DomainMismatch, "another form")
+    with pytest.raises(error, match=words):
+        own.fit({**NO_TABLES, **OTHER_FORMS}[kind])
     assert not ledger.entries()
     assert own.fit(texts(40)).certificate_.verify()
 
 
-def test_one_text_that_is_shorter_is_named_as_such():
-    examples = [{"ids": one if place else one[:8]} for place, one in enumerate(texts(40)["ids"])]
-    examples[7]["ids"] = examples[7]["ids"][:5]
-    with pytest.raises(DomainMismatch, match="another form than the probe"):
-        private().fit(examples)
+def test_columns_of_unequal_length_cost_nothing():
+    own = private(probe={**texts(4, seed=9), "more": torch.rand(4, 2)})
+    with pytest.raises(DomainMismatch, match="another form"):
+        own.fit({**texts(40), "more": torch.rand(39, 2)})
+    assert own._charged is None
 
 
 def test_a_model_that_holds_a_hook_of_its_own_remembers_nothing():
