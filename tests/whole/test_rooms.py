@@ -60,7 +60,6 @@ OF_OTHERS = {
     "_getframe": "how the standard library itself finds who calls",
     "_infinity_mass": "as _discretization",
     "_inheriting": "how multiprocessing itself tells a process that still runs the script of its parent",
-    "_inst": "as _rand, of Python itself",
     "_lower_loss": "as _discretization",
     "_probs": "as _discretization",
     "_rand": "NumPy's global generator as an object, by which scikit-learn itself goes",
