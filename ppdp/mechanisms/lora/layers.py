@@ -38,7 +38,7 @@ class Layer:
 
     def shaped(self, gradient: Tensor) -> Tensor:
         """A gradient of shape (outputs, inputs) as one of the weights."""
-        return (gradient.T if self.transposed else gradient).to(self.trained.dtype).contiguous()
+        return (gradient.T if self.transposed else gradient).contiguous()
 
 
 def refuse(why: str, fix: str) -> NoReturn:

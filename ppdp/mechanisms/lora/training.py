@@ -206,7 +206,8 @@ class PrivateLoRA:
             refuse("this training is under way.", "one fit.")
         try:
             if self._charged is not None:
-                refuse(f"this training was begun before, and ended {self._how()}.", AGAIN)
+                how = "by an error" if self.certificate_ is None else "with a certificate"
+                refuse(f"this training was begun before, and ended {how}.", AGAIN)
             self._fit(data)
         finally:
             self._turn.release()
@@ -263,7 +264,7 @@ class PrivateLoRA:
         probed = self._probed
         if self._given[2] == "fa":
             weights.write()
-            return [(a, b.detach()) for a, b in zip(weights.a, weights.own)]
+            return list(zip(weights.a, weights.own))
         rank = self._plan.question.parameters["adapter_rank"]
         matrices = [sum_of_steps(*one, rank) for one in zip(probed.layers, weights.start, weights.own)]
         weights.write(weights.start)
@@ -278,9 +279,6 @@ class PrivateLoRA:
         sums.weights.write(sums.weights.start)
         if pure:
             mark_trained(self._probed.layers, self._probed.adapter, False)
-
-    def _how(self) -> str:
-        return "by an error" if self.certificate_ is None else "with a certificate"
 
     def export(self, folder: str | os.PathLike[str], *, conditional: bool = False) -> str:
         """Write the adapter, as PEFT reads it, and its certificate into a new folder; the path.
@@ -301,8 +299,9 @@ class PrivateLoRA:
             If it may not leave like that.
         """
         if self.certificate_ is None:
-            what = "nothing was trained yet." if self._charged is None else "this training has ended by an error."
-            raise InvalidParameter(what, stage=STAGE, fix="fit(data)." if self._charged is None else AGAIN)
+            if self._charged is None or self._turn.locked():
+                refuse("nothing was trained yet.", "fit(data), to its end.")
+            refuse("this training has ended by an error.", AGAIN)
         return write_adapter(self._files, self.certificate_, folder, conditional=conditional)
 
     def __reduce_ex__(self, _: Any) -> NoReturn:

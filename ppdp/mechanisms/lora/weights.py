@@ -76,14 +76,21 @@ class Weights:
     """The trained weights of a training, under which the model's only stand in: they are written before each step.
 
     What anything else writes into the model is overwritten or found out; it is in no step, certificate or export.
+    They have 32 bits or more, of which a coarser model is given as many as it holds.
     """
 
     def __init__(self, probed: Probed, optimizer: Optimizer) -> None:
         self._layers, self._rates = probed.layers, optimizer.rates
         self.a = [layer.module.lora_A[probed.adapter].weight.detach().clone() for layer in probed.layers]
         self.start = [layer.trained.detach().clone() for layer in probed.layers]
-        self.own = [nn.Parameter(one.clone()) for one in self.start]
-        self._optimizer = optimizer.made(self.own)
+        wide = (one.float() if one.element_size() < 4 else one for one in self.start)
+        self._own = [nn.Parameter(one.clone()) for one in wide]
+        self._optimizer = optimizer.made(self._own)
+
+    @property
+    def own(self) -> list[Tensor]:
+        """As the model holds them."""
+        return [one.detach().to(layer.trained.dtype) for layer, one in zip(self._layers, self._own)]
 
     def write(self, weights: Sequence[Tensor] | None = None) -> None:
         """Write them into the model, or others in their place."""
@@ -97,12 +104,14 @@ class Weights:
 
     def update(self, gradients: Sequence[Tensor], step: int) -> None:
         """One step of the optimizer; the model learns of it by the next :meth:`write`."""
-        for one, layer, gradient in zip(self.own, self._layers, gradients):
-            one.grad = layer.shaped(gradient).to(one.device)
+        for one, layer, gradient in zip(self._own, self._layers, gradients):
+            one.grad = layer.shaped(gradient).to(one)
         for group in self._optimizer.param_groups:
             group["lr"] = self._rates[step]
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
+        if not all(one.isfinite().all() for one in self.own):  # which is released: no example says it
+            refuse("the trained weights are finite no more.", "a smaller learning_rate.")
 
 
 def _bits(one: Tensor) -> Tensor:

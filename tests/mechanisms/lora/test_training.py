@@ -219,6 +219,32 @@ def test_an_optimizer_does_what_that_of_torch_does(name, monkeypatch):
     assert torch.allclose(product, theirs - ours.start[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_coarse_weights_are_trained_by_finer_ones(kind, method):
+    """Steps too small for the model's own numbers add up, and none vanishes in a division."""
+    model = small("twice").to(kind)
+    given = {"optimizer": "AdamW", "optimizer_kwargs": {"weight_decay": 0.0}, "learning_rate": 1e-4, "steps": 30}
+    training = private(model, method=method, loss=lambda m, b: next_word(m, b).float(), dataset=f"{kind}", **given)
+    seen, sums = [], training._sums()
+    for _ in range(30):
+        sums.step(texts(20))
+        seen.append(sums.weights._own[0].detach().clone())
+    moved = (seen[-1] - seen[0]).abs()
+    assert seen[0].dtype == torch.float32
+    assert 0 < float(moved.max()) < 30 * 1.1e-4
+    assert len({float(one.double().sum()) for one in seen}) == 30
+    assert training.fit(texts(20)).certificate_.verify()
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_weights_that_are_finite_no_more_end_the_training_by_name(method):
+    training = private(small("twice"), method=method, learning_rate=1e38)
+    with pytest.raises(InvalidParameter, match=r"finite no more.*learning_rate"):
+        training.fit(texts(50))
+    assert training.certificate_ is None
+
+
 def test_a_ledger_pays_once_and_before_anything_is_seen():
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
     training = private(small("twice"), ledger=ledger, dataset="texts", epsilon=1.0)
