@@ -234,12 +234,13 @@ def test_coarse_weights_are_trained_by_finer_ones(kind, method):
     assert seen[0].dtype == torch.float32
     assert 0 < float(moved.max()) < 30 * 1.1e-4
     assert len({float(one.double().sum()) for one in seen}) == 30
+    sums.weights.write(sums.weights.start)
     assert training.fit(texts(20)).certificate_.verify()
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
 def test_weights_that_are_finite_no_more_end_the_training_by_name(method):
-    training = private(small("twice"), method=method, learning_rate=1e38)
+    training = private(small("twice"), method=method, optimizer_kwargs={"weight_decay": 1e30})
     with pytest.raises(InvalidParameter, match=r"finite no more.*learning_rate"):
         training.fit(texts(50))
     assert training.certificate_ is None
