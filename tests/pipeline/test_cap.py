@@ -24,7 +24,7 @@ class TestCap:
     @pytest.mark.parametrize(("kind", "words"), [("user_level", "kept of all persons"), ("add_remove", "any such table")])
     def test_its_words_are_those_of_the_adjacency(self, kind, words):
         pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism(), delta=1e-6)
-        pipe.set_params(adjacency=getattr(Adjacency, kind)(rows=2))
+        pipe.set_params(adjacency=getattr(Adjacency, kind)(2))
         with pytest.raises(MissingBound) as refused:
             pipe.plan(Domain(n_features=1))
         assert words in refused.value.fix
