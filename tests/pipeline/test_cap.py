@@ -21,7 +21,9 @@ class TestCap:
             pipe.fit(np.zeros((500, 1)), groups=np.arange(500))
         assert "kept of all persons together, 1 of each" in refused.value.fix
 
-    @pytest.mark.parametrize(("kind", "words"), [("user_level", "kept of all persons"), ("add_remove", "any such table")])
+    @pytest.mark.parametrize(
+        ("kind", "words"), [("user_level", "kept of all persons"), ("add_remove", "any such table")]
+    )
     def test_its_words_are_those_of_the_adjacency(self, kind, words):
         pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism(), delta=1e-6)
         pipe.set_params(adjacency=getattr(Adjacency, kind)(2))
