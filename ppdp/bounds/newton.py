@@ -90,7 +90,7 @@ def _scores(loss: str, n_classes: int) -> tuple[int, int]:
     return (n_classes, n_classes) if loss == "softmax" else (1, LOSSES[loss])
 
 
-def _shape(
+def shape(
     domain: Domain,
     *,
     loss: str,
@@ -157,7 +157,7 @@ def of_answers(
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
     far = (distance.by_position() if "diagonal" not in form else distance).moved_as_replaced()
     paired, single = far.unmatched
-    size, _bound = _shape(domain, loss=loss, n_classes=n_classes, **form)
+    size, _bound = shape(domain, loss=loss, n_classes=n_classes, **form)
     rounding = 2 * Gradient(size, 1.0, math.inf, 0.0, block=BLOCK).sum_error(domain.n)
     rounding += 16 * UNIT * min(far.reweighted, domain.n)
     semidefinite = (math.sqrt(2) * paired + single + rounding) / domain.n
@@ -181,7 +181,7 @@ def of_answers(
         "Ridge",
         "TweedieRegressor",
     ),
-    shape=_shape,
+    shape=shape,
     steps=lambda domain, **parameters: answers(**parameters),
     arrays=_arrays,
 )

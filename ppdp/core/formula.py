@@ -129,6 +129,7 @@ class Answer(Formula):
     # Where several arrays are released: ``arrays(domain, steps, size, **parameters)``, their shapes by name.
     arrays: Callable[..., dict[str, list[int]]] | None = None
     predicts: bool = False  # whether new rows are mapped through the stages before it
+    gaps: bool = False  # whether rows at its input may have gaps
     hides_iterates: bool = False  # whether of all its answers one iterate is released
     by_position: bool = False  # whether the order of the rows must not come from what they hold
     rows: bool = False  # whether the rows themselves are released, in their places

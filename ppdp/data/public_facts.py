@@ -97,7 +97,8 @@ def complete(
         facts.append(Fact("max_weight", _shown(domain.max_weight), "declared; weights above it are clipped"))
     if domain.min_present:
         facts.append(Fact("min_present", str(domain.min_present), "declared"))
-    imputer = next((name for name, stage in stages if getattr(stage, "fills_gaps", False)), None)
+    steps = [*stages, (type(mechanism).__name__, mechanism)]
+    imputer = next((name for name, step in steps if getattr(step, "fills_gaps", False)), None)
     if imputer is None:
         domain = domain.but(max_missing=0)
         facts.append(Fact("gaps", "none", "no imputer in the steps; a missing value is an invalid one"))

@@ -1,6 +1,7 @@
 """Mechanisms: models and statistics of the cleaned rows, released with noise."""
 
 from ppdp.core.keywords import answering_all
+from ppdp.mechanisms.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression
 from ppdp.mechanisms.learn.regression import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
 from ppdp.mechanisms.query.additive_noise import GaussianMechanism, LaplaceMechanism
@@ -13,6 +14,8 @@ __all__ = [
     "GammaRegressor",
     "GaussianMechanism",
     "GaussianSketch",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "LaplaceMechanism",
     "LinearRegression",
     "LinearSVC",

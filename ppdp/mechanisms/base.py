@@ -238,10 +238,13 @@ class Mechanism(Documented, Answering, BaseEstimator):
         Whether it cannot do without labels or targets.
     predicts : bool
         Whether new rows are mapped through the stages before it.
+    fills_gaps : bool
+        Whether its rows may have missing values.
     """
 
     needs_y = False
     predicts = False
+    fills_gaps = False
 
     @property
     def writes_units(self) -> bool:

@@ -267,7 +267,7 @@ class PlanSolver:
         return released and self.entrance is not None and alters(route, self.entrance, self.domain)
 
     def _with_gate(self, route: Route, kind: str | None, counted: Counted | None) -> tuple[Plan, BudgetShares]:
-        if self.mechanism is not None and route.domain.missing_rows:
+        if self.mechanism is not None and route.domain.missing_rows and not self.mechanism[1].fills_gaps:
             raise UnsupportedOrder(
                 "rows may have missing values here.",
                 stage=self.mechanism[0],

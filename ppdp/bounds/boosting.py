@@ -1,0 +1,190 @@
+"""Gradient boosting from noisy histograms: ``docs/theory/boosting.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ppdp.bounds import newton
+from ppdp.bounds.queries import counting_step
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import inflate
+
+GROUPS = 8  # of the values of a column in a table of two columns; missing values are one more
+MOST_PAIRED = 8  # columns of which tables of two are made, at most
+LOSSES = {"logistic": "logistic", "squared": "squared"}  # of a score, and of the linear model of the shapes
+
+
+def widths(categories: Sequence[int], cells: int) -> list[int]:
+    """Cells of every column, that of missing values last."""
+    return [(count or cells) + 1 for count in categories]
+
+
+def nodes(categories: Sequence[int], cells: int) -> list[int]:
+    """Numbers that a column has in a histogram: all levels of halved ranges, or the cells of categories."""
+    return [(count or 2 * cells - 2) + 1 for count in categories]
+
+
+def n_pairs(n_columns: int) -> int:
+    """Tables of two columns that a model has at most."""
+    columns = min(n_columns, MOST_PAIRED)
+    return columns * (columns - 1) // 2
+
+
+def derived(domain: Domain, norm: float) -> Domain:
+    """The rows of shapes, one number for every column, of which a linear model is made."""
+    return Domain(n_rows=domain.n, n_features=domain.d, row_norm=norm)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Public factors on the answers, each of which is a mean of vectors of norm 1 at most."""
+
+    histogram: float
+    linear: float  # beside those of the Newton steps
+    round: float
+
+    @classmethod
+    def of(cls, shares: Sequence[float], rounds: int, n_scores: int, linear: Mapping[str, Any]) -> Factors:
+        """So that histogram and linear model cost these shares of ``mu²`` where a row is replaced, and rounds the rest;
+        all together cost as many answers as there are of vectors that differ by 2.
+        """
+        count, steps = answers(rounds, n_scores, linear), newton.answers(**linear)
+        rest = 1 - math.fsum(shares)
+        return cls(
+            math.sqrt(2 * count * shares[0]),
+            math.sqrt(count * shares[1] / (n_scores * steps)),
+            2 * math.sqrt(count * rest / (n_scores * rounds)),
+        )
+
+
+def answers(rounds: int, n_scores: int, linear: Mapping[str, Any]) -> int:
+    """How often rows are asked for: a histogram, and for every score a linear model and rounds."""
+    return 1 + n_scores * (newton.answers(**linear) + rounds)
+
+
+def _parts(loss: str, n_classes: int) -> int:
+    """Numbers by which a histogram holds the label of a row."""
+    return 2 if loss == "squared" else n_classes
+
+
+def n_scores(n_classes: int) -> int:
+    """Scores of a row: one for every class, if there are more than two."""
+    return n_classes if n_classes > 2 else 1
+
+
+def _checked(
+    domain: Domain,
+    *,
+    loss: str,
+    categories: Sequence[int],
+    bound: float,
+    cells: int,
+    shares: Sequence[float],
+    rounds: int,
+    norm: float,
+    linear: Mapping[str, Any],
+    replaces: bool,
+    n_classes: int = 2,
+    y_range: Sequence[float] | None = None,
+) -> None:
+    sane(loss in LOSSES and len(categories) == domain.d and whole(*categories, cells, rounds, n_classes))
+    sane(all(count == 0 or 1 <= count <= 1024 for count in categories))
+    sane(2 <= cells <= 1024 and cells & (cells - 1) == 0 and 1 <= rounds <= 1000 and 2 <= n_classes <= 1000)
+    sane(len(shares) == 2 and all(share > 0 for share in shares) and math.fsum(shares) < 1)
+    sane(type(replaces) is bool and 0 < norm < math.inf and 0 < bound < math.inf)
+    sane((loss == "squared") == (y_range is not None))
+    sane(loss == "squared" or domain.classes is None or len(domain.classes) == n_classes)
+    sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
+
+
+def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
+    """Numbers in an answer, the longest of them all, and the bound on each."""
+    _checked(domain, **parameters)
+    loss, cells, categories = parameters["loss"], parameters["cells"], parameters["categories"]
+    linear, count = parameters["linear"], parameters.get("n_classes", 2)
+    steps = newton.shape(derived(domain, parameters["norm"]), loss=LOSSES[loss], **linear)
+    size = max(
+        _parts(loss, count) * sum(nodes(categories, cells)),
+        steps[0],
+        sum(widths(categories, cells)),
+        n_pairs(domain.d) * (GROUPS + 1) ** 2,
+    )
+    factors = Factors.of(parameters["shares"], parameters["rounds"], n_scores(count), linear)
+    return size, max(factors.histogram, factors.linear * steps[1], factors.round)
+
+
+def _arrays(
+    domain: Domain, steps: int, size: int, *, categories: Sequence[int], cells: int, n_classes: int = 2, **_: Any
+) -> dict[str, list[int]]:
+    """Shapes by cell with their standard errors, groups of cells, and tables of two columns."""
+    scores, width = n_scores(n_classes), sum(widths(categories, cells))
+    by_cell = {name: [scores, width] for name in ("errors", "groups", "shapes")}
+    return {**by_cell, "baseline": [scores], "pairs": [scores, n_pairs(domain.d), 2 + (GROUPS + 1) ** 2]}
+
+
+def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[float]:
+    """Sensitivity of each answer, whatever earlier ones were.
+
+    Every answer is a mean over the public n of ``w v``, times a public factor. Of the histogram v has norm 1 and no
+    negative number, so two rows differ by √2. Of a round v is a gradient in the cells of the row, over the public
+    diameter of all such vectors for the model that has been released (:func:`diameter`). Rows that moved count as
+    replaced.
+    """
+    _checked(domain, **parameters)
+    linear, rounds = parameters["linear"], parameters["rounds"]
+    scores, loss = n_scores(parameters.get("n_classes", 2)), parameters["loss"]
+    far = distance.moved_as_replaced()
+    paired, single = far.unmatched
+    factors = Factors.of(parameters["shares"], rounds, scores, linear)
+    rounding = 8 * counting_step(domain.n) * min(far.changed, domain.n)
+    histogram = factors.histogram * (math.sqrt(2) * paired + single + rounding) / domain.n
+    y_range = parameters.get("y_range")
+    steps = newton.of_answers(
+        derived(domain, parameters["norm"]),
+        distance,
+        loss=LOSSES[loss],
+        **linear,
+        norm=parameters["norm"],
+        **({} if y_range is None else {"y_range": y_range}),
+    )
+    of_round = paired + single / math.sqrt(2) if parameters["replaces"] else 2 * paired + single
+    each = [factors.linear * step for step in steps] + rounds * [factors.round * (of_round + rounding) / domain.n]
+    return [histogram, *(scores * each)]
+
+
+@formula(
+    "learning.boosting",
+    kind="mechanism",
+    page="boosting",
+    predicts=True,
+    gaps=True,
+    used_by=("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    shape=_shape,
+    steps=lambda domain, *, rounds, linear, n_classes=2, **_: answers(rounds, n_scores(n_classes), linear),
+    arrays=_arrays,
+)
+def boosting(domain: Domain, distance: Distance, **parameters: Any) -> float:
+    """Root mean square of the sensitivities of all answers: those of :func:`of_answers`."""
+    each = of_answers(domain, distance, **parameters)
+    return inflate(math.sqrt(math.fsum(own * own for own in each) / len(each)))
+
+
+def diameter(terms: int, closeness: Sequence[float], largest: float, *, replaces: bool) -> float:
+    """Bound on how far apart the vectors of two rows are in a round, or on the norm of one if none is replaced.
+
+    A row has its gradient g, at most ``largest`` in size, in one cell of each of so many ``terms``. ``closeness[m]`` is
+    the most by which the predicted means of two rows differ that share the cells of all terms but m; gradients of
+    unlike labels then differ by ``1 + closeness[m]`` at most. With ``s = 1 + closeness[m]``, ``k`` terms:
+    ``k s² - 2 m (s - 1)``, and ``2 k largest²`` of rows that share no cell (Statement 2).
+    """
+    if not replaces:
+        return inflate(math.sqrt(terms) * largest)
+    squares = [
+        terms * (1 + close) ** 2 - 2 * shared * close for shared, close in enumerate(closeness) if shared <= terms
+    ]
+    return inflate(math.sqrt(max(2 * terms * largest**2, *squares)))

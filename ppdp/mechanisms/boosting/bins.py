@@ -1,0 +1,187 @@
+"""Public cells of every column, and the bins into which released counts merge them: ``docs/theory/boosting.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
+
+from ppdp.bounds.boosting import nodes, widths
+from ppdp.data.rows import Array
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Which cell of its column every value lies in.
+
+    Attributes
+    ----------
+    categories : sequence of int
+        Number of categories of each column, whose codes are 0, 1, ...; 0 for a column of numbers.
+    count : int
+        Equal cells of the range of a column of numbers, a power of 2.
+    bound : float
+        Public bound on the size of numbers.
+    """
+
+    categories: Sequence[int]
+    count: int
+    bound: float
+
+    @property
+    def widths(self) -> list[int]:
+        """Cells of each column; the last is that of missing values."""
+        return widths(self.categories, self.count)
+
+    @property
+    def starts(self) -> list[int]:
+        """Where the cells of each column begin among all of them."""
+        return [0, *np.cumsum(self.widths)[:-1].tolist()]
+
+    @property
+    def levels(self) -> int:
+        """How often the range of a column of numbers is halved."""
+        return int(math.log2(self.count))
+
+    def of_column(self, column: int, values: Array) -> Codes:
+        """Cells of the values of one column. What is no category is missing."""
+        most = self.widths[column] - 1
+        with np.errstate(invalid="ignore"):
+            if self.categories[column]:
+                codes = np.rint(values)
+                codes[~((codes >= 0) & (codes < most))] = most
+            else:
+                codes = np.floor((values + self.bound) * (most / (2 * self.bound)))
+                np.clip(codes, 0, most - 1, out=codes)
+                codes[np.isnan(codes)] = most
+        return codes.astype(np.intp)
+
+    def edges(self, column: int) -> Array:
+        """Ends of the cells of a column of numbers."""
+        return np.linspace(-self.bound, self.bound, self.count + 1)
+
+    def in_nodes(self, column: int, weights: Array) -> Array:
+        """Weights of cells, along the last axis, as numbers that rows of norm 1 add up to.
+
+        Of a column of numbers these are the sums over all levels of halved ranges, each over the root of the number of
+        levels, and the weight of missing values.
+        """
+        if self.categories[column]:
+            return weights
+        levels = [
+            weights[..., :-1].reshape(*weights.shape[:-1], 2**level, -1).sum(axis=-1) / math.sqrt(self.levels)
+            for level in range(1, self.levels + 1)
+        ]
+        return np.concatenate([*levels, weights[..., -1:]], axis=-1)
+
+    def from_nodes(self, column: int, numbers: Array) -> Array:
+        """Weights of cells from noisy numbers, by least squares."""
+        if self.categories[column]:
+            return numbers
+        tree = _tree(self.count)
+        return np.concatenate([numbers[..., :-1] @ tree.inverse.T, numbers[..., -1:]], axis=-1)
+
+    def covariance(self, column: int) -> Array:
+        """That of the weights of cells, for noise of variance 1 on every number."""
+        width = self.widths[column]
+        if self.categories[column]:
+            return np.eye(width)
+        matrix = np.eye(width)
+        matrix[:-1, :-1] = _tree(self.count).covariance
+        return matrix
+
+    @property
+    def nodes(self) -> list[int]:
+        """How many numbers each column has."""
+        return nodes(self.categories, self.count)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """Sums over all levels of halved ranges, and least squares from them."""
+
+    count: int
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Numbers of one unit in each cell, shape (nodes, cells)."""
+        levels = int(math.log2(self.count))
+        cells = np.arange(self.count)
+        parts = [cells * 2**level // self.count == np.arange(2**level)[:, None] for level in range(1, levels + 1)]
+        return np.concatenate(parts) / math.sqrt(levels)
+
+    @cached_property
+    def covariance(self) -> Array:
+        return np.linalg.inv(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def inverse(self) -> Array:
+        return np.asarray(self.covariance @ self.matrix.T)
+
+
+@cache
+def _tree(count: int) -> _Tree:
+    return _Tree(count)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Runs of cells of one column, each of about as many rows as the noise allows to be told.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_bins,)
+        First cell of each; the last bin is that of missing values.
+    of_cells : ndarray of shape (n_cells,)
+        Bin of each cell.
+    shares : ndarray of shape (n_bins,)
+        Released shares of the rows.
+    ordered : bool
+        Whether neighbouring bins have neighbouring values.
+    """
+
+    starts: Codes
+    of_cells: Codes
+    shares: Array
+    ordered: bool
+
+    @classmethod
+    def of(cls, counts: Array, n_rows: float, most: int, *, ordered: bool) -> Bins:
+        """From noisy counts of cells; those of categories are not merged."""
+        width = len(counts)
+        starts = np.arange(width)
+        if ordered:
+            up_to = isotonic_regression(np.cumsum(counts[:-1]), y_min=0.0)
+            rank = np.floor(up_to * (most / max(float(up_to[-1]), 1.0)) * (1 - 1e-12))
+            starts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(rank) > 0)[: most - 1], [width - 1]])
+            starts = np.unique(starts)
+        weights = np.maximum(np.add.reduceat(counts, starts), 0.0)
+        shares = np.maximum(weights / max(weights.sum(), 1.0), 1e-3 / len(starts))
+        of_cells = np.searchsorted(starts, np.arange(width), side="right") - 1
+        return cls(starts, of_cells, shares / shares.sum(), ordered)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.starts)
+
+    def summed(self, of_cells: Array) -> Array:
+        """Sums over the cells of each bin, along the last axis."""
+        return np.add.reduceat(of_cells, self.starts, axis=-1)
+
+    def places(self) -> Array:
+        """Middle of each bin in its column, -1 to 1."""
+        cells = len(self.of_cells) - 1
+        ends = np.append(self.starts[1:], cells + 1)
+        return (self.starts + ends - 1.0) / max(cells - 1, 1) - 1.0
+
+    def ranks(self) -> Array:
+        """Middle of each bin in the order of the rows, -1 to 1."""
+        return 2 * (np.cumsum(self.shares) - self.shares / 2) - 1

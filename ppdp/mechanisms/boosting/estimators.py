@@ -1,0 +1,367 @@
+"""Gradient boosting as scikit-learn has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.bounds.boosting import LOSSES as LINEAR
+from ppdp.bounds.boosting import answers, derived, n_scores
+from ppdp.core.checks import choice, integer, shown
+from ppdp.core.declared import Value, plain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.rows import Array, Rows
+from ppdp.data.validation import validated
+from ppdp.data.weights import class_factors
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
+from ppdp.mechanisms.boosting.bins import Cells
+from ppdp.mechanisms.boosting.losses import LOSSES
+from ppdp.mechanisms.boosting.model import AdditiveModel
+from ppdp.mechanisms.boosting.training import Training
+from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
+from ppdp.mechanisms.standalone import Supervised
+from ppdp.privacy.noise.sampler import Noise
+
+SHARES = (0.4, 0.2)  # of mu², of the histogram and of the linear model; rounds have the rest
+NORM = 4.0  # at which rows of shapes are clipped, over the root of the number of columns
+MOST_BINS, FEW_CELLS, MANY_CELLS = 64, 64, 256
+CERTAIN = 8000.0  # `n mu / √(2 d)`, from which on there are many cells
+ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
+MOST_CATEGORIES = 1024
+INTERACTIONS = {"pairwise": True, "no_interactions": False}
+
+
+@dataclass(eq=False, repr=False)
+class GradientBoosting(SharedDocstring, Supervised):
+    """Mixin for boosted shapes of columns and of pairs of columns.
+
+    Parameters
+    ----------
+    max_iter : int or "auto", default="auto"
+        Rounds after the first histogram and the linear model of its shapes. "auto": 1 to 4, more of more rows.
+    max_bins : int or "auto", default="auto"
+        Equal cells of the range of a column of numbers, a power of 2 from 4 to 1024; missing values have one of their
+        own, and cells of few rows are merged. "auto": 64, of many rows 256.
+    categorical_features : mapping, sequence of columns or None, default=None
+        Columns, by name or position, that hold the codes 0, 1, ... of categories, as
+        ``CategoryEncoder(encoding="ordinal")`` makes them; with the number of categories of each, or as many as the
+        public bound on entries allows. Beside them numbers are taken to lie between -1 and 1, as
+        :class:`~ppdp.transformers.MinMaxScaler` puts them; others count as the ends of that range.
+    interaction_cst : {"pairwise", "no_interactions"} or None, default=None
+        Whether the last round is one of tables of two columns. None: where noise leaves them to be seen, or where single
+        columns say hardly anything, both by released numbers.
+    noise_scale : float, optional
+        Standard deviation of the noise on each answer; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    feature_importances_ : ndarray of shape (n_features,)
+        Standard deviation of what each column adds to the score, by itself, as shares of their sum; from released
+        numbers only.
+    n_iter_ : int
+        Rounds.
+
+    Notes
+    -----
+    The model adds up a shape of every column and tables of pairs of columns, all of them constant in bins, so it is a
+    sum of trees of depth two (``docs/theory/boosting.md``). No imputer, scaler or encoder to columns of 0 and 1 is needed
+    in front, only what makes ranges public. **Guarantee**: ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
+    with A answers: a histogram, and for every score those of a linear model (``docs/theory/newton.md``) and the rounds.
+    """
+
+    _: KW_ONLY
+    max_iter: int | str = "auto"
+    max_bins: int | str = "auto"
+    categorical_features: Any = None
+    interaction_cst: str | None = None
+    noise_scale: float | None = None
+    random_state: Any = None
+
+    needs_y = True
+    predicts = True
+    in_memory = False
+    weighs = True
+    fills_gaps = True
+
+    _loss = "logistic"
+
+    def _of_loss(self, domain: Domain) -> dict[str, Any]:
+        """Parameters of the formula that follow from the labels."""
+        raise NotImplementedError
+
+    def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
+        """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
+        return (), 1.0
+
+    def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
+        return self.question_at(domain, Distance(replaced=1), mu)
+
+    def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+        of_loss, categories, bound = self._of_loss(domain), self._categories(domain), largest_entry(domain)
+        certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
+        rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
+        norm = NORM * math.sqrt(domain.d)
+        linear = self._linear(derived(domain, norm), (mu or USUAL_MU) * math.sqrt(SHARES[1] / scores), of_loss)
+        if self.interaction_cst is not None:
+            choice("interaction_cst", self.interaction_cst, list(INTERACTIONS), self)
+        parameters = {
+            "loss": self._loss,
+            "categories": list(categories),
+            "bound": min(bound, 1.0) if any(categories) else bound,
+            "cells": self._cells(certain),
+            "shares": list(SHARES),
+            "rounds": rounds,
+            "norm": norm,
+            "linear": linear,
+            "replaces": distance.moved_as_replaced().unmatched[0] > 0,
+            **of_loss,
+        }
+        question = Question.asked(
+            "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear)
+        )
+        factors, largest = self._factors(domain)
+        return replace(question, factors=factors, largest_weight=largest * (domain.max_weight or 1.0))
+
+    def _linear(self, domain: Domain, mu: float, of_loss: Mapping[str, Any]) -> dict[str, Any]:
+        """How the linear model of shapes is trained."""
+        formula = f"learning.{LINEAR[self._loss]}-gradient"
+        config = TrainingConfig(
+            type(self).__name__,
+            {"dpgd": formula},
+            {"fit_intercept": True, **{name: value for name, value in of_loss.items() if name == "y_range"}},
+            alpha=None,
+            max_iter=None,
+            batch_size=None,
+            step_size=1.0,
+            usual_step=True,
+            newton_alpha=1.0,
+        )
+        parameters = dict(Newton().question(domain, config, mu).parameters)
+        for name in ("loss", "norm", "y_range"):
+            parameters.pop(name, None)
+        return parameters
+
+    def _rounds(self, certain: float) -> int:
+        if isinstance(self.max_iter, str) and self.max_iter == "auto":
+            return 1 + sum(certain >= least for least in ROUNDS)
+        return integer("max_iter", self.max_iter, self, most=100)
+
+    def _cells(self, certain: float) -> int:
+        if isinstance(self.max_bins, str) and self.max_bins == "auto":
+            return MANY_CELLS if certain >= CERTAIN else FEW_CELLS
+        cells = integer("max_bins", self.max_bins, self, least=4, most=1024)
+        if cells & (cells - 1):
+            raise InvalidParameter(
+                f"max_bins must be a power of 2, got {cells}.",
+                stage=type(self).__name__,
+                fix=f"max_bins={2 ** round(math.log2(cells))}.",
+                parameter="max_bins",
+            )
+        return cells
+
+    def _categories(self, domain: Domain) -> list[int]:
+        """Number of categories of each column; 0 of one of numbers."""
+        columns, given = [0] * domain.d, self.categorical_features
+        if given is None:
+            return columns
+        most = math.floor(largest_entry(domain)) + 1
+        counts = given if isinstance(given, Mapping) else dict.fromkeys(_listed(given, self), most)
+        names = {name: place for place, name in enumerate(domain.feature_names or ())}
+        for column, count in counts.items():
+            place = names.get(column, column)
+            if isinstance(place, bool) or not isinstance(place, (int, np.integer)) or not -domain.d <= place < domain.d:
+                raise InvalidParameter(
+                    f"categorical_features names {shown(column)}, which is no column here.",
+                    stage=type(self).__name__,
+                    fix=f"columns among {', '.join(map(str, names or range(domain.d)))}.",
+                    parameter="categorical_features",
+                )
+            columns[place] = integer("categorical_features", count, self, most=MOST_CATEGORIES)
+        return columns
+
+    def settle(self, question: Question) -> None:
+        self.max_iter, self.max_bins = question.parameters["rounds"], question.parameters["cells"]
+
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        cells = _cells_of(question)
+        interactions = None if self.interaction_cst is None else INTERACTIONS[self.interaction_cst]
+
+        def answer(values: Array) -> Array:
+            return noise.release(values, noise_scale, question.bound)
+
+        training = Training(
+            rows,
+            cells,
+            LOSSES[question.parameters["loss"]],
+            answer,
+            noise_scale,
+            question.size,
+            question.parameters,
+            interactions,
+            MOST_BINS,
+        )
+        models = [model.to_arrays() for model in training.models()]
+        return {name: np.array([model[name] for model in models]) for name in models[0]}
+
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        self.n_iter_ = question.parameters["rounds"]
+        cells, count = _cells_of(question), len(released["baseline"])
+        of_score = ({name: array[score] for name, array in released.items()} for score in range(count))
+        self.models_ = [AdditiveModel.from_arrays(cells, arrays) for arrays in of_score]
+        spreads = np.sum([[np.std(shape) for shape in model.shapes] for model in self.models_], axis=0)
+        self.feature_importances_ = spreads / max(float(spreads.sum()), 1e-300)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "models_")
+
+    def _scores(self: Any, X: Any) -> Array:
+        """Score of each row, or of each row and class if there are several."""
+        check_is_fitted(self)
+        X = validated(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        codes = self.models_[0].codes(X)
+        scores = np.column_stack([model.scores(codes) for model in self.models_])
+        return np.asarray(scores[:, 0] if len(self.models_) == 1 else scores)
+
+    def __sklearn_tags__(self: Any) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _cells_of(question: Question) -> Cells:
+    parameters = question.parameters
+    return Cells(tuple(parameters["categories"]), parameters["cells"], parameters["bound"])
+
+
+def _listed(given: Any, owner: Any) -> list[Any]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
+        raise InvalidParameter(
+            "categorical_features must be a mapping of columns to numbers of categories, a list of columns, or None.",
+            stage=type(owner).__name__,
+            fix="categorical_features={'ward': 12}.",
+            parameter="categorical_features",
+        )
+    return list(given)
+
+
+@dataclass(eq=False, repr=False)
+class GradientBoostingClassifier(GradientBoosting, ClassifierMixin, Mechanism):
+    """Boosted shapes and tables for classes; of more than two classes each is told from all others.
+
+    Parameters
+    ----------
+    classes : sequence of labels, optional
+        The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
+    class_weight : dict or None, default=None
+        Public weights of declared classes, by label, of which those that are not named weigh 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    """
+
+    classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | None = None
+
+    def _of_loss(self, domain: Domain) -> dict[str, Any]:
+        return {"n_classes": self._n_classes(domain)}
+
+    def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
+        if self.class_weight is None:
+            return super()._factors(domain)
+        classes = domain.require("classes", type(self).__name__) if self.classes is None else self.classes
+        return class_factors(self.class_weight, classes, type(self).__name__)
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        weights = self.class_weight or {}
+        return *super().declared(domain), *(
+            (f"weight of class {label!r}", plain(weight), "declared") for label, weight in weights.items()
+        )
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
+        super().read(released, domain, question)
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of the second class, or of every class if there are several: logarithms of odds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._scores(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most likely label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        scores = self._scores(X)
+        return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes)."""
+        scores = self._scores(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        logs = log_expit(scores)
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+@dataclass(eq=False, repr=False)
+class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
+    """Boosted shapes and tables for targets in a public range, by least squares.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the targets, here or in the pipeline's domain; targets outside are clipped.
+
+    Attributes
+    ----------
+    y_range_ : tuple of two floats
+        Range of the targets, in which all predictions lie.
+    """
+
+    y_range: Sequence[float] | None = None
+
+    _loss = "squared"
+
+    def _of_loss(self, domain: Domain) -> dict[str, Any]:
+        return {"y_range": list(self._range(domain))}
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        super().read(released, domain, question)
+        low, high = question.parameters["y_range"]
+        self.y_range_ = float(low), float(high)
+
+    def predict(self, X: Any) -> Array:
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        low, high = self.y_range_
+        return np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * self._scores(X), low, high)

@@ -1,0 +1,106 @@
+"""A model that adds shapes of single columns, and tables of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.boosting import GROUPS, n_pairs
+from ppdp.data.rows import Array
+from ppdp.mechanisms.boosting.bins import Cells, Codes
+
+SIDE = GROUPS + 1
+
+
+@dataclass(slots=True)
+class AdditiveModel:
+    """Scores of rows for one label: a baseline, a shape of every column by cell, and tables of two columns.
+
+    Attributes
+    ----------
+    cells : Cells
+        Public cells.
+    baseline : float
+        The score beside all shapes.
+    shapes, errors : list of ndarray
+        Of each column what a cell adds, and its standard error.
+    groups : list of ndarray of int
+        Of each column the group of every cell, 0 to 8.
+    pairs : list of tuple
+        Two columns, and what their groups add, shape (9, 9).
+    """
+
+    cells: Cells
+    baseline: float
+    shapes: list[Array]
+    errors: list[Array]
+    groups: list[Codes]
+    pairs: list[tuple[int, int, Array]]
+
+    @classmethod
+    def constant(cls, cells: Cells, baseline: float) -> AdditiveModel:
+        """The same score for every row."""
+        zeros = [np.zeros(width) for width in cells.widths]
+        groups = [np.zeros(width, dtype=np.intp) for width in cells.widths]
+        return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [])
+
+    def codes(self, X: Array) -> list[Codes]:
+        """Cells of the values of every column."""
+        return [self.cells.of_column(column, X[:, column]) for column in range(len(self.shapes))]
+
+    def scores(self, codes: list[Codes]) -> Array:
+        """Scores of rows in these cells; each is made of its row alone, in one order."""
+        scores = np.full(len(codes[0]), self.baseline)
+        for shape, code in zip(self.shapes, codes, strict=True):
+            if shape.any():
+                scores += shape[code]
+        for first, second, table in self.pairs:
+            scores += table[self.groups[first][codes[first]], self.groups[second][codes[second]]]
+        return scores
+
+    def ranges(self) -> Array:
+        """By how much each column can change the score by its shape."""
+        return np.array([np.ptp(shape) for shape in self.shapes])
+
+    @property
+    def paired(self) -> float:
+        """By how much all tables can change the score."""
+        return float(sum(np.ptp(table) for _, _, table in self.pairs))
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Bounds on the score."""
+        tables = [*self.shapes, *(table for _, _, table in self.pairs)]
+        return (
+            self.baseline + float(sum(table.min() for table in tables)),
+            self.baseline + float(sum(table.max() for table in tables)),
+        )
+
+    def to_arrays(self) -> dict[str, Array]:
+        """What is released of it: arrays whose shapes are public."""
+        pairs = np.zeros((n_pairs(len(self.shapes)), 2 + SIDE**2))
+        for row, (first, second, table) in zip(pairs, self.pairs):
+            row[:] = first, second, *table.ravel()
+        return {
+            "baseline": np.array(self.baseline),
+            "errors": np.concatenate(self.errors),
+            "groups": np.concatenate(self.groups).astype(np.float64),
+            "pairs": pairs,
+            "shapes": np.concatenate(self.shapes),
+        }
+
+    @classmethod
+    def from_arrays(cls, cells: Cells, arrays: dict[str, Array]) -> AdditiveModel:
+        """Inverse of :meth:`to_arrays`."""
+        ends = np.cumsum(cells.widths)[:-1]
+
+        def split(name: str) -> list[NDArray[np.float64]]:
+            return np.split(arrays[name], ends)
+
+        pairs = [
+            (int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"] if row[0] != row[1]
+        ]
+        groups = [group.astype(np.intp) for group in split("groups")]
+        return cls(cells, float(arrays["baseline"]), split("shapes"), split("errors"), groups, pairs)

@@ -1,0 +1,108 @@
+"""How a score depends on the bin of a value, learned from noisy sums of gradients; no rows come here.
+
+A shape has a normal distribution before anything is released: a sum of smooth, linear and independent parts, whose
+variances are those under which the released sums are most likely. So noise makes shapes flat, and a part that is not
+there costs nothing: ``docs/theory/boosting.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+from ppdp.data.rows import Array
+from ppdp.mechanisms.boosting.bins import Bins
+
+LENGTHS = (0.5, 0.15, 0.05)  # over which smooth parts change, in ranks from -1 to 1
+STARTS = (-6.0, -2.0)  # logarithms of variances where the search for the most likely ones begins
+FEWEST, MOST = -14.0, math.log(10.0)
+STEPS = 40
+WEIGHT = 0.02  # of the exponential distribution that variances have before anything is released
+
+
+def centred(kernel: Array, shares: Array) -> Array:
+    """Covariance of a shape less its mean over the rows."""
+    rows = kernel - shares @ kernel
+    return np.asarray(rows - (rows @ shares)[:, None])
+
+
+def parts(bins: Bins) -> list[Array]:
+    """Covariances of the parts of a shape, for variances of 1."""
+    count = bins.count
+    if not bins.ordered:
+        return [centred(np.eye(count), bins.shares)]
+    known = bins.shares.copy()
+    known[-1] = 0.0
+    known /= known.sum()
+    missing = np.zeros((count, count))
+    missing[-1, -1] = 1.0
+    lines = [line - known @ line for line in (bins.places(), bins.ranks())]
+    straight = [np.outer(line, line) / max(float(known @ line**2), 1e-9) for line in lines]
+    apart = np.subtract.outer(bins.ranks(), bins.ranks())
+    smooth = [np.exp(-((apart / length) ** 2) / 2) for length in LENGTHS]
+    of_values = [centred(kernel, known) for kernel in (*straight, *smooth, np.eye(count))]
+    for kernel in of_values:
+        kernel[-1], kernel[:, -1] = 0.0, 0.0
+    return [*of_values, missing]
+
+
+def products(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
+    """Covariances of the parts of a table of two columns that neither of them has alone."""
+    return [np.kron(one, other) for one, other in zip(first, second)]
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What released sums say of a shape."""
+
+    mean: Array
+    covariance: Array
+    evidence: float  # by how much the logarithm of their likelihood is larger than that of noise alone
+
+    @classmethod
+    def of(cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array]) -> Posterior:
+        """From sums of gradients in bins, ``curvature * shape`` with noise of this covariance.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_bins,)
+            Sums of gradients.
+        curvature : ndarray of shape (n_bins,)
+            By how much a sum falls where the shape of its bin rises by 1.
+        noise : ndarray of shape (n_bins, n_bins)
+            Covariance of noise and of the labels of the rows.
+        kernels : sequence of ndarray of shape (n_bins, n_bins)
+            Covariances of the parts of a shape, each for a variance of 1.
+        """
+        root = np.linalg.cholesky(noise)
+        slopes = solve_triangular(root, np.diag(curvature), lower=True)
+        whitened = solve_triangular(root, sums, lower=True)
+        seen = np.array([slopes @ kernel @ slopes.T for kernel in kernels])
+        one = np.eye(len(sums))
+
+        def unlikely(logs: Array) -> tuple[float, Array]:
+            variances = np.exp(logs)
+            factor = cho_factor(one + np.tensordot(variances, seen, 1), lower=True)
+            weights = cho_solve(factor, whitened)
+            inverse = cho_solve(factor, one)
+            value = whitened @ weights / 2 + np.log(np.diag(factor[0])).sum() + WEIGHT * variances.sum()
+            slope = np.einsum("ij,kij->k", inverse, seen) - np.einsum("i,kij,j->k", weights, seen, weights)
+            return float(value), variances * (slope / 2 + WEIGHT)
+
+        bounds = [(FEWEST, MOST)] * len(seen)
+        fits = [
+            minimize(unlikely, np.full(len(seen), at), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+            for at in STARTS
+        ]
+        best = min(fits, key=lambda fit: float(fit.fun))
+        kernel = np.tensordot(np.exp(best.x), np.array(kernels), 1)
+        factor = cho_factor(one + slopes @ kernel @ slopes.T, lower=True)
+        gain = kernel @ slopes.T
+        mean = gain @ cho_solve(factor, whitened)
+        covariance = kernel - gain @ cho_solve(factor, gain.T)
+        return cls(mean, covariance, float(whitened @ whitened) / 2 - float(best.fun))

@@ -1,0 +1,367 @@
+"""Rounds of noisy sums of gradients: ``docs/theory/boosting.md``.
+
+A histogram of labels by cell gives every column a first shape. A linear model of these shapes says how they act together.
+Then every round releases the gradients that are left, by bin or by pairs of bins, and the model follows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.boosting import GROUPS, LOSSES as LINEAR
+from ppdp.bounds.boosting import MOST_PAIRED, Factors, diameter
+from ppdp.bounds.queries import counting_step
+from ppdp.core.progress import progress
+from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
+from ppdp.data.summary import Counts, fold
+from ppdp.mechanisms.boosting.bins import Bins, Cells, Codes
+from ppdp.mechanisms.boosting.losses import LOSSES, ScoreLoss
+from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
+from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
+from ppdp.mechanisms.learn.newton import fitted_by_newton
+
+LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
+SLACK = 1e-9  # on the closeness of means, for their rounding
+CERTAIN = 10.0  # variance of the noise on a cell of a table of two columns, over that of its labels, up to which it pays
+UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
+NODES = np.polynomial.hermite_e.hermegauss(9)
+RANKS = (0.3,)  # length over which smooth parts of tables change
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """Private rows, and the only way by which numbers made of them come out.
+
+    ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula.
+    """
+
+    rows: Rows | Stream
+    cells: Cells
+    loss: ScoreLoss
+    answer: Callable[[Array], Array]
+    noise_scale: float
+    size: int
+    parameters: Mapping[str, Any]
+    interactions: bool | None  # whether tables of two columns are made; None where released numbers say so
+    most_bins: int
+
+    @property
+    def factors(self) -> Factors:
+        return Factors.of(
+            self.parameters["shares"], self.parameters["rounds"], self.n_scores, self.parameters["linear"]
+        )
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.parameters.get("n_classes", 2))
+
+    @property
+    def n_scores(self) -> int:
+        return self.n_classes if self.n_classes > 2 else 1
+
+    def released(self, total: Array, norm: float, factor: float) -> tuple[Array, float]:
+        """Sums over rows of vectors of this norm with noise, and its standard deviation."""
+        unit = norm * self.rows.n / factor
+        padded = np.zeros(self.size)
+        padded[: len(total)] = total / unit
+        return self.answer(padded)[: len(total)] * unit, self.noise_scale * unit
+
+    def summed(self, places: Callable[[Rows], tuple[list[Codes], Array]], size: int, n_sums: int = 1) -> Array:
+        """Sums of weights at places, in whole numbers of a public step: to the same bits however the rows come.
+
+        ``places`` gives places, one row for every term, and weights, one row for every sum that is taken.
+        """
+        step = counting_step(self.rows.n)
+
+        def steps(block: Rows) -> NDArray[Any]:
+            where, weights = places(block)
+            whole = np.rint(weights * (block.weight / step))
+            sums = np.zeros((len(whole), size))
+            for row, values in zip(sums, whole):
+                for term in where:
+                    row += np.bincount(term, values, size)
+            return sums.ravel()
+
+        found = fold(Counts(size * n_sums, steps), self.rows)
+        return np.asarray(found * step, dtype=np.float64).reshape(n_sums, size)
+
+    # ------------------------------------------------------------ the first histogram
+
+    def histogram(self) -> tuple[list[Array], float]:
+        """Noisy weights by label and cell, of each column of shape (labels, cells), and the deviation of their noise."""
+        starts, n_labels = self.cells.starts, 2 if self.loss.name == "squared" else self.n_classes
+
+        def places(block: Rows) -> tuple[list[Codes], Array]:
+            columns = zip(range(self.rows.d), starts)
+            codes = [self.cells.of_column(column, block.X[:, column]) + start for column, start in columns]
+            return codes, np.array([self.loss.labels(block, label) for label in range(n_labels)])
+
+        exact = np.split(self.summed(places, sum(self.cells.widths), n_labels), starts[1:], axis=1)
+        in_nodes = [self.cells.in_nodes(column, weights) for column, weights in enumerate(exact)]
+        total = np.concatenate([numbers.ravel() for numbers in in_nodes])
+        noisy, noise = self.released(total, math.sqrt(self.rows.d), self.factors.histogram)
+        ends = np.cumsum([numbers.size for numbers in in_nodes])[:-1]
+        by_column = enumerate(np.split(noisy, ends))
+        return [self.cells.from_nodes(column, numbers.reshape(n_labels, -1)) for column, numbers in by_column], noise
+
+    # ------------------------------------------------------------ all of it
+
+    def models(self) -> list[AdditiveModel]:
+        """One for every score."""
+        histogram, noise = self.histogram()
+        return [
+            self.model(histogram, noise, label)
+            for label in (range(self.n_scores) if self.n_scores > 1 else (1,))
+        ]
+
+    def model(self, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
+        """The model of one score, from the histogram of all."""
+        rate = float(np.clip(np.mean([h[label].sum() / max(h.sum(), 1.0) for h in histogram]), 1e-3, 1 - 1e-3))
+        learner = _Learner(self, label, [], [], [], AdditiveModel.constant(self.cells, self.loss.score(rate)))
+        for column, by_label in enumerate(histogram):
+            learner.add_column(column, by_label, noise, rate)
+        learner.weigh()
+        for step in progress(range(self.parameters["rounds"]), "boosting rounds"):
+            learner.make_round(self.parameters["rounds"] - step)
+        return learner.model
+
+
+@dataclass(slots=True)
+class _Learner:
+    """What is known of one score; everything in it follows from released numbers."""
+
+    training: Training
+    label: int
+    bins: list[Bins]
+    kernels: list[list[Array]]
+    posteriors: list[Posterior]
+    model: AdditiveModel
+
+    @property
+    def n_rows(self) -> float:
+        return float(self.training.rows.n)
+
+    def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
+        """Bins of a column, and its first shape."""
+        training, loss = self.training, self.training.loss
+        counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
+        bins = Bins.of(counts, self.n_rows, training.most_bins, ordered=ordered)
+        sums = bins.summed(by_label[self.label] - rate * counts)
+        present = self._present(counts)
+        curvature = present * bins.shares * float(loss.slope(np.array([loss.score(rate)]))[0])
+        spread = bins.summed(bins.summed(training.cells.covariance(column)).T)
+        others = len(by_label) - 1
+        variance = noise**2 * ((1 - rate) ** 2 + others * rate**2)
+        labels = loss.dispersion * rate * (1 - rate) * present * bins.shares
+        kernels = parts(bins)
+        posterior = Posterior.of(sums, curvature, variance * spread + np.diag(labels + 1e-6), kernels)
+        self.bins.append(bins)
+        self.kernels.append(kernels)
+        self.posteriors.append(posterior)
+        self._show(column, posterior.mean - bins.shares @ posterior.mean)
+
+    def _present(self, counts: Array) -> float:
+        """Rows that there are."""
+        return min(max(float(counts.sum()), 1.0), self.n_rows)
+
+    def _show(self, column: int, of_bins: Array) -> None:
+        self.model.shapes[column] = of_bins[self.bins[column].of_cells]
+        variances = np.maximum(np.diag(self.posteriors[column].covariance), 0.0)
+        self.model.errors[column] = np.sqrt(variances)[self.bins[column].of_cells]
+
+    def _of_bins(self, column: int) -> Array:
+        return np.asarray(self.model.shapes[column][self.bins[column].starts])
+
+    def importances(self) -> Array:
+        """Standard deviation over the rows of what each column adds."""
+        of_bins = [self._of_bins(column) for column in range(len(self.bins))]
+        return np.array([math.sqrt(float(bins.shares @ shape**2)) for bins, shape in zip(self.bins, of_bins)])
+
+    def weigh(self) -> None:
+        """Shapes as a linear model weighs them: columns may say the same."""
+        training, model = self.training, self.model
+        norm, linear = training.parameters["norm"], training.parameters["linear"]
+        importances = self.importances()
+        units = np.where(importances > LEAST_IMPORTANCE * importances.max(), importances, np.inf)
+        tables = [shape / unit for shape, unit in zip(model.shapes, units)]
+        rows = training.rows.each(partial(_of_shapes, training, self.label, tables, norm), training.rows.d)
+        factor = training.factors.linear
+
+        def answer(values: Array) -> Array:
+            return training.answer(values * factor) / factor
+
+        parameters = {**linear, "norm": norm, "loss": LINEAR[training.loss.name]}
+        models, _ = fitted_by_newton(
+            rows, training.loss.linear, answer, training.noise_scale / factor, training.size, parameters
+        )
+        *weights, self.model.baseline = models[-1][0]
+        for column, (weight, table) in enumerate(zip(weights, tables)):
+            model.shapes[column] = weight * table
+
+    def make_round(self, left: int) -> None:
+        """One round: of single columns, or of pairs of them where that says more; the last ones are of pairs."""
+        if left == 1 and self._pairs_pay():
+            self._round_of_pairs()
+        else:
+            self._round_of_columns()
+
+    def _pairs_pay(self) -> bool:
+        training, asked = self.training, self.training.interactions
+        if asked is not None or len(self.bins) < 2:
+            return bool(asked) and len(self.bins) > 1
+        evidence = sum(posterior.evidence for posterior in self.posteriors)
+        pairs = len(self._paired())
+        noise = training.noise_scale * math.sqrt(4 * pairs) * self.n_rows / training.factors.round
+        labels = self.n_rows * self._mean_curvature() / GROUPS**2
+        return evidence < UNSEEN + len(self.bins) or noise**2 < CERTAIN * labels
+
+    def _mean_curvature(self) -> float:
+        points, weights = NODES
+        spread = math.sqrt(float((self.importances() ** 2).sum()))
+        return float(weights @ self.training.loss.slope(self.model.baseline + spread * points) / weights.sum())
+
+    def _gradients(self, terms: list[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float) -> tuple[Any, float]:
+        """Noisy sums of gradients in the cells of every term, and the deviation of their noise."""
+        training, model, label = self.training, self.model, self.label
+        starts = np.cumsum([0, *sizes])
+
+        def places(block: Rows) -> tuple[list[Codes], Array]:
+            codes = model.codes(block.X)
+            residuals = training.loss.labels(block, label) - training.loss.mean(model.scores(codes))
+            return [term(codes) + start for term, start in zip(terms, starts)], residuals[None]
+
+        (total,) = training.summed(places, int(starts[-1]))
+        noisy, noise = training.released(total, norm, training.factors.round)
+        return np.split(noisy, starts[1:-1]), noise
+
+    def _diameter(self, terms: int, ranges: Array, besides: float) -> float:
+        """The norm by which gradients are divided: of so many terms, whose columns change scores by ``ranges``."""
+        loss, (low, high) = self.training.loss, self.model.extremes
+        apart = np.cumsum([besides, *np.sort(ranges)[::-1]])
+        least, most = loss.mean(np.array([low, high]))
+        largest = min(max(most, 1 - least) + SLACK, 1.0)
+        close = np.minimum(loss.closeness(apart) + SLACK, 1.0)
+        return diameter(terms, close.tolist(), float(largest), replaces=self.training.parameters["replaces"])
+
+    def _round_of_columns(self) -> None:
+        """Follow the gradients in the bins of single columns."""
+        loss, importances = self.training.loss, self.importances()
+        active = [int(column) for column in np.flatnonzero(importances > LEAST_IMPORTANCE * importances.max())]
+        active = active or list(range(len(self.bins)))
+        ranges = self.model.ranges()
+        besides = float(np.delete(ranges, active).sum()) + self.model.paired
+        terms = [partial(_bin_of, column, self.bins[column].of_cells) for column in active]
+        norm = self._diameter(len(active), ranges[active], besides)
+        sums, noise = self._gradients(terms, [self.bins[column].count for column in active], norm)
+        rest = float(np.mean([of_column.sum() for of_column in sums]))
+        points, weights = NODES
+        total = float((importances**2).sum())
+        for column, of_column in zip(active, sums):
+            bins, shape = self.bins[column], self._of_bins(column)
+            others = math.sqrt(max(total - importances[column] ** 2, 0.0))
+            slopes = loss.slope(self.model.baseline + shape[:, None] + others * points)
+            curvature = self.n_rows * bins.shares * (slopes @ weights) / weights.sum()
+            labels = self._label_variance(shape[:, None] + others * points, bins.shares)
+            prior = centred(self.posteriors[column].covariance, bins.shares)
+            posterior = Posterior.of(
+                of_column - rest * bins.shares,
+                curvature,
+                np.diag(noise**2 + labels + 1e-6),
+                [*self.kernels[column], prior],
+            )
+            self.posteriors[column] = posterior
+            self._show(column, shape + posterior.mean - bins.shares @ posterior.mean)
+        self.model.baseline += rest / (self.n_rows * max(self._mean_curvature(), 0.02))
+
+    def _label_variance(self, scores: Array, shares: Array) -> Array:
+        """Variance of the sums of labels in bins."""
+        mean = self.training.loss.mean(self.model.baseline + scores) @ NODES[1] / NODES[1].sum()
+        return np.asarray(self.n_rows * shares * self.training.loss.dispersion * mean * (1 - mean))
+
+    def _paired(self) -> list[tuple[int, int]]:
+        """Pairs of the most important columns."""
+        order = np.argsort(-self.importances(), kind="stable")[:MOST_PAIRED]
+        return list(combinations(sorted(int(column) for column in order), 2))
+
+    def _round_of_pairs(self) -> None:
+        """Follow the gradients in tables of two columns."""
+        model, pairs = self.model, self._paired()
+        grouped = [_groups(bins, self._of_bins(column)) for column, bins in enumerate(self.bins)]
+        model.groups = [groups[bins.of_cells] for groups, bins in zip(grouped, self.bins)]
+        shares = [np.bincount(groups, bins.shares, SIDE) for groups, bins in zip(grouped, self.bins)]
+        terms = [partial(_cell_of, model.groups, first, second) for first, second in pairs]
+        norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
+        sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
+        slope, mean = self._mean_curvature(), self.training.loss.mean(np.array([model.baseline]))[0]
+        labels = self.training.loss.dispersion * mean * (1 - mean)
+        for (first, second), of_pair in zip(pairs, sums):
+            weights = np.outer(shares[first], shares[second]).ravel()
+            kept = weights > 0
+            used = [own > 0 for own in (shares[first], shares[second])]
+            kernels = products(*(
+                _table_parts(own[own > 0], ordered=self.bins[column].ordered)
+                for column, own in ((first, shares[first]), (second, shares[second]))
+            ))
+            assert kept.sum() == used[0].sum() * used[1].sum()
+            posterior = Posterior.of(
+                (of_pair - of_pair.sum() * weights)[kept],
+                slope * self.n_rows * weights[kept],
+                np.diag(noise**2 + labels * self.n_rows * weights[kept] + 1e-6),
+                kernels,
+            )
+            table = np.zeros(SIDE**2)
+            table[kept] = posterior.mean
+            model.pairs.append((first, second, table.reshape(SIDE, SIDE)))
+
+
+def _bin_of(column: int, of_cells: Codes, codes: list[Codes]) -> Codes:
+    return np.asarray(of_cells[codes[column]])
+
+
+def _cell_of(groups: list[Codes], first: int, second: int, codes: list[Codes]) -> Codes:
+    return np.asarray(groups[first][codes[first]] * SIDE + groups[second][codes[second]])
+
+
+def _groups(bins: Bins, shape: Array) -> Codes:
+    """Group of every bin: of about as many rows each, next to each other or with the same effect; missing ones last."""
+    count = bins.count - 1
+    order = np.arange(count) if bins.ordered else np.argsort(shape[:-1], kind="stable")
+    groups = np.full(bins.count, GROUPS)
+    if count <= GROUPS:
+        groups[:-1] = np.arange(count)
+        return groups
+    shares = bins.shares[:-1][order]
+    middle = (np.cumsum(shares) - shares / 2) / shares.sum()
+    groups[order] = np.minimum((middle * GROUPS).astype(np.intp), GROUPS - 1)
+    return groups
+
+
+def _table_parts(shares: Array, *, ordered: bool) -> list[Array]:
+    """Covariances of what the groups of one column add, for tables: straight, smooth and independent."""
+    shares = shares / shares.sum()
+    apart = centred(np.eye(len(shares)), shares)
+    if not ordered:
+        return [apart] * 3
+    ranks = 2 * (np.cumsum(shares) - shares / 2) - 1
+    smooth = np.exp(-((np.subtract.outer(ranks, ranks) / (2 * RANKS[0])) ** 2) / 2)
+    return [centred(3 * np.outer(ranks, ranks), shares), centred(smooth, shares), apart]
+
+
+def _of_shapes(training: Training, label: int, tables: list[Array], norm: float, rows: Rows) -> Rows:
+    """Rows of what each column adds, clipped to a norm, with the labels of one score."""
+    X = np.column_stack([
+        table[training.cells.of_column(column, rows.X[:, column])] for column, table in enumerate(tables)
+    ])
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+    X *= (norm / np.maximum(lengths, norm))[:, None]
+    y = rows.y if training.loss.name == "squared" else training.loss.labels(rows, label)
+    return replace(rows, X=X, y=y, raw=None, ours=True, texts=None, marks=None)
