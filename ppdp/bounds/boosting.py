@@ -62,6 +62,14 @@ class Factors:
         )
 
 
+LINEAR = "linear_"  # what parameters of the Newton steps begin with, among all
+
+
+def linear_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of the Newton steps of the linear model."""
+    return {name.removeprefix(LINEAR): value for name, value in parameters.items() if name.startswith(LINEAR)}
+
+
 def answers(rounds: int, n_scores: int, linear: Mapping[str, Any]) -> int:
     """How often rows are asked for: a histogram, and for every score a linear model and rounds."""
     return 1 + n_scores * (newton.answers(**linear) + rounds)
@@ -87,11 +95,12 @@ def _checked(
     shares: Sequence[float],
     rounds: int,
     norm: float,
-    linear: Mapping[str, Any],
     replaces: bool,
     n_classes: int = 2,
     y_range: Sequence[float] | None = None,
+    **linear: Any,
 ) -> None:
+    sane(all(name.startswith(LINEAR) for name in linear))
     sane(loss in LOSSES and len(categories) == domain.d and whole(*categories, cells, rounds, n_classes))
     sane(all(count == 0 or 1 <= count <= 1024 for count in categories))
     sane(2 <= cells <= 1024 and cells & (cells - 1) == 0 and 1 <= rounds <= 1000 and 2 <= n_classes <= 1000)
@@ -106,7 +115,7 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
     """Numbers in an answer, the longest of them all, and the bound on each."""
     _checked(domain, **parameters)
     loss, cells, categories = parameters["loss"], parameters["cells"], parameters["categories"]
-    linear, count = parameters["linear"], parameters.get("n_classes", 2)
+    linear, count = linear_of(parameters), parameters.get("n_classes", 2)
     steps = newton.shape(derived(domain, parameters["norm"]), loss=LOSSES[loss], **linear)
     size = max(
         _parts(loss, count) * sum(nodes(categories, cells)),
@@ -136,7 +145,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     replaced.
     """
     _checked(domain, **parameters)
-    linear, rounds = parameters["linear"], parameters["rounds"]
+    linear, rounds = linear_of(parameters), parameters["rounds"]
     scores, loss = n_scores(parameters.get("n_classes", 2)), parameters["loss"]
     far = distance.moved_as_replaced()
     paired, single = far.unmatched
@@ -165,7 +174,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     gaps=True,
     used_by=("GradientBoostingClassifier", "GradientBoostingRegressor"),
     shape=_shape,
-    steps=lambda domain, *, rounds, linear, n_classes=2, **_: answers(rounds, n_scores(n_classes), linear),
+    steps=lambda domain, *, rounds, n_classes=2, **others: answers(rounds, n_scores(n_classes), linear_of(others)),
     arrays=_arrays,
 )
 def boosting(domain: Domain, distance: Distance, **parameters: Any) -> float:

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ppdp.bounds.boosting import LINEAR as PREFIX
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.boosting import answers, derived, n_scores
 from ppdp.core.checks import choice, integer, shown
@@ -125,7 +126,7 @@ class GradientBoosting(SharedDocstring, Supervised):
             "shares": list(SHARES),
             "rounds": rounds,
             "norm": norm,
-            "linear": linear,
+            **{f"{PREFIX}{name}": value for name, value in linear.items()},
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             **of_loss,
         }

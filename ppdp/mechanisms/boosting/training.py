@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.boosting import GROUPS, LOSSES as LINEAR
-from ppdp.bounds.boosting import MOST_PAIRED, Factors, diameter
+from ppdp.bounds.boosting import MOST_PAIRED, Factors, diameter, linear_of
 from ppdp.bounds.queries import counting_step
 from ppdp.core.progress import progress
 from ppdp.data.rows import Array, Rows
@@ -56,9 +56,8 @@ class Training:
 
     @property
     def factors(self) -> Factors:
-        return Factors.of(
-            self.parameters["shares"], self.parameters["rounds"], self.n_scores, self.parameters["linear"]
-        )
+        linear = linear_of(self.parameters)
+        return Factors.of(self.parameters["shares"], self.parameters["rounds"], self.n_scores, linear)
 
     @property
     def n_classes(self) -> int:
@@ -189,7 +188,7 @@ class _Learner:
     def weigh(self) -> None:
         """Shapes as a linear model weighs them: columns may say the same."""
         training, model = self.training, self.model
-        norm, linear = training.parameters["norm"], training.parameters["linear"]
+        norm, linear = training.parameters["norm"], linear_of(training.parameters)
         importances = self.importances()
         units = np.where(importances > LEAST_IMPORTANCE * importances.max(), importances, np.inf)
         tables = [shape / unit for shape, unit in zip(model.shapes, units)]
