@@ -30,6 +30,7 @@ from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
+LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
 SLACK = 1e-9  # on the closeness of means, for their rounding
 CERTAIN = 10.0  # variance of the noise on a cell of a table of two columns, over that of its labels, up to which it pays
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
@@ -277,6 +278,8 @@ class _Learner:
                 np.diag(noise**2 + labels + 1e-6),
                 [*self.kernels[column], prior],
             )
+            if posterior.evidence < LEAST_EVIDENCE:
+                continue
             self.posteriors[column] = posterior
             self._show(column, shape + posterior.mean - bins.shares @ posterior.mean)
         self.model.baseline += rest / (self.n_rows * max(self._mean_curvature(), 0.02))
@@ -317,6 +320,8 @@ class _Learner:
                 np.diag(noise**2 + labels * self.n_rows * weights[kept] + 1e-6),
                 kernels,
             )
+            if posterior.evidence < LEAST_EVIDENCE:
+                continue
             table = np.zeros(SIDE**2)
             table[kept] = posterior.mean
             model.pairs.append((first, second, table.reshape(SIDE, SIDE)))
