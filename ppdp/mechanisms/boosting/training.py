@@ -30,6 +30,7 @@ from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
+TRUST = 1.0  # by how much a round changes what a bin adds, at most
 LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
 SLACK = 1e-9  # on the closeness of means, for their rounding
 CERTAIN = 10.0  # variance of the noise on a cell of a table of two columns, over that of its labels, up to which it pays
@@ -281,7 +282,8 @@ class _Learner:
             if posterior.evidence < LEAST_EVIDENCE:
                 continue
             self.posteriors[column] = posterior
-            self._show(column, shape + posterior.mean - bins.shares @ posterior.mean)
+            step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
+            self._show(column, shape + step)
         self.model.baseline += rest / (self.n_rows * max(self._mean_curvature(), 0.02))
 
     def _label_variance(self, scores: Array, shares: Array) -> Array:
