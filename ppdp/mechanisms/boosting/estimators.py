@@ -130,9 +130,7 @@ class GradientBoosting(SharedDocstring, Supervised):
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             **of_loss,
         }
-        question = Question.asked(
-            "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear)
-        )
+        question = Question.asked("learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear))
         factors, largest = self._factors(domain)
         return replace(question, factors=factors, largest_weight=largest * (domain.max_weight or 1.0))
 

@@ -99,8 +99,6 @@ class AdditiveModel:
         def split(name: str) -> list[NDArray[np.float64]]:
             return np.split(arrays[name], ends)
 
-        pairs = [
-            (int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"] if row[0] != row[1]
-        ]
+        pairs = [(int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"] if row[0] != row[1]]
         groups = [group.astype(np.intp) for group in split("groups")]
         return cls(cells, float(arrays["baseline"]), split("shapes"), split("errors"), groups, pairs)

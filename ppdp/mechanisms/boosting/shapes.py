@@ -65,6 +65,11 @@ class Posterior:
     evidence: float  # by how much the logarithm of their likelihood is larger than that of noise alone
 
     @classmethod
+    def none(cls, count: int) -> Posterior:
+        """Nothing is said: of what was released no numbers come."""
+        return cls(np.zeros(count), np.zeros((count, count)), 0.0)
+
+    @classmethod
     def of(cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array]) -> Posterior:
         """From sums of gradients in bins, ``curvature * shape`` with noise of this covariance.
 
@@ -79,6 +84,14 @@ class Posterior:
         kernels : sequence of ndarray of shape (n_bins, n_bins)
             Covariances of the parts of a shape, each for a variance of 1.
         """
+        try:
+            found = cls._likeliest(sums, curvature, noise, kernels)
+        except (np.linalg.LinAlgError, ArithmeticError, ValueError):
+            return cls.none(len(sums))
+        return found if np.isfinite(found.mean).all() and np.isfinite(found.covariance).all() else cls.none(len(sums))
+
+    @classmethod
+    def _likeliest(cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array]) -> Posterior:
         root = np.linalg.cholesky(noise)
         slopes = solve_triangular(root, np.diag(curvature), lower=True)
         whitened = solve_triangular(root, sums, lower=True)
@@ -96,7 +109,9 @@ class Posterior:
 
         bounds = [(FEWEST, MOST)] * len(seen)
         fits = [
-            minimize(unlikely, np.full(len(seen), at), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+            minimize(
+                unlikely, np.full(len(seen), at), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
+            )
             for at in STARTS
         ]
         best = min(fits, key=lambda fit: float(fit.fun))

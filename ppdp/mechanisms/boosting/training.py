@@ -32,8 +32,12 @@ from ppdp.mechanisms.learn.newton import fitted_by_newton
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
 TRUST = 1.0  # by how much a round changes what a bin adds, at most
 LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
+LEAST_CURVATURE = 0.02  # of a step of the baseline
+LARGEST_SCORE = 30.0
 SLACK = 1e-9  # on the closeness of means, for their rounding
-CERTAIN = 10.0  # variance of the noise on a cell of a table of two columns, over that of its labels, up to which it pays
+CERTAIN = (
+    10.0  # variance of the noise on a cell of a table of two columns, over that of its labels, up to which it pays
+)
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 NODES = np.polynomial.hermite_e.hermegauss(9)
 RANKS = (0.3,)  # length over which smooth parts of tables change
@@ -119,10 +123,7 @@ class Training:
     def models(self) -> list[AdditiveModel]:
         """One for every score."""
         histogram, noise = self.histogram()
-        return [
-            self.model(histogram, noise, label)
-            for label in (range(self.n_scores) if self.n_scores > 1 else (1,))
-        ]
+        return [self.model(histogram, noise, label) for label in (range(self.n_scores) if self.n_scores > 1 else (1,))]
 
     def model(self, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
         """The model of one score, from the histogram of all."""
@@ -204,9 +205,10 @@ class _Learner:
         models, _ = fitted_by_newton(
             rows, training.loss.linear, answer, training.noise_scale / factor, training.size, parameters
         )
-        *weights, self.model.baseline = models[-1][0]
+        *weights, baseline = models[-1][0]
+        model.baseline = _bounded(baseline).item()
         for column, (weight, table) in enumerate(zip(weights, tables)):
-            model.shapes[column] = weight * table
+            model.shapes[column] = _bounded(weight * table)
 
     def make_round(self, left: int) -> None:
         """One round: of single columns, or of pairs of them where that says more; the last ones are of pairs."""
@@ -230,7 +232,9 @@ class _Learner:
         spread = math.sqrt(float((self.importances() ** 2).sum()))
         return float(weights @ self.training.loss.slope(self.model.baseline + spread * points) / weights.sum())
 
-    def _gradients(self, terms: list[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float) -> tuple[Any, float]:
+    def _gradients(
+        self, terms: list[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float
+    ) -> tuple[Any, float]:
         """Noisy sums of gradients in the cells of every term, and the deviation of their noise."""
         training, model, label = self.training, self.model, self.label
         starts = np.cumsum([0, *sizes])
@@ -283,8 +287,9 @@ class _Learner:
                 continue
             self.posteriors[column] = posterior
             step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
-            self._show(column, shape + step)
-        self.model.baseline += rest / (self.n_rows * max(self._mean_curvature(), 0.02))
+            self._show(column, _bounded(shape + step))
+        step = rest / (self.n_rows * max(self._mean_curvature(), LEAST_CURVATURE))
+        self.model.baseline = _bounded(self.model.baseline + np.clip(step, -TRUST, TRUST)).item()
 
     def _label_variance(self, scores: Array, shares: Array) -> Array:
         """Variance of the sums of labels in bins."""
@@ -311,10 +316,12 @@ class _Learner:
             weights = np.outer(shares[first], shares[second]).ravel()
             kept = weights > 0
             used = [own > 0 for own in (shares[first], shares[second])]
-            kernels = products(*(
-                _table_parts(own[own > 0], ordered=self.bins[column].ordered)
-                for column, own in ((first, shares[first]), (second, shares[second]))
-            ))
+            kernels = products(
+                *(
+                    _table_parts(own[own > 0], ordered=self.bins[column].ordered)
+                    for column, own in ((first, shares[first]), (second, shares[second]))
+                )
+            )
             assert kept.sum() == used[0].sum() * used[1].sum()
             posterior = Posterior.of(
                 (of_pair - of_pair.sum() * weights)[kept],
@@ -325,8 +332,13 @@ class _Learner:
             if posterior.evidence < LEAST_EVIDENCE:
                 continue
             table = np.zeros(SIDE**2)
-            table[kept] = posterior.mean
+            table[kept] = np.clip(posterior.mean, -LARGEST_SCORE, LARGEST_SCORE)
             model.pairs.append((first, second, table.reshape(SIDE, SIDE)))
+
+
+def _bounded(scores: Any) -> Array:
+    """Scores no larger than any that matters, whatever was released."""
+    return np.clip(np.nan_to_num(scores), -LARGEST_SCORE, LARGEST_SCORE)
 
 
 def _bin_of(column: int, of_cells: Codes, codes: list[Codes]) -> Codes:
@@ -364,9 +376,9 @@ def _table_parts(shares: Array, *, ordered: bool) -> list[Array]:
 
 def _of_shapes(training: Training, label: int, tables: list[Array], norm: float, rows: Rows) -> Rows:
     """Rows of what each column adds, clipped to a norm, with the labels of one score."""
-    X = np.column_stack([
-        table[training.cells.of_column(column, rows.X[:, column])] for column, table in enumerate(tables)
-    ])
+    X = np.column_stack(
+        [table[training.cells.of_column(column, rows.X[:, column])] for column, table in enumerate(tables)]
+    )
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     X *= (norm / np.maximum(lengths, norm))[:, None]
     y = rows.y if training.loss.name == "squared" else training.loss.labels(rows, label)

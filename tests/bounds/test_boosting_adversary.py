@@ -1,0 +1,148 @@
+"""Gradient boosting against an adversary: every answer of every pair, earlier answers being whatever he likes."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, named
+from effort import found, rounds
+from neighbours import ROUNDING, Pair
+
+from ppdp import Distance, Domain
+from ppdp.bounds.boosting import diameter, of_answers
+from ppdp.core.formula import lookup
+from ppdp.data.rows import Rows
+from ppdp.exceptions import CertificateError
+from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.testing import check_mechanism
+from ppdp.testing import neighbours as drawn
+from ppdp.testing.answers import RecordingNoise
+
+N = 8
+DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0)
+ONE, GONE = Distance(replaced=1), Distance(toggled=1)
+REWEIGHTED = Distance(replaced=1, reweighted=2, mass=2.6, one_sided=1.4)
+CODES, TARGETS = np.array([0.0, 1.0]), np.array([-1.0, 1.0])
+SMALL = {"max_bins": 4, "max_iter": 2}
+MODELS = {
+    "classes": (GradientBoostingClassifier((0, 1), **SMALL, interaction_cst="pairwise"), CODES),
+    "codes": (GradientBoostingClassifier((0, 1), **SMALL, categorical_features={0: 3}), CODES),
+    "three classes": (GradientBoostingClassifier((0, 1, 2), **SMALL), 2 * CODES),
+    "targets": (GradientBoostingRegressor((0, 9), **SMALL, interaction_cst="pairwise"), TARGETS),
+}
+each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
+
+
+def answers(model, question, rows, given=(), noise_scale=0.1):
+    """What is asked of rows and what was answered, which is what was asked where nothing is given."""
+    told = RecordingNoise(given=given, silent=True)
+    with np.errstate(all="ignore"):
+        model.release(rows, question, told, noise_scale)
+    assert all(asked.value.size == question.size for asked in told.asked)
+    assert all(np.abs(asked.value).max() <= question.bound * ROUNDING for asked in told.asked)
+    return [asked.value for asked in told.asked], [asked.answer for asked in told.asked]
+
+
+def apart(model, question, pair, given=(), noise_scale=0.1):
+    """How far the answers of a pair are apart, one by one, later ones behind equal earlier ones."""
+    mine, told = answers(model, question, pair.left, given, noise_scale)
+    yours, _ = answers(model, question, pair.right, told, noise_scale)
+    assert len(mine) == len(yours) == question.steps
+    return np.array([np.linalg.norm(one - other) for one, other in zip(mine, yours)])
+
+
+def steep(question, seed, size):
+    """Answers that lead to steep shapes, or anywhere."""
+    rng = np.random.default_rng(seed)
+    return [size * rng.standard_normal(question.size) for _ in range(question.steps)]
+
+
+def use(model, labels, distance, seed):
+    question = model.question_at(DOMAIN, distance, 1.0)
+    each = np.array(of_answers(DOMAIN, distance, **question.parameters))
+    settings = [((), 1e-6)] + [(steep(question, seed + i, size), 1e-3) for i, size in enumerate((1.0, 1e3))]
+
+    def ratio(pair):
+        left, right = (Rows(rows.X, labels[rows.y.astype(int)], rows.weight) for rows in (pair.left, pair.right))
+        return max(float((apart(model, question, Pair(left, right), *how) / each).max()) for how in settings)
+
+    return ratio
+
+
+@pytest.mark.repeated("model", "labels", keep=2)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@each_model
+def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
+    """Also where values are missing, or stand in other places."""
+    world = World(DOMAIN, distance, labels=True, deleted=True, gaps=2)
+    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=3, steps=3)
+    assert reached <= ROUNDING
+
+
+def test_nor_do_pairs_of_which_weights_differ():
+    model, labels = MODELS["classes"]
+    world, rng = drawn.World(DOMAIN.but(max_missing=0), REWEIGHTED), np.random.default_rng(3)
+    ratio = use(model, labels, REWEIGHTED, seed=5)
+    assert found(drawn.best_of(world, lambda pair: ratio(Pair(*pair)), rng, rounds(4), rounds(6))[0]) <= ROUNDING
+
+
+def rows_of(*table, y, absent=0):
+    X = np.zeros((N, 2))
+    X[: len(table)] = table
+    return Rows(X, np.r_[y, np.zeros(N - len(y))], np.r_[np.zeros(absent), np.ones(N - absent)])
+
+
+@pytest.mark.parametrize("distance", [ONE, GONE], ids=named)
+def test_histogram_and_rounds_attain_it(distance):
+    """Cells far from each other; opposite labels in the same cells of a model that says the same of all rows."""
+    model = GradientBoostingClassifier((0, 1), max_bins=4, max_iter=1, interaction_cst="no_interactions")
+    question = model.question_at(DOMAIN, distance, 1.0)
+    each = of_answers(DOMAIN, distance, **question.parameters)
+    flat = [np.zeros(question.size) for _ in range(question.steps)]
+    right = rows_of([0, 0], y=[0.0], absent=1) if distance.toggled else rows_of([-0.7, -0.7], y=[1.0])
+    far = apart(model, question, Pair(rows_of([0.7, 0.7], y=[1.0]), right), flat, 1e3)
+    if not distance.toggled:
+        right = rows_of([0.7, 0.7], y=[0.0])
+    near = apart(model, question, Pair(rows_of([0.7, 0.7], y=[1.0]), right), flat, 1e3)
+    assert 0.99 < found(far[0] / each[0]) <= ROUNDING
+    assert 0.99 < found(near[-1] / each[-1]) <= ROUNDING
+
+
+def test_the_diameter_is_that_of_the_gradients():
+    """Any two gradients in so many cells, of which some are shared: never further apart, and sometimes as far."""
+    rng, closest = np.random.default_rng(0), 0.0
+    for _ in range(rounds(300)):
+        terms, close = int(rng.integers(1, 6)), rng.random()
+        closeness = np.sort(np.r_[rng.random(terms) * close, close])
+        bound = diameter(terms, closeness.tolist(), 1.0, replaces=True)
+        for _ in range(30):
+            apart_in, mean = int(rng.integers(terms + 1)), rng.random()
+            other = np.clip(mean + rng.choice([-1, 1]) * closeness[apart_in] * rng.choice([1.0, rng.random()]), 0, 1)
+            labels = rng.choice([0.0, 1.0, rng.random()], 2)
+            first, second = labels[0] - mean, labels[1] - other
+            square = apart_in * (first**2 + second**2) + (terms - apart_in) * (first - second) ** 2
+            closest = max(closest, math.sqrt(square) / bound)
+            assert math.sqrt(square) <= bound
+    assert closest > 0.97
+
+
+def test_all_answers_together_cost_what_the_shares_say():
+    question = MODELS["three classes"][0].question_at(DOMAIN, ONE, 1.0)
+    each = np.array(of_answers(DOMAIN, ONE, **question.parameters))
+    assert each[0] ** 2 / (each**2).sum() == pytest.approx(question.parameters["shares"][0])
+    assert question.sensitivity(DOMAIN, ONE) == pytest.approx(2 / N)  # as of as many gradients at clip 1
+    assert len(each) == question.steps
+
+
+def test_parameters_that_mean_nothing_are_refused():
+    question = MODELS["classes"][0].question_at(DOMAIN, ONE, 1.0)
+    formula = lookup("learning.boosting", "mechanism")
+    wrong = ("cells", 3), ("categories", [0]), ("shares", [0.5, 0.5]), ("rounds", 0), ("replaces", 1), ("linear_norm", 9)
+    for name, value in wrong:
+        with pytest.raises((CertificateError, TypeError)):
+            formula(DOMAIN, ONE, **{**question.parameters, name: value})
+
+
+@pytest.mark.parametrize("model", [MODELS["classes"][0], MODELS["targets"][0]], ids=["classes", "targets"])
+def test_the_library_check_finds_nothing(model):
+    assert check_mechanism(model, runs=rounds(200)) > 0.5
