@@ -174,6 +174,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     gaps=True,
     used_by=("GradientBoostingClassifier", "GradientBoostingRegressor"),
     shape=_shape,
+    each=of_answers,
     steps=lambda domain, *, rounds, n_classes=2, **others: answers(rounds, n_scores(n_classes), linear_of(others)),
     arrays=_arrays,
 )

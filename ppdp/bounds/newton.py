@@ -182,6 +182,7 @@ def of_answers(
         "TweedieRegressor",
     ),
     shape=shape,
+    each=of_answers,
     steps=lambda domain, **parameters: answers(**parameters),
     arrays=_arrays,
 )

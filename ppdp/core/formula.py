@@ -154,6 +154,9 @@ class MechanismSensitivity(Answer):
     """The L2 sensitivity of one answer of a Gaussian mechanism."""
 
     kind: ClassVar[str] = "mechanism"
+    # ``each(domain, distance, **parameters)``, the sensitivity of every answer, where they are not all the same; the
+    # formula is then the root of their mean square.
+    each: Callable[..., list[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,24 @@ _NAMES_OF_COMPUTATION = (
     *("coef_init", "intercept_init", "sparse_output", "svd_solver", "transform_input", "verbose", "warm_start"),
 )
 
+_NAMES_OF_TREES = (
+    "ccp_alpha",
+    "criterion",
+    "init",
+    "learning_rate",
+    "max_depth",
+    "max_features",
+    "max_leaf_nodes",
+    "min_impurity_decrease",
+    "min_samples_leaf",
+    "min_samples_split",
+    "min_weight_fraction_leaf",
+    "n_iter_no_change",
+    "subsample",
+    "validation_fraction",
+)
+_TREES = "leave it out: how far a round goes, and where bins end, follows from released numbers and their noise."
+
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(_NAMES_OF_COMPUTATION, _COMPUTED),
     **dict.fromkeys(("sample_weight", "sample_weights"), _WEIGHTS),
@@ -49,6 +67,7 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("with_centering", "with_scaling", "with_std", "unit_variance"), _ALWAYS),
     **dict.fromkeys(("epsilon", "delta", "ledger", "on_invalid", "adjacency", "gate"), _PIPELINE),
     **dict.fromkeys(("error_score", "return_train_score"), _BY_ROWS),
+    **dict.fromkeys(_NAMES_OF_TREES, _TREES),
     "C": "alpha, which is 1/C; LinearSVC has no penalty, and max_coef_norm bounds its coefficients.",
     "accountant": "ledger=Ledger(...) of the Pipeline.",
     "alpha": "max_coef_norm, which bounds the coefficients in place of a penalty.",
@@ -65,8 +84,9 @@ INSTEAD: dict[str, str] = {
     "groups": "groups= of Pipeline.fit, with Adjacency.user_level(max_rows=...).",
     "handle_unknown": "other, the name of the category that anything else counts as; None for a row of zeros.",
     "link": "leave it out: the link is the logarithm.",
-    "loss": "leave it out: LinearSVC learns a hinge loss, as smooth as smoothing says.",
+    "loss": "leave it out: the class says it; LinearSVC learns a hinge loss, as smooth as smoothing says.",
     "min_frequency": 'categories="private" with max_categories, which releases those that many rows hold.',
+    "n_estimators": "max_iter, the number of rounds.",
     "multi_class": "leave it out: several classes are learned together.",
     "n_iter": "param_grid, of which every candidate is tried; a choice costs the same however many there are.",
     "norm": "max_norm, the largest Euclidean norm of a row.",

@@ -65,7 +65,7 @@ class Supervised:
             If ``noise_scale`` is not set.
         """
         scale = self.own_noise_scale()
-        X, y = validated(self, X, y, dtype=np.float64)
+        X, y = validated(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan" if self.fills_gaps else True)
         domain, codes = self._encode(Extent.of(X).domain, y)
         question = self.query_spec_at(domain, Distance(replaced=1))
         if self.balances:

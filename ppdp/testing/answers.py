@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ppdp.bounds import lookup
-from ppdp.bounds.newton import of_answers
+from ppdp.bounds import FORMULAS, lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
@@ -185,7 +184,8 @@ def _gaussian(stage: Any, question: QuerySpec, noise_scale: float, parts: Sequen
 
 def _parts(question: QuerySpec, domain: Domain, distance: Distance) -> list[float]:
     """What is claimed of each answer over the root of their mean square, where they differ."""
-    if question.formula != "learning.newton":
+    of_answers = getattr(FORMULAS.get(question.formula), "each", None)
+    if of_answers is None:
         return []
     each = np.array(of_answers(domain, distance, **question.parameters))
     return list(each / np.sqrt((each**2).mean()))

@@ -28,7 +28,7 @@ MODELS = {
     "classes": (GradientBoostingClassifier((0, 1), **SMALL, interaction_cst="pairwise"), CODES),
     "codes": (GradientBoostingClassifier((0, 1), **SMALL, categorical_features={0: 3}), CODES),
     "three classes": (GradientBoostingClassifier((0, 1, 2), **SMALL), 2 * CODES),
-    "targets": (GradientBoostingRegressor((0, 9), **SMALL, interaction_cst="pairwise"), TARGETS),
+    "targets": (GradientBoostingRegressor((-1, 1), **SMALL, interaction_cst="pairwise"), TARGETS),
 }
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
 

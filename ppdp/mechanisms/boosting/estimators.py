@@ -156,7 +156,7 @@ class GradientBoosting(SharedDocstring, Supervised):
     def _rounds(self, certain: float) -> int:
         if isinstance(self.max_iter, str) and self.max_iter == "auto":
             return 1 + sum(certain >= least for least in ROUNDS)
-        return integer("max_iter", self.max_iter, self, most=100)
+        return integer("max_iter", self.max_iter, self, most=1000)
 
     def _cells(self, certain: float) -> int:
         if isinstance(self.max_bins, str) and self.max_bins == "auto":
@@ -362,5 +362,6 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
         X : array-like of shape (n_samples, n_features)
             Rows.
         """
+        scores = self._scores(X)
         low, high = self.y_range_
-        return np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * self._scores(X), low, high)
+        return np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * scores, low, high)
