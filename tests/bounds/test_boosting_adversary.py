@@ -137,7 +137,14 @@ def test_all_answers_together_cost_what_the_shares_say():
 def test_parameters_that_mean_nothing_are_refused():
     question = MODELS["classes"][0].question_at(DOMAIN, ONE, 1.0)
     formula = lookup("learning.boosting", "mechanism")
-    wrong = ("cells", 3), ("categories", [0]), ("shares", [0.5, 0.5]), ("rounds", 0), ("replaces", 1), ("linear_norm", 9)
+    wrong = (
+        ("cells", 3),
+        ("categories", [0]),
+        ("shares", [0.5, 0.5]),
+        ("rounds", 0),
+        ("replaces", 1),
+        ("linear_norm", 9),
+    )
     for name, value in wrong:
         with pytest.raises((CertificateError, TypeError)):
             formula(DOMAIN, ONE, **{**question.parameters, name: value})

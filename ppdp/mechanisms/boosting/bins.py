@@ -79,7 +79,7 @@ class Cells:
             weights[..., :-1].reshape(*weights.shape[:-1], 2**level, -1).sum(axis=-1) / math.sqrt(self.levels)
             for level in range(1, self.levels + 1)
         ]
-        return np.concatenate([*levels, weights[..., -1:]], axis=-1)
+        return np.asarray(np.concatenate([*levels, weights[..., -1:]], axis=-1))
 
     def from_nodes(self, column: int, numbers: Array) -> Array:
         """Weights of cells from noisy numbers, by least squares."""
@@ -115,11 +115,11 @@ class _Tree:
         levels = int(math.log2(self.count))
         cells = np.arange(self.count)
         parts = [cells * 2**level // self.count == np.arange(2**level)[:, None] for level in range(1, levels + 1)]
-        return np.concatenate(parts) / math.sqrt(levels)
+        return np.asarray(np.concatenate(parts) / math.sqrt(levels))
 
     @cached_property
     def covariance(self) -> Array:
-        return np.linalg.inv(self.matrix.T @ self.matrix)
+        return np.asarray(np.linalg.inv(self.matrix.T @ self.matrix), dtype=np.float64)
 
     @cached_property
     def inverse(self) -> Array:

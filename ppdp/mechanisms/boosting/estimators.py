@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,10 +57,10 @@ class GradientBoosting(SharedDocstring, Supervised):
         Columns, by name or position, that hold the codes 0, 1, ... of categories, as
         ``CategoryEncoder(encoding="ordinal")`` makes them; with the number of categories of each, or as many as the
         public bound on entries allows. Beside them numbers are taken to lie between -1 and 1, as
-        :class:`~ppdp.transformers.MinMaxScaler` puts them; others count as the ends of that range.
+        :class:`~ppdp.transformers.MinMaxScaler` puts them; others count as its ends.
     interaction_cst : {"pairwise", "no_interactions"} or None, default=None
-        Whether the last round is one of tables of two columns. None: where noise leaves them to be seen, or where single
-        columns say hardly anything, both by released numbers.
+        Whether the last round is one of tables of two columns. None: where noise leaves them to be seen, or where
+        single columns say hardly anything, both by released numbers.
     noise_scale : float, optional
         Standard deviation of the noise on each answer; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -78,8 +77,8 @@ class GradientBoosting(SharedDocstring, Supervised):
     Notes
     -----
     The model adds up a shape of every column and tables of pairs of columns, all of them constant in bins, so it is a
-    sum of trees of depth two (``docs/theory/boosting.md``). No imputer, scaler or encoder to columns of 0 and 1 is needed
-    in front, only what makes ranges public. **Guarantee**: ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
+    sum of trees of depth two (``docs/theory/boosting.md``). No imputer, scaler or one-hot encoder is needed in front,
+    only what makes ranges public. **Guarantee**: ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
     with A answers: a histogram, and for every score those of a linear model (``docs/theory/newton.md``) and the rounds.
     """
 
@@ -234,8 +233,8 @@ class GradientBoosting(SharedDocstring, Supervised):
         scores = np.column_stack([model.scores(codes) for model in self.models_])
         return np.asarray(scores[:, 0] if len(self.models_) == 1 else scores)
 
-    def __sklearn_tags__(self: Any) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 

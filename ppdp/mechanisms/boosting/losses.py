@@ -14,7 +14,6 @@ from ppdp.mechanisms.learn.classification import LogisticRegression
 from ppdp.mechanisms.learn.regression import LinearRegression
 from ppdp.mechanisms.learn.whitened import Loss
 
-
 _PLAIN = Question("learning.newton", {}, 1, 1, 1.0)  # of two classes, or of targets
 
 

@@ -41,10 +41,10 @@ def parts(bins: Bins) -> list[Array]:
     known /= known.sum()
     missing = np.zeros((count, count))
     missing[-1, -1] = 1.0
-    lines = [line - known @ line for line in (bins.places(), bins.ranks())]
+    lines = [np.asarray(line - known @ line, dtype=np.float64) for line in (bins.places(), bins.ranks())]
     straight = [np.outer(line, line) / max(float(known @ line**2), 1e-9) for line in lines]
     apart = np.subtract.outer(bins.ranks(), bins.ranks())
-    smooth = [np.exp(-((apart / length) ** 2) / 2) for length in LENGTHS]
+    smooth = [np.asarray(np.exp(-((apart / length) ** 2) / 2)) for length in LENGTHS]
     of_values = [centred(kernel, known) for kernel in (*straight, *smooth, np.eye(count))]
     for kernel in of_values:
         kernel[-1], kernel[:, -1] = 0.0, 0.0

@@ -1,7 +1,7 @@
 """Rounds of noisy sums of gradients: ``docs/theory/boosting.md``.
 
-A histogram of labels by cell gives every column a first shape. A linear model of these shapes says how they act together.
-Then every round releases the gradients that are left, by bin or by pairs of bins, and the model follows them.
+A histogram of labels by cell gives every column a first shape. A linear model of these shapes says how they act
+together. Then every round releases the gradients that are left, by bin or by pairs of bins, and the model follows them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.boosting import GROUPS, LOSSES as LINEAR
-from ppdp.bounds.boosting import MOST_PAIRED, Factors, diameter, linear_of
+from ppdp.bounds.boosting import GROUPS, MOST_PAIRED, Factors, diameter, linear_of
+from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.queries import counting_step
 from ppdp.core.progress import progress
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
 from ppdp.mechanisms.boosting.bins import Bins, Cells, Codes
-from ppdp.mechanisms.boosting.losses import LOSSES, ScoreLoss
+from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
 from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -102,7 +102,7 @@ class Training:
     # ------------------------------------------------------------ the first histogram
 
     def histogram(self) -> tuple[list[Array], float]:
-        """Noisy weights by label and cell, of each column of shape (labels, cells), and the deviation of their noise."""
+        """Noisy weights by label and cell of each column, shape (labels, cells), and the deviation of their noise."""
         starts, n_labels = self.cells.starts, 2 if self.loss.name == "squared" else self.n_classes
 
         def places(block: Rows) -> tuple[list[Codes], Array]:
@@ -233,7 +233,7 @@ class _Learner:
         return float(weights @ self.training.loss.slope(self.model.baseline + spread * points) / weights.sum())
 
     def _gradients(
-        self, terms: list[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float
+        self, terms: Sequence[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float
     ) -> tuple[Any, float]:
         """Noisy sums of gradients in the cells of every term, and the deviation of their noise."""
         training, model, label = self.training, self.model, self.label
@@ -288,8 +288,8 @@ class _Learner:
             self.posteriors[column] = posterior
             step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
             self._show(column, _bounded(shape + step))
-        step = rest / (self.n_rows * max(self._mean_curvature(), LEAST_CURVATURE))
-        self.model.baseline = _bounded(self.model.baseline + np.clip(step, -TRUST, TRUST)).item()
+        of_baseline = float(np.clip(rest / (self.n_rows * max(self._mean_curvature(), LEAST_CURVATURE)), -TRUST, TRUST))
+        self.model.baseline = _bounded(self.model.baseline + of_baseline).item()
 
     def _label_variance(self, scores: Array, shares: Array) -> Array:
         """Variance of the sums of labels in bins."""
@@ -306,7 +306,9 @@ class _Learner:
         model, pairs = self.model, self._paired()
         grouped = [_groups(bins, self._of_bins(column)) for column, bins in enumerate(self.bins)]
         model.groups = [groups[bins.of_cells] for groups, bins in zip(grouped, self.bins)]
-        shares = [np.bincount(groups, bins.shares, SIDE) for groups, bins in zip(grouped, self.bins)]
+        shares: list[Array] = [
+            np.bincount(groups, bins.shares, SIDE).astype(np.float64) for groups, bins in zip(grouped, self.bins)
+        ]
         terms = [partial(_cell_of, model.groups, first, second) for first, second in pairs]
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
@@ -314,15 +316,13 @@ class _Learner:
         labels = self.training.loss.dispersion * mean * (1 - mean)
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
-            kept = weights > 0
-            used = [own > 0 for own in (shares[first], shares[second])]
+            kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
             kernels = products(
                 *(
                     _table_parts(own[own > 0], ordered=self.bins[column].ordered)
                     for column, own in ((first, shares[first]), (second, shares[second]))
                 )
             )
-            assert kept.sum() == used[0].sum() * used[1].sum()
             posterior = Posterior.of(
                 (of_pair - of_pair.sum() * weights)[kept],
                 slope * self.n_rows * weights[kept],
