@@ -47,6 +47,7 @@ COMMON = tuple(name for name in FAMILIES if name != "rare class")
 
 GATED = {"domain": Domain(classes=(0, 1)), "epsilon": 8.0}  # a test needs its share
 NO_TWIN = "scikit-learn has none; the rows that are kept, without noise"
+SHAPES = "shapes of columns and tables of pairs, constant in bins: trees of depth 2, not deeper ones"
 UNFITTED = "nothing is fitted"
 
 
@@ -279,6 +280,26 @@ ENTRIES: tuple[Entry, ...] = (
         needs={"epsilon": 2.0},
     ),
     # -------- models
+    Entry(
+        "GradientBoostingClassifier",
+        lambda: [mechanisms.GradientBoostingClassifier((0, 1))],
+        probabilities,
+        sk(scaled(linear.LogisticRegression()), labels="y"),  # the scores of these rows are linear
+        labels="y",
+        late=("heavy tails", "rare class"),
+        most=0.2,
+        instead=SHAPES,
+    ),
+    Entry(
+        "GradientBoostingRegressor",
+        lambda: [mechanisms.GradientBoostingRegressor(y_range=(-1, 1))],
+        predicted,
+        sk(scaled(linear.LinearRegression()), labels="target"),
+        labels="target",
+        late=("heavy tails", "skewed"),
+        most=0.2,
+        instead=SHAPES,
+    ),
     Entry(
         "LogisticRegression",
         lambda: [SCALED(), mechanisms.LogisticRegression((0, 1))],

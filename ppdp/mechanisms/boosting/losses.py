@@ -9,12 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from ppdp.data.rows import Array, Rows
-from ppdp.mechanisms.base import Question
-from ppdp.mechanisms.learn.classification import LogisticRegression
-from ppdp.mechanisms.learn.regression import LinearRegression
 from ppdp.mechanisms.learn.whitened import Loss
-
-_PLAIN = Question("learning.newton", {}, 1, 1, 1.0)  # of two classes, or of targets
 
 
 class ScoreLoss(ABC):
@@ -81,7 +76,17 @@ class LogisticLoss(ScoreLoss):
 
     @property
     def linear(self) -> Loss:
-        return LogisticRegression()._loss(_PLAIN)
+        def curvatures(scores: Array, y: Array | None = None) -> Array:
+            return self.slope(scores)
+
+        return Loss(
+            lambda scores, y: self.mean(scores) - y[:, None],
+            curvatures,
+            curvatures,
+            lambda y: 2 * y[:, None] - 1,
+            lambda scores: 2 * self.mean(scores) - 1,
+            1.0,
+        )
 
 
 class SquaredLoss(ScoreLoss):
@@ -108,7 +113,12 @@ class SquaredLoss(ScoreLoss):
 
     @property
     def linear(self) -> Loss:
-        return LinearRegression()._loss(_PLAIN)
+        def curvatures(scores: Array, y: Array | None = None) -> Array:
+            return np.ones_like(scores)
+
+        return Loss(
+            lambda scores, y: scores - y[:, None], curvatures, curvatures, lambda y: y[:, None], np.asarray, None
+        )
 
 
 LOSSES: dict[str, ScoreLoss] = {loss.name: loss for loss in (LogisticLoss(), SquaredLoss())}

@@ -53,7 +53,7 @@ def parts(bins: Bins) -> list[Array]:
 
 def products(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
     """Covariances of the parts of a table of two columns that neither of them has alone."""
-    return [np.kron(one, other) for one, other in zip(first, second)]
+    return [np.asarray(np.kron(one, other), dtype=np.float64) for one, other in zip(first, second)]
 
 
 @dataclass(frozen=True, slots=True)

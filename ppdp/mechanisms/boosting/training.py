@@ -62,15 +62,18 @@ class Training:
 
     @property
     def factors(self) -> Factors:
+        """Public factors on the answers."""
         linear = linear_of(self.parameters)
         return Factors.of(self.parameters["shares"], self.parameters["rounds"], self.n_scores, linear)
 
     @property
     def n_classes(self) -> int:
+        """Classes; 2 for targets."""
         return int(self.parameters.get("n_classes", 2))
 
     @property
     def n_scores(self) -> int:
+        """Scores of a row."""
         return self.n_classes if self.n_classes > 2 else 1
 
     def released(self, total: Array, norm: float, factor: float) -> tuple[Array, float]:
