@@ -28,7 +28,7 @@ MODELS = {
     "classes": (GradientBoostingClassifier((0, 1), **SMALL, interaction_cst="pairwise"), CODES),
     "codes": (GradientBoostingClassifier((0, 1), **SMALL, categorical_features={0: 3}), CODES),
     "three classes": (GradientBoostingClassifier((0, 1, 2), **SMALL), 2 * CODES),
-    "targets": (GradientBoostingRegressor((-1, 1), **SMALL, interaction_cst="pairwise"), TARGETS),
+    "targets": (GradientBoostingRegressor(**SMALL, interaction_cst="pairwise"), TARGETS),
 }
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
 
@@ -58,8 +58,9 @@ def steep(question, seed, size):
 
 
 def use(model, labels, distance, seed):
-    question = model.question_at(DOMAIN, distance, 1.0)
-    each = np.array(of_answers(DOMAIN, distance, **question.parameters))
+    domain = DOMAIN.but(y_range=(-1.0, 1.0)) if labels is TARGETS else DOMAIN
+    question = model.query_spec_at(domain, distance, 1.0)
+    each = np.array(of_answers(domain, distance, **question.parameters))
     settings = [((), 1e-6)] + [(steep(question, seed + i, size), 1e-3) for i, size in enumerate((1.0, 1e3))]
 
     def ratio(pair):
@@ -96,7 +97,7 @@ def rows_of(*table, y, absent=0):
 def test_histogram_and_rounds_attain_it(distance):
     """Cells far from each other; opposite labels in the same cells of a model that says the same of all rows."""
     model = GradientBoostingClassifier((0, 1), max_bins=4, max_iter=1, interaction_cst="no_interactions")
-    question = model.question_at(DOMAIN, distance, 1.0)
+    question = model.query_spec_at(DOMAIN, distance, 1.0)
     each = of_answers(DOMAIN, distance, **question.parameters)
     flat = [np.zeros(question.size) for _ in range(question.steps)]
     right = rows_of([0, 0], y=[0.0], absent=1) if distance.toggled else rows_of([-0.7, -0.7], y=[1.0])
@@ -127,7 +128,7 @@ def test_the_diameter_is_that_of_the_gradients():
 
 
 def test_all_answers_together_cost_what_the_shares_say():
-    question = MODELS["three classes"][0].question_at(DOMAIN, ONE, 1.0)
+    question = MODELS["three classes"][0].query_spec_at(DOMAIN, ONE, 1.0)
     each = np.array(of_answers(DOMAIN, ONE, **question.parameters))
     assert each[0] ** 2 / (each**2).sum() == pytest.approx(question.parameters["shares"][0])
     assert question.sensitivity(DOMAIN, ONE) == pytest.approx(2 / N)  # as of as many gradients at clip 1
@@ -135,7 +136,7 @@ def test_all_answers_together_cost_what_the_shares_say():
 
 
 def test_parameters_that_mean_nothing_are_refused():
-    question = MODELS["classes"][0].question_at(DOMAIN, ONE, 1.0)
+    question = MODELS["classes"][0].query_spec_at(DOMAIN, ONE, 1.0)
     formula = lookup("learning.boosting", "mechanism")
     wrong = (
         ("cells", 3),

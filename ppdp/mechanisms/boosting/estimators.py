@@ -24,7 +24,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.validation import validated
 from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Mechanism, Question, SharedDocstring
+from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.bins import Cells
 from ppdp.mechanisms.boosting.losses import LOSSES
 from ppdp.mechanisms.boosting.model import AdditiveModel
@@ -106,10 +106,10 @@ class GradientBoosting(SharedDocstring, Supervised):
         """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
         return (), 1.0
 
-    def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
-        return self.question_at(domain, Distance(replaced=1), mu)
+    def query_spec(self: Any, domain: Domain, mu: float | None = None) -> QuerySpec:
+        return self.query_spec_at(domain, Distance(replaced=1), mu)
 
-    def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+    def query_spec_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
         of_loss, categories, bound = self._of_loss(domain), self._categories(domain), largest_entry(domain)
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
@@ -129,7 +129,9 @@ class GradientBoosting(SharedDocstring, Supervised):
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             **of_loss,
         }
-        question = Question.asked("learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear))
+        question = QuerySpec.asked(
+            "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear)
+        )
         factors, largest = self._factors(domain)
         return replace(question, factors=factors, largest_weight=largest * (domain.max_weight or 1.0))
 
@@ -143,11 +145,11 @@ class GradientBoosting(SharedDocstring, Supervised):
             alpha=None,
             max_iter=None,
             batch_size=None,
-            step_size=1.0,
+            learning_rate=1.0,
             usual_step=True,
             newton_alpha=1.0,
         )
-        parameters = dict(Newton().question(domain, config, mu).parameters)
+        parameters = dict(Newton().query_spec(domain, config, mu).parameters)
         for name in ("loss", "norm", "y_range"):
             parameters.pop(name, None)
         return parameters
@@ -190,10 +192,10 @@ class GradientBoosting(SharedDocstring, Supervised):
             columns[place] = integer("categorical_features", count, self, most=MOST_CATEGORIES)
         return columns
 
-    def settle(self, question: Question) -> None:
+    def settle(self, question: QuerySpec) -> None:
         self.max_iter, self.max_bins = question.parameters["rounds"], question.parameters["cells"]
 
-    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         cells = _cells_of(question)
         interactions = None if self.interaction_cst is None else INTERACTIONS[self.interaction_cst]
 
@@ -214,7 +216,7 @@ class GradientBoosting(SharedDocstring, Supervised):
         models = [model.to_arrays() for model in training.models()]
         return {name: np.array([model[name] for model in models]) for name in models[0]}
 
-    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.n_iter_ = question.parameters["rounds"]
         cells, count = _cells_of(question), len(released["baseline"])
         of_score = ({name: array[score] for name, array in released.items()} for score in range(count))
@@ -239,7 +241,7 @@ class GradientBoosting(SharedDocstring, Supervised):
         return tags
 
 
-def _cells_of(question: Question) -> Cells:
+def _cells_of(question: QuerySpec) -> Cells:
     parameters = question.parameters
     return Cells(tuple(parameters["categories"]), parameters["cells"], parameters["bound"])
 
@@ -291,7 +293,7 @@ class GradientBoostingClassifier(GradientBoosting, ClassifierMixin, Mechanism):
             (f"weight of class {label!r}", plain(weight), "declared") for label, weight in weights.items()
         )
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
         super().read(released, domain, question)
 
@@ -348,7 +350,7 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         return {"y_range": list(self._range(domain))}
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         super().read(released, domain, question)
         low, high = question.parameters["y_range"]
         self.y_range_ = float(low), float(high)
