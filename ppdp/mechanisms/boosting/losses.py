@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from ppdp.data.rows import Array, Rows
-from ppdp.mechanisms.learn.whitened import Loss
+from ppdp.mechanisms.learn.whitened import TrainingLoss
 
 
 class ScoreLoss(ABC):
@@ -48,7 +48,7 @@ class ScoreLoss(ABC):
 
     @property
     @abstractmethod
-    def linear(self) -> Loss:
+    def linear(self) -> TrainingLoss:
         """The same loss, of a linear model."""
 
 
@@ -75,11 +75,11 @@ class LogisticLoss(ScoreLoss):
         return (rows.y == label).astype(np.float64)
 
     @property
-    def linear(self) -> Loss:
+    def linear(self) -> TrainingLoss:
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             return self.slope(scores)
 
-        return Loss(
+        return TrainingLoss(
             lambda scores, y: self.mean(scores) - y[:, None],
             curvatures,
             curvatures,
@@ -112,11 +112,11 @@ class SquaredLoss(ScoreLoss):
         return shares if label == 1 else 1 - shares
 
     @property
-    def linear(self) -> Loss:
+    def linear(self) -> TrainingLoss:
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             return np.ones_like(scores)
 
-        return Loss(
+        return TrainingLoss(
             lambda scores, y: scores - y[:, None], curvatures, curvatures, lambda y: y[:, None], np.asarray, None
         )
 
