@@ -20,6 +20,7 @@ from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
     GaussianSketch,
+    GradientBoostingClassifier,
     LaplaceMechanism,
     LinearSVC,
     LogisticRegression,
@@ -230,6 +231,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "amounts": ([BOX, imputer(**FEW_GAPS), ("model", TweedieRegressor((0, 2), power=1.9))], {}),
     "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
     "Newton steps": ([CLIP, ("model", LogisticRegression((0, 1, 2)))], {}),
+    "boosted shapes": ([BOX, ("model", GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))], {}),
     "Poisson samples": (
         [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
         {},
