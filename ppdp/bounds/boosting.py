@@ -10,7 +10,7 @@ from typing import Any
 from ppdp.bounds import newton
 from ppdp.bounds.queries import counting_step
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import inflate
 
@@ -107,6 +107,7 @@ def _checked(
     sane(len(shares) == 2 and all(share > 0 for share in shares) and math.fsum(shares) < 1)
     sane(type(replaces) is bool and 0 < norm < math.inf and 0 < bound < math.inf)
     sane((loss == "squared") == (y_range is not None))
+    sane(bound == (min(largest_entry(domain), 1.0) if any(categories) else largest_entry(domain)))
     sane(loss == "squared" or domain.classes is None or len(domain.classes) == n_classes)
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
 

@@ -70,6 +70,11 @@ WITHOUT_EFFECT = {
     "mechanism.parameters.diagonal": "a diagonal costs as much as the matrix",
     "mechanism.parameters.last": "the same",
     "mechanism.parameters.shares.*": "the same",
+    "mechanism.parameters.norm": "rows of shapes are clipped at any public norm, and divided by it",
+    **{
+        f"mechanism.parameters.linear_{name}": "as of Newton steps"
+        for name in ("alpha", "calibration", "curvature", "diagonal", "fit_intercept", "last", "shares.*")
+    },
     "mechanism.parameters.step_size": "a shorter step of a hidden pass is a step that is short enough",
     "mechanism.parameters.columns.*": "which columns a query asks of; any public choice costs the same",
     "mechanism.parameters.edges.*": "any public grid",

@@ -24,8 +24,8 @@ from ppdp.core.checks import path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
-from ppdp.pipeline.prediction import Predictor
 from ppdp.pipeline.release.released_steps import mapped
+from ppdp.pipeline.steps import any_fills_gaps
 from ppdp.privacy.ledger.fit_charging import FitCharge
 
 FORM = "ppdp-export/1"
@@ -93,7 +93,7 @@ def _example(pipe: Any) -> tuple[Array, Array]:
     magnitude = np.asarray(10.0 ** (size - 2) if bound is None else bound / np.sqrt(d) * 2.0**-size, dtype=np.float64)
     rows: Array = magnitude * np.sin(1.0 + np.arange(EXAMPLE_ROWS * d).reshape(EXAMPLE_ROWS, d))
     gaps = np.zeros_like(rows)
-    if Predictor(pipe).fills_gaps:
+    if any_fills_gaps(inference_path(pipe)):
         gaps[np.arange(EXAMPLE_ROWS), np.arange(EXAMPLE_ROWS) % d] = np.arange(EXAMPLE_ROWS) % 2
     return rows, gaps
 
