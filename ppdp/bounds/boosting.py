@@ -41,7 +41,7 @@ def derived(domain: Domain, norm: float) -> Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
+class AnswerFactors:
     """Public factors on the answers, each of which is a mean of vectors of norm 1 at most."""
 
     histogram: float
@@ -49,7 +49,7 @@ class Factors:
     round: float
 
     @classmethod
-    def of(cls, shares: Sequence[float], rounds: int, n_scores: int, linear: Mapping[str, Any]) -> Factors:
+    def of(cls, shares: Sequence[float], rounds: int, n_scores: int, linear: Mapping[str, Any]) -> AnswerFactors:
         """So that histogram and linear model cost these shares of ``mu²`` where a row is replaced, and rounds the rest;
         all together cost as many answers as there are of vectors that differ by 2.
         """
@@ -124,7 +124,7 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
         sum(widths(categories, cells)),
         n_pairs(domain.d) * (GROUPS + 1) ** 2,
     )
-    factors = Factors.of(parameters["shares"], parameters["rounds"], n_scores(count), linear)
+    factors = AnswerFactors.of(parameters["shares"], parameters["rounds"], n_scores(count), linear)
     return size, max(factors.histogram, factors.linear * steps[1], factors.round)
 
 
@@ -150,7 +150,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     scores, loss = n_scores(parameters.get("n_classes", 2)), parameters["loss"]
     far = distance.moved_as_replaced()
     paired, single = far.unmatched
-    factors = Factors.of(parameters["shares"], rounds, scores, linear)
+    factors = AnswerFactors.of(parameters["shares"], rounds, scores, linear)
     rounding = 8 * counting_step(domain.n) * min(far.changed, domain.n)
     histogram = factors.histogram * (math.sqrt(2) * paired + single + rounding) / domain.n
     y_range = parameters.get("y_range")

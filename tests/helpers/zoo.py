@@ -21,6 +21,7 @@ from ppdp.mechanisms import (
     GaussianMechanism,
     GaussianSketch,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     LaplaceMechanism,
     LinearSVC,
     LogisticRegression,
@@ -232,6 +233,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
     "Newton steps": ([CLIP, ("model", LogisticRegression((0, 1, 2)))], {}),
     "boosted shapes": ([BOX, ("model", GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))], {}),
+    "boosted targets": ([BOX, ("model", GradientBoostingRegressor((0, 2), max_bins=16))], {}),
     "Poisson samples": (
         [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
         {},

@@ -18,7 +18,7 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CellGrid:
     """Which cell of its column every value lies in.
 
     Attributes
@@ -37,7 +37,7 @@ class Cells:
 
     @property
     def widths(self) -> list[int]:
-        """Cells of each column; the last is that of missing values."""
+        """CellGrid of each column; the last is that of missing values."""
         return widths(self.categories, self.count)
 
     @property
@@ -51,7 +51,7 @@ class Cells:
         return int(math.log2(self.count))
 
     def of_column(self, column: int, values: Array) -> Codes:
-        """Cells of the values of one column. What is no category is missing."""
+        """CellGrid of the values of one column. What is no category is missing."""
         most = self.widths[column] - 1
         with np.errstate(invalid="ignore"):
             if self.categories[column]:

@@ -25,7 +25,7 @@ from ppdp.data.validation import validated
 from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
-from ppdp.mechanisms.boosting.bins import Cells
+from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.boosting.losses import LOSSES
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
@@ -241,9 +241,9 @@ class GradientBoosting(SharedDocstring, Supervised):
         return tags
 
 
-def _cells_of(question: QuerySpec) -> Cells:
+def _cells_of(question: QuerySpec) -> CellGrid:
     parameters = question.parameters
-    return Cells(tuple(parameters["categories"]), parameters["cells"], parameters["bound"])
+    return CellGrid(tuple(parameters["categories"]), parameters["cells"], parameters["bound"])
 
 
 def _listed(given: Any, owner: Any) -> list[Any]:

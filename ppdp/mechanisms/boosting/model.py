@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.boosting import GROUPS, n_pairs
 from ppdp.data.rows import Array
-from ppdp.mechanisms.boosting.bins import Cells, Codes
+from ppdp.mechanisms.boosting.bins import CellGrid, Codes
 
 SIDE = GROUPS + 1
 
@@ -20,7 +20,7 @@ class AdditiveModel:
 
     Attributes
     ----------
-    cells : Cells
+    cells : CellGrid
         Public cells.
     baseline : float
         The score beside all shapes.
@@ -32,7 +32,7 @@ class AdditiveModel:
         Two columns, and what their groups add, shape (9, 9).
     """
 
-    cells: Cells
+    cells: CellGrid
     baseline: float
     shapes: list[Array]
     errors: list[Array]
@@ -40,14 +40,14 @@ class AdditiveModel:
     pairs: list[tuple[int, int, Array]]
 
     @classmethod
-    def constant(cls, cells: Cells, baseline: float) -> AdditiveModel:
+    def constant(cls, cells: CellGrid, baseline: float) -> AdditiveModel:
         """The same score for every row."""
         zeros = [np.zeros(width) for width in cells.widths]
         groups = [np.zeros(width, dtype=np.intp) for width in cells.widths]
         return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [])
 
     def codes(self, X: Array) -> list[Codes]:
-        """Cells of the values of every column."""
+        """CellGrid of the values of every column."""
         return [self.cells.of_column(column, X[:, column]) for column in range(len(self.shapes))]
 
     def scores(self, codes: list[Codes]) -> Array:
@@ -92,7 +92,7 @@ class AdditiveModel:
         }
 
     @classmethod
-    def from_arrays(cls, cells: Cells, arrays: dict[str, Array]) -> AdditiveModel:
+    def from_arrays(cls, cells: CellGrid, arrays: dict[str, Array]) -> AdditiveModel:
         """Inverse of :meth:`to_arrays`."""
         ends = np.cumsum(cells.widths)[:-1]
 

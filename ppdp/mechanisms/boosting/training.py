@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.boosting import GROUPS, MOST_PAIRED, Factors, diameter, linear_of
+from ppdp.bounds.boosting import GROUPS, MOST_PAIRED, AnswerFactors, diameter, linear_of
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.queries import counting_step
 from ppdp.core.progress import progress
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
-from ppdp.mechanisms.boosting.bins import Bins, Cells, Codes
+from ppdp.mechanisms.boosting.bins import Bins, CellGrid, Codes
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
 from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
@@ -51,7 +51,7 @@ class Training:
     """
 
     rows: Rows | Stream
-    cells: Cells
+    cells: CellGrid
     loss: ScoreLoss
     answer: Callable[[Array], Array]
     noise_scale: float
@@ -61,10 +61,10 @@ class Training:
     most_bins: int
 
     @property
-    def factors(self) -> Factors:
+    def factors(self) -> AnswerFactors:
         """Public factors on the answers."""
         linear = linear_of(self.parameters)
-        return Factors.of(self.parameters["shares"], self.parameters["rounds"], self.n_scores, linear)
+        return AnswerFactors.of(self.parameters["shares"], self.parameters["rounds"], self.n_scores, linear)
 
     @property
     def n_classes(self) -> int:
