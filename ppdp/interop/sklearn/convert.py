@@ -15,6 +15,7 @@ from ppdp.interop.sklearn.columns import Split, hoisted, is_listed, split_column
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
+from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
 from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup
@@ -177,6 +178,10 @@ class _Converter:
     """Whether projected columns are scaled."""
     shifted: bool = False
     """Whether rows have a mean that scikit-learn's pipeline has subtracted."""
+    categories: dict[int, int] | None = None
+    """How many categories each column of codes has in front of trees, by position."""
+    coded: bool = False
+    """Whether some columns come in as codes of categories."""
 
     def add_step(self, name: str, made: Any) -> str:
         """Add a step under a name that is free."""
@@ -207,8 +212,15 @@ class _Converter:
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
             gaps = any(block.expects for block in blocks) and not self._filled_later(rest)
-            finished = tuple(self._finished(block, gaps, notes) for block in blocks)
-            made = ColumnMap(finished, _public_ranges(facts, finished), facts.max_norm)
+            self.coded = any(map(holds_codes, blocks))
+            own: list[str] = []
+            if self.coded and facts.scales and [step.kind in TREES for step in rest] == [True]:
+                made = self._stage(blocks, gaps, own, codes=True)
+                self.categories = numbers_of_categories(made, facts.domain)
+            if not self.categories:
+                own.clear()
+                made = self._stage(blocks, gaps, own, codes=False)
+            notes += own
             name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
         if made is None:
             return
@@ -223,6 +235,11 @@ class _Converter:
             self.note(Step("", None, [_RELEASED]), self.add_step("ranges", released), released)
             self.rescaled = True
 
+    def _stage(self, blocks: Sequence[ColumnGroup], gaps: bool, notes: list[str], *, codes: bool) -> ColumnMap:
+        """The public stage of these blocks, in which codes of categories stay as they are if they may."""
+        finished = tuple(self._finished(block, gaps, notes, codes=codes and holds_codes(block)) for block in blocks)
+        return ColumnMap(finished, _public_ranges(self.facts, finished), self.facts.max_norm)
+
     def _plain_bound(self, maps: list[PublicMap]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
         facts = self.facts
@@ -234,12 +251,13 @@ class _Converter:
     def _filled_later(self, rest: list[Step]) -> bool:
         """Whether a step behind the entrance fills missing values."""
         filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        filling = filling or (len(rest) == 1 and rest[0].kind in TREES)
         return filling and self.facts.domain.max_missing != 0
 
-    def _finished(self, block: ColumnGroup, gaps: bool, notes: list[str]) -> ColumnGroup:
+    def _finished(self, block: ColumnGroup, gaps: bool, notes: list[str], *, codes: bool) -> ColumnGroup:
         """The block with what bounds it, and without missing values that nothing else fills; additions are noted."""
         added: list[PublicMap] = []
-        sized = any(
+        sized = codes or any(
             isinstance(m, (RangeScale, OneHot, Normalised, Binarized))
             or (isinstance(m, (Binned, ReleasedCategories)) and m.hot)
             for m in block.maps
@@ -267,6 +285,8 @@ class _Converter:
             self._components(step, made)
         elif role == "scaler":
             self._scaled(step)
+        elif step.kind in TREES:
+            self._grown(step, made)
         elif role == "model":
             self._learned(step, made)
         self.note(step, self.add_step(step.name, made), made)
@@ -304,6 +324,22 @@ class _Converter:
         if self.shifted and not made.fit_intercept:
             step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")
 
+    def _grown(self, step: Step, made: Any) -> None:
+        """What trees see that scikit-learn's do not."""
+        self._check_components(step)
+        made.categorical_features = self.categories
+        told_of_columns(step, made, {one.given for one in self.report}, self.coded)
+
+    def _check_components(self, step: Step) -> None:
+        """Only what is linear may stand behind a projection on components."""
+        if self.projected is not None:
+            raise UnsupportedOrder(
+                f"after {self.projected!r} ppdp keeps the columns, and scikit-learn uses components: this step "
+                "gives the same result only if it is linear.",
+                stage=step.name,
+                fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
+            )
+
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""
         if role_of(step) != "map anywhere" or self.units == "ranges":
@@ -312,13 +348,7 @@ class _Converter:
                 stage=step.name,
                 fix="put it first: missing values pass through it.",
             )
-        if self.projected is not None:
-            raise UnsupportedOrder(
-                f"after {self.projected!r} ppdp keeps the columns, and scikit-learn uses components: this step "
-                "gives the same result only if it is linear.",
-                stage=step.name,
-                fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
-            )
+        self._check_components(step)
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
 
 

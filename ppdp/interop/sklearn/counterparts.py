@@ -17,6 +17,7 @@ from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, read_impu
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Categorical, ReleasedCategories, labels_only
@@ -208,6 +209,7 @@ COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "PoissonRegressor": ("model", log_link),
     "GammaRegressor": ("model", log_link),
     "TweedieRegressor": ("model", log_link),
+    **dict.fromkeys(sorted(TREES), ("model", boosted)),
 }
 """By class: its role, and what makes its counterpart of a step and facts, and of columns if it is a public map."""
 

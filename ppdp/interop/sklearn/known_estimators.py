@@ -55,9 +55,13 @@ class KnownEstimator:
 
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
 _MODEL = "the fitted model: anyone who holds it can test whether a person was among the rows"
-_NO_CLASSIFIER = "LogisticRegression(classes=...) or LinearSVC(classes=...) of ppdp.mechanisms."
+_NO_CLASSIFIER = (
+    "LogisticRegression(classes=...), LinearSVC(classes=...) or GradientBoostingClassifier(classes=...) "
+    "of ppdp.mechanisms."
+)
 _NO_REGRESSOR = (
-    "Ridge, LinearRegression, PoissonRegressor, GammaRegressor or TweedieRegressor(y_range=...) of ppdp.mechanisms."
+    "Ridge, LinearRegression, PoissonRegressor, GammaRegressor, TweedieRegressor or "
+    "GradientBoostingRegressor(y_range=...) of ppdp.mechanisms."
 )
 _TREES = "thresholds between values of rows, and leaves that may hold one row"
 _INSIDE = "every model inside"
@@ -284,9 +288,14 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", _ROWS, fix=_NO_REGRESSOR
     ),
     "DecisionTreeClassifier ExtraTreeClassifier ExtraTreesClassifier RandomForestClassifier GradientBoostingClassifier "
-    "HistGradientBoostingClassifier": Leak("high", _TREES, fix=_NO_CLASSIFIER),
+    "HistGradientBoostingClassifier": Leak(
+        "high", _TREES, "GradientBoostingClassifier", "GradientBoostingClassifier(classes=...)."
+    ),
     "DecisionTreeRegressor ExtraTreeRegressor ExtraTreesRegressor RandomForestRegressor GradientBoostingRegressor "
-    "HistGradientBoostingRegressor IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
+    "HistGradientBoostingRegressor": Leak(
+        "high", _TREES, "GradientBoostingRegressor", "GradientBoostingRegressor(y_range=...)."
+    ),
+    "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
     "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
     "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
     "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),

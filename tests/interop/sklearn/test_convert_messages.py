@@ -9,9 +9,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
@@ -177,9 +177,9 @@ class TestRefusals:
     def test_a_model_without_twin_is_named_at_once(self):
         late = make_pipeline(StandardScaler(), SimpleImputer())
         with pytest.raises(UnknownStage, match="2 steps are refused") as refused:
-            convert(columns(numbers=late), RandomForestClassifier())
+            convert(columns(numbers=late), MLPClassifier())
         assert "an imputer, then a scaler" in str(refused.value)
-        assert "stage 'randomforestclassifier': RandomForestClassifier has no counterpart here" in str(refused.value)
+        assert "stage 'mlpclassifier': MLPClassifier has no counterpart here" in str(refused.value)
 
     def test_every_step_is_listed_in_order(self):
         steps = OneHotEncoder(), StandardScaler(with_std=False), PCA(0.9), LogisticRegression(C="weak")
@@ -206,18 +206,18 @@ class TestRefusals:
 
     def test_a_refused_step_and_missing_facts(self):
         with pytest.raises(UnknownStage, match=r"1 step is refused: .* Public facts are missing: ") as refused:
-            convert(columns(numbers="passthrough"), RandomForestClassifier(), ranges=None, categories={"sex": ["F"]})
+            convert(columns(numbers="passthrough"), MLPClassifier(), ranges=None, categories={"sex": ["F"]})
         assert "categories={'ward': [...], ...}" in refused.value.fix
         assert all(f"{name!r}: (low, high)" in refused.value.fix for name in NUMBERS)
 
     def test_one_refusal_is_itself(self):
         with pytest.raises(UnknownStage) as refused:
-            convert(columns(), RandomForestClassifier())
-        assert refused.value.stage == "randomforestclassifier"
+            convert(columns(), MLPClassifier())
+        assert refused.value.stage == "mlpclassifier"
 
     def test_the_bound_of_rows_comes_after_them(self):
         with pytest.raises(UnknownStage):
-            convert(columns(), RandomForestClassifier(), ranges=None)
+            convert(columns(), MLPClassifier(), ranges=None)
         with pytest.raises(MissingBound):
             convert(columns(), MODEL, ranges=None)
 

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
@@ -25,6 +24,7 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.pipeline import Pipeline as SklearnPipeline
 from sklearn.preprocessing import (
@@ -137,7 +137,7 @@ REFUSALS = {
     ),
     "search": (GridSearchCV(make_pipeline(MODEL), {}), {}, UnknownStage, "PrivateSearchCV"),
     "own search": ([LogisticRegressionCV()], {}, UnknownStage, "LogisticRegression(classes=...)"),
-    "forest": ([RandomForestClassifier()], {}, UnknownStage, "ppdp.mechanisms"),
+    "network": ([MLPClassifier()], {}, UnknownStage, "ppdp.mechanisms"),
     "dummy": ([DummyClassifier()], {}, UnknownStage, "GaussianMechanism"),
     "targets": ([TransformedTargetRegressor(Ridge())], {}, UnknownStage, "y_range"),
     "sparse model": ([LogisticRegression(penalty="l1", solver="liblinear")], {}, InvalidParameter, "penalty='l2'"),

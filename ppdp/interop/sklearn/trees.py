@@ -1,0 +1,182 @@
+"""Trees, forests and boosting of scikit-learn: all become gradient boosting with noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ppdp.core.checks import integer
+from ppdp.core.domain import Domain
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting.estimators import INTERACTIONS
+from ppdp.transformers.columns.categories import Encoded, ReleasedCategories
+from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.maps import Unclipped
+
+FAMILIES = (
+    "DecisionTree",
+    "ExtraTree",
+    "ExtraTrees",
+    "RandomForest",
+    "GradientBoosting",
+    "HistGradientBoosting",
+)
+TREES = frozenset(f"{family}{kind}" for family in FAMILIES for kind in ("Classifier", "Regressor"))
+_SIZES = (
+    "bootstrap",
+    "ccp_alpha",
+    "l2_regularization",
+    "max_features",
+    "max_leaf_nodes",
+    "max_samples",
+    "min_impurity_decrease",
+    "min_samples_leaf",
+    "min_samples_split",
+    "min_weight_fraction_leaf",
+    "splitter",
+)
+"""How far trees follow the rows; here released numbers tell."""
+_UNUSED = ("alpha", "criterion", "init", "oob_score", "quantile", "scoring")
+_READ = ("categorical_features", "class_weight", "interaction_cst", "loss", "max_bins", "max_depth", "n_estimators")
+_WEIGHTS = "class_weight={label: weight} of public knowledge, or leave it out: probabilities are right without it."
+_FIXES = {"monotonic_cst": "leave it out: released numbers tell which way a column moves the prediction."}
+_CATEGORIES = (
+    "columns that an OrdinalEncoder codes, and no others, hold categories: each has a bin of its own, in no order"
+)
+_NUMBERS = (
+    "codes of categories count as numbers, in their order: an OrdinalEncoder in a ColumnTransformer directly in front, "
+    "with named columns, declared ranges and no scaler, makes them categories"
+)
+_NEEDLESS = ("SimpleImputer", "StandardScaler", "RobustScaler", "OneHotEncoder")
+
+
+def boosted(step: Step, facts: DeclaredFacts) -> Any:
+    """Boosted shapes of columns and of pairs of them."""
+    given = step.read(*_READ, *_SIZES, *_UNUSED, "max_iter", fixes=_FIXES)
+    classifies = step.kind.endswith("Classifier")
+    _check_loss(step, given, classifies)
+    rounds = next((name for name in ("max_iter", "n_estimators") if name in given), None)
+    step.changed.append("trained with noise: it adds up shapes of columns and tables of two columns, in place of trees")
+    if rounds:
+        step.changed.append(f"rounds follow from the noise, not from {rounds}={given[rounds]!r}")
+    settings = {"max_bins": _bins(step, given), "interaction_cst": _interactions(step, given)}
+    _ignore(step, (*_SIZES, *_UNUSED))
+    if not classifies:
+        return GradientBoostingRegressor(facts.y_range, **settings)
+    weights = given.get("class_weight")
+    if not (weights is None or isinstance(weights, Mapping)):
+        step.refuse(f"class_weight={weights!r} would be read off the labels.", _WEIGHTS)
+    if weights is not None:
+        step.changed.append("class_weight is kept")
+    return GradientBoostingClassifier(facts.classes, class_weight=weights, **settings)
+
+
+def _check_loss(step: Step, given: Mapping[str, Any], classifies: bool) -> None:
+    """Only log loss and squared error; how forests choose their splits is not asked, where it means the same."""
+    name = "loss" if "loss" in given else "criterion"
+    known = ("log_loss", "gini", "entropy") if classifies else ("squared_error", "friedman_mse")
+    if not is_word(given[name], *known):
+        step.refuse(f"{name}={given[name]!r} has no counterpart.", f"{name}='{known[0]}'.")
+    if given[name] != known[0]:
+        step.changed.append(f"{known[0]} instead of {given[name]}")
+    init = given.get("init")
+    if not (init is None or is_word(init, "zero")):
+        step.refuse("init is a model of its own, which would look at the rows.", "init=None.")
+
+
+def _ignore(step: Step, names: tuple[str, ...]) -> None:
+    """List parameters that differ from their defaults, and mean nothing here."""
+    plain = type(step.estimator)().get_params(deep=False)
+    told = [name for name, value in step.given().items() if name in names and repr(value) != repr(plain[name])]
+    step.ignored += told
+    if set(told) & set(_SIZES):
+        step.changed.append("how far it follows the rows is told by released numbers, not by sizes of trees and leaves")
+
+
+def _bins(step: Step, given: Mapping[str, Any]) -> Any:
+    """Cells of a column: a power of two, or as the noise allows."""
+    if given.get("max_bins", 255) == 255:
+        return "auto"
+    most = integer("max_bins", given["max_bins"], step.name, least=2, most=255)
+    cells = max(4, 2 ** round(math.log2(most)))
+    step.changed.append(f"max_bins={most} became {cells} equal cells of each public range")
+    return cells
+
+
+def _interactions(step: Step, given: Mapping[str, Any]) -> str | None:
+    """Whether there are tables of two columns; None if released numbers decide."""
+    allowed, depth = given.get("interaction_cst"), given["max_depth"]
+    if allowed is None and depth == 1 and not isinstance(depth, bool):
+        step.changed.append("max_depth=1 became interaction_cst='no_interactions'")
+        return "no_interactions"
+    if depth is not None:
+        step.changed.append(f"tables have two columns at most, instead of max_depth={depth!r}")
+    if not is_word(allowed, None, *INTERACTIONS):
+        fix = "interaction_cst='pairwise' or 'no_interactions', or leave it out."
+        step.refuse("interaction_cst as sets of columns has no counterpart.", fix)
+    return None if allowed is None else str(allowed)
+
+
+def holds_codes(block: ColumnGroup) -> bool:
+    """Whether an encoder makes codes of its columns, and nothing behind it changes them."""
+    last = block.maps[-1] if block.maps and not block.drop else None
+    return isinstance(last, Encoded) or (isinstance(last, ReleasedCategories) and not last.hot)
+
+
+def numbers_of_categories(first: ColumnMap, domain: Domain) -> dict[int, int] | None:
+    """How many categories each column of codes has, by its position behind the stage.
+
+    None if positions are unknown, or if other columns leave [-1, 1], where numbers beside codes are taken to lie.
+    """
+    names = domain.feature_names or first.named_columns()
+    count = len(names) if names is not None else _width(first)
+    if count is None or any(isinstance(one, Unclipped) for block in first.blocks for one in block.maps):
+        return None
+    numbers: dict[int, int] = {}
+    place = 0
+    for block, _, facts in first.located_in(names, count, math.nan, None):
+        out = facts[-1].ranges
+        if holds_codes(block):
+            numbers |= {place + i: int(high) + 1 for i, high in enumerate(out[:, 1])}
+        elif not (np.abs(out) <= 1).all():
+            return None
+        place += len(out)
+    return numbers
+
+
+def _width(first: ColumnMap) -> int | None:
+    """Of a table without names, as far as columns are taken by position; None if that is unknown."""
+    block = first.blocks[0]
+    if len(first.blocks) == 1 and block.columns is None and isinstance(block.maps[-1], Encoded):
+        return len(block.maps[-1].categories)
+    listed = [
+        column
+        for block in first.blocks
+        if not block.rest
+        for column in (block.columns if isinstance(block.columns, (list, tuple)) else [block.columns])
+    ]
+    keys = list(first.ranges) if isinstance(first.ranges, Mapping) else []
+    if not all(isinstance(column, int) and not isinstance(column, bool) and column >= 0 for column in [*listed, *keys]):
+        return None
+    ordered = len(first.ranges) if isinstance(first.ranges, (list, np.ndarray)) else 0
+    return max(ordered, 1 + max([*listed, *keys]))
+
+
+def told_of_columns(step: Step, made: Any, kinds: set[str], coded: bool) -> None:
+    """Say what became of categories, and which steps in front nobody needs."""
+    asked = not is_word(step.given().get("categorical_features"), None, "from_dtype")
+    if asked or coded:
+        words = _CATEGORIES if made.categorical_features else _NUMBERS
+        step.changed.append(f"categorical_features: {words}" if asked else words)
+    needless = [kind for kind in _NEEDLESS if kind in kinds]
+    if needless:
+        step.changed.append(
+            f"it needs no {', '.join(needless)} in front: missing values have a bin of their own, columns any scale, "
+            "and an OrdinalEncoder tells categories apart"
+        )
