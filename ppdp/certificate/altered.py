@@ -45,6 +45,7 @@ _WITHHELD = {
     "diagnostics=None": "none, since diagnostics=None was set: how many rows were repaired or clipped is unknown",
     "budget": "none, since the budget leaves nothing for them: how many rows were repaired or clipped is unknown",
 }
+_ASK = "if many are that close to 0, ask whether range and values have one unit"
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 
 
@@ -88,7 +89,8 @@ def altered_in_words(c: Record) -> str | None:
         by_kind.setdefault(kind_in_words(share.kind), []).append(f"{where}{_percent(share.share)}")
     told = "; ".join(f"{kind} {', '.join(shares)}" for kind, shares in by_kind.items())
     more = f", and {len(ranked) - MOST} smaller ones" if len(ranked) > MOST else ""
-    return f"of {of}, each with a standard error of {_percent(found.error)}: {told}{more}"
+    unit = f"; {_ASK}" if any(share.kind == TINY for share in ranked) else ""
+    return f"of {of}, each with a standard error of {_percent(found.error)}: {told}{more}{unit}"
 
 
 def _named(share: Share) -> str:

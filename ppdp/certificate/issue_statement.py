@@ -6,6 +6,7 @@ and what was spent on the same people in all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,14 +95,34 @@ def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
 
 
 def composition_notes(c: Record) -> list[str]:
-    """Why it may not be all that was released: what :func:`other_releases` says, or that nothing is known."""
-    return other_releases(c) if c.issued is not None else [EARLIER_FORM]
+    """Why it may not be all that was released: other releases, also those of its ledger, or that nothing is known."""
+    if c.issued is None:
+        return [EARLIER_FORM]
+    return [*other_releases(c), *_charged_before(c)]
+
+
+def _charged_before(c: Record) -> Iterator[str]:
+    """What its ledger holds beside it."""
+    ledger = c.ledger
+    if ledger is not None and ledger.position > 1:
+        total = "no epsilon covers" if ledger.epsilon is None else f"epsilon = {ledger.epsilon:.4g} covers"
+        yield (
+            f"ENTRY {ledger.position} FOR {ledger.dataset!r} IN ITS LEDGER; those before it are about the same people:"
+            f" {total} all of them at delta = {ledger.delta:.3g}."
+        )
 
 
 def spent_at_least(c: Record) -> float:
-    """The largest epsilon that the document knows to have been spent, but for what a ledger tells."""
+    """The largest epsilon that the document knows to have been spent; infinite if none covers what its ledger holds.
+
+    Each is told at its own delta. What a ledger says of this release alone is the same cost at another delta, and does
+    not count.
+    """
     together = None if c.issued is None else c.issued.together
-    return max(c.epsilon, *(one.epsilon for one in (together, c.part_of) if one is not None), 0.0)
+    known = [c.epsilon, *(one.epsilon for one in (together, c.part_of) if one is not None)]
+    if c.ledger is not None and c.ledger.position > 1:
+        known.append(math.inf if c.ledger.epsilon is None else c.ledger.epsilon)
+    return max(known)
 
 
 def issued_rules(c: Record, spent: PrivacyLoss) -> Iterator[str]:

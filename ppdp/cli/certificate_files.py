@@ -44,6 +44,13 @@ def carried(path: Path) -> Certificate:
     return _of_document(path)
 
 
+def unchecked(path: Path) -> list[str]:
+    """Names in a folder of ``ppdp fit`` that are no part of it, nor the signature: nobody checks what they hold."""
+    if not (path / EXPORT).is_file():
+        return []  # a folder that is an export itself holds nothing else, or is refused
+    return sorted({one.name for one in path.iterdir()} - {EXPORT, CERTIFICATE, PAGE, f"{CERTIFICATE}.sig"})
+
+
 def _of_export(path: Path) -> Certificate:
     from ppdp.certificate.share.files import read_members
     from ppdp.pipeline.release.export import EXAMPLE, REQUIRED

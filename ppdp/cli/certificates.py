@@ -20,7 +20,7 @@ from ppdp.certificate.issue_statement import (
     spent_at_least,
     uncharged_fits,
 )
-from ppdp.cli.certificate_files import carried
+from ppdp.cli.certificate_files import carried, unchecked
 from ppdp.cli.documents import check_form, read_tables
 from ppdp.cli.output import complain, one_line, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import import_modules
@@ -61,12 +61,12 @@ def verify(options: Namespace) -> int:
             complain(f"does not hold: {one_line(error)}")
         return 1
     result = certificate.verify(**asked_signature(options.signature, options.public_key))
-    unmet = _unmet(certificate, options) if result else []
+    unmet, strange = _unmet(certificate, options) if result else [], unchecked(options.path)
     if options.json:
         found: dict[str, Any] = {"holds": bool(result), "problems": list(result.problems)}
         if result:  # what does not hold makes no claim that a machine could take for one
             claim = {name: getattr(certificate, name) for name in ("status", "epsilon", "delta", "digest")}
-            found |= {"unmet": unmet, **claim, "left_out": other_releases(certificate.record)}
+            found |= {"unmet": unmet, **claim, "left_out": other_releases(certificate.record), "unchecked": strange}
         if result.signer:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
@@ -81,6 +81,8 @@ def verify(options: Namespace) -> int:
             what = "" if neighbours.row_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
             pair = f"({certificate.epsilon:g}, {certificate.delta:g})"
             lines.append(f"{certificate.status} {pair} {what}{certificate.digest}")
+            if strange:
+                lines.append(f"NOT CHECKED, and of no certificate: {', '.join(escaped(name) for name in strange)}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
     return 0 if result and not unmet else 1
 

@@ -41,10 +41,11 @@ class Source:
             none = pa.schema([(name, self.types[name] or pa.string()) for name in columns]).empty_table()
             return pa.concat_tables([piece for _, piece in numbered] or [none])
 
-    def require(self, name: str, place: str) -> None:
-        """Refuse the name of a column that is not there."""
+    def require(self, name: str, place: str, *, features: Sequence[str] = ()) -> None:
+        """Refuse the name of a column that is not there; none of these features is what was meant."""
         if name not in self.types:
-            fix = did_you_mean(name, self.types) or "a name in the header of the file."
+            meant = [column for column in self.types if column not in features]
+            fix = did_you_mean(name, meant) or "a name in the header of the file."
             refuse(f"{str(self.path)!r} has no column {name!r}.", place=place, fix=fix)
 
 

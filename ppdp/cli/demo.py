@@ -95,7 +95,8 @@ def run(data: str, out: Path, console: Console) -> None:
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"written: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
-        f" {PICTURE}; check with: ppdp verify {out}",
+        f" {PICTURE}; check with: ppdp verify {out}\n"
+        f"to read: open {out}/{PAGE} in a browser; what to ask of it is in docs/guides/review.md",
         soft_wrap=True,
     )
 

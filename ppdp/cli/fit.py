@@ -110,8 +110,8 @@ def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
         return f"{what}{spent}", f"{repair} takes it as 0."
     fix = 'on_invalid = "repair" in [pipeline], an imputer, or missing that covers it.'
     if rules.declared is not None and rules.declared.private:
-        other = 'Text needs ["a", "b"], {private = 20} or "drop", dates a first and a last one.'
-        fix = f'"private" is for numbers: {words_of(rules.declared.private)}. {other} Otherwise {fix}'
+        other = '{private = 20}, ["a", "b"] or "drop" where one of them holds text, a first and a last day for dates.'
+        fix = f'"private" is for numbers, here in {words_of(rules.declared.private)}: {other} Otherwise {fix}'
     return f"{_CELL}{spent}", fix
 
 
@@ -196,7 +196,7 @@ def predict(options: Namespace) -> int:
     source = open_rows([options.data], options.engine, header_is_names=options.header_is_names)
     wanted = tuple(model.feature_names_in_)
     if options.id is not None:
-        source.require(options.id, "--id")
+        source.require(options.id, "--id", features=wanted)
         if options.id in wanted:
             fix = "a column that says whose each row is."
             refuse(f"the column {options.id!r} is a feature.", place="--id", fix=fix)

@@ -180,7 +180,7 @@ def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:
             f"blanks are left: {'; '.join(left)}.",
             place=str(path),
             fix="write what the column means, as the line says, never what the data hold; where it is unknown,"
-            ' "private" for numbers and text, or "drop".',
+            ' "private" for the range of numbers, {private = 20} for the categories of text, or "drop".',
         )
 
 

@@ -40,6 +40,10 @@ def plan(options: Namespace) -> int:
     if names is not None:
         origin = "" if options.data is not None else ", which the data must have"
         say(f"columns{origin}: {', '.join(escaped(name) for name in names)}")
+    private = () if file.rules.declared is None else file.rules.declared.private
+    if private:
+        told = ", ".join(escaped(name) for name in private)
+        say(f'"private", so read as numbers: {told}; one that holds text needs {{private = 20}}, else the fit is lost')
     return 0
 
 

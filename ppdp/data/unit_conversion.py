@@ -123,10 +123,16 @@ class Columns:
         return replace(self, slope=self.slope * slope, offset=self.offset + self.slope * offset, ranges=ranges)
 
     def noted(self, *words: str) -> Columns:
-        """The same with one more note: for all of them, or for each its own; nothing is added to what is lost."""
+        """The same with one more note: for all of them, or for each its own; nothing is added to what is lost.
+
+        What was said last is not said again.
+        """
         every = words * len(self.names) if len(words) == 1 else words
         known = np.isfinite(self.slope)
-        said = (f"{note}; {more}" if note and more else note or more for note, more in zip(self.notes, every))
+        said = (
+            f"{note}; {more}" if note and more and not f"; {note}".endswith(f"; {more}") else note or more
+            for note, more in zip(self.notes, every)
+        )
         return replace(self, notes=tuple(new if ok else old for new, old, ok in zip(said, self.notes, known)))
 
     def within(self, low: ArrayLike, high: ArrayLike) -> Columns:

@@ -39,7 +39,7 @@ def test_what_was_spent_is_what_the_ledger_says():
     view, spent = ledger_view(second.record), answers(second.to_html())[SPENT]
     total = second.record.issued.ledger.epsilon
     assert (view.alone, view.right, view.right_at_limit) == (False, times_in_100(right_at(total, 1e-5)), 96)
-    for figures in ("2 releases", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 in 100"):
+    for figures in ("2 charged runs", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 in 100"):
         assert figures in spent
     unknown = changed(second, epsilon=None, limit=None)
     assert ledger_view(record_of(unknown)).right == 100

@@ -222,7 +222,9 @@ class TestIds:
         assert main([*study, "--data", "rows.parquet", "--engine", "arrow", "--id", "id", "--out", "new"]) == 0
         assert pd.read_parquet("new").columns.tolist() == ["id", "prediction"]
 
-    @pytest.mark.parametrize(("name", "words"), [("x", "feature"), ("idd", "did you mean 'id'?")])
+    @pytest.mark.parametrize(
+        ("name", "words"), [("x", "feature"), ("idd", "did you mean 'id'?"), ("xx", "a name in the header")]
+    )
     def test_are_a_column_that_is_no_feature(self, name, words, study, capsys):
         assert words in refused(capsys, *study, "--data", "rows.csv", "--id", name, "--out", "new.csv")
 

@@ -234,7 +234,17 @@ def test_private_text_of_a_file_without_types_is_told_with_what_to_write(init, t
     assert main(["fit", "study.toml", "--data", "text.csv", "--out", "release", *account]) == 2
     line = capsys.readouterr().err
     assert "The ledger counts this fit as spent." in line
-    assert "\"private\" is for numbers: 'sex'. Text needs" in line
+    assert "\"private\" is for numbers, here in 'sex': {private = 20}, " in line
+
+
+def test_what_is_private_is_told_as_numbers_before_anything_is_spent(init, tmp_path, capsys):
+    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": '"private"'})
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    assert main(["plan", "study.toml", "--data", "text.csv"]) == 0
+    assert '"private", so read as numbers: sex; one that holds text needs {private = 20}' in capsys.readouterr().out
+    (tmp_path / "study.toml").write_text(text.replace('sex = "private"', 'sex = "?"'), "utf-8")
+    assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
+    assert '"private" for the range of numbers, {private = 20} for the categories of text' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("declared", ["[0, 1]", '["a", "b"]', "[1990-01-01, 2030-12-31]"])

@@ -211,6 +211,32 @@ class TestVerify:
         assert "--max-epsilon" in refused(["verify", "unconditional.json", "--max-epsilon", "nan"], capsys)
 
 
+def test_a_file_of_somebody_else_in_the_folder_is_named(out, capsys):
+    assert main(["verify", "out"]) == 0
+    assert "NOT CHECKED" not in capsys.readouterr().out
+    (out / "patients.csv").write_text("age\n50\n")
+    (out / "certificate.json.sig").touch()
+    assert main(["verify", "out"]) == 0
+    assert "NOT CHECKED, and of no certificate: patients.csv\n" in capsys.readouterr().out
+    assert main(["verify", "out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unchecked"] == ["patients.csv"]
+
+
+def test_what_a_ledger_holds_before_it_stands_not_alone(study, capsys):
+    for name, *limit in (("first", "--limit", "9", "1e-3"), ("second",)):
+        assert main([*FIT, name, "--ledger", "spent.db", *limit, "--quiet"]) == 0
+    first, second = (Certificate.load(study / name / "certificate.json") for name in ("first", "second"))
+    most = second.record.ledger.epsilon
+    capsys.readouterr()
+    assert main(["verify", "first", "--require", "alone", "--max-epsilon", repr(first.epsilon)]) == 0
+    assert main(["verify", "second", "--require", "alone"]) == 1
+    assert "REFUSED: --require alone: ENTRY 2 FOR " in capsys.readouterr().out
+    assert most > second.epsilon
+    assert main(["verify", "second", "--max-epsilon", repr(most)]) == 0
+    assert main(["verify", "second", "--max-epsilon", repr(most * 0.999)]) == 1
+    assert f"with what it is a part of, epsilon is {most!r}" in capsys.readouterr().out
+
+
 def test_a_card_is_that_of_python(out, capsys):
     assert main(["card", "out"]) == 0
     assert capsys.readouterr().out == Certificate.load("out/certificate.json").to_model_card() + "\n"

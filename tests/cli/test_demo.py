@@ -31,6 +31,8 @@ def test_demo_writes_a_certificate_that_verifies(data: str, tmp_path: Path, caps
     for path in (tmp_path, tmp_path / "certificate.json"):
         assert main(["verify", str(path)]) == 0
         assert "the derivation holds" in capsys.readouterr().out
+    assert f"open {tmp_path}/certificate.html" in printed.replace("\n", "")
+    assert "docs/guides/review.md" in printed
     run(data, tmp_path, console)  # again, over its own files
 
 

@@ -159,6 +159,7 @@ def _success(c: Record) -> dict[str, Any]:
     deltas = sorted({*OTHER_DELTAS, c.delta}, reverse=True)
     return {
         "guesses": interpretation.times_in_100(interpretation.right_guesses(c)),
+        "by_epsilon": interpretation.times_in_100(interpretation.right_at(c.epsilon, c.delta)),
         "alarm_times": interpretation.times_in_100(alarm),
         "power": interpretation.rounded_up(power).removesuffix("\u00a0%"),
         "right_claims": interpretation.times_in_100(interpretation.right_alarms(alarm, power)),

@@ -87,9 +87,9 @@ class Declaration(UserDict[str, Any]):
 
     A pair of numbers or of dates is a public range, and so is every tuple; a list of text, or of three and more
     numbers, holds public categories, of which NaN or None is one for missing values; "drop" leaves the column out.
-    "private" is for numbers of which nobody knows a range, and for text of which nobody knows the categories: these are
-    released with noise, up to 20 categories. ``{"private": 50}`` are up to 50 categories, also of a column of which the
-    type is not known.
+    "private" is for numbers of which nobody knows a range, and for a column of which the type says that it is text and
+    nobody knows the categories: these are released with noise, up to 20 categories. ``{"private": 50}`` are up to 50
+    categories, also of a column of which the type is not known, where "private" stands for numbers.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Declaration(UserDict[str, Any]):
         for left, what in ((self.blanks, "blanks are left"), (unread, nothing)):
             if left:
                 told = "; ".join(f"{column} = {_FORMS.get(self.kinds[column], _FORMS['unknown'])}" for column in left)
-                other = '"drop", or "private" for numbers and text of which nobody knows a range or the categories'
+                other = '"drop"; of unknown range or categories "private" for numbers, {"private": 20} for text'
                 fix = f"{told}; from public knowledge. Else {other}."
                 raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=fix)
         read = {column: value for column, value in self.items() if not _is(value, DROP)}

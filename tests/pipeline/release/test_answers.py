@@ -223,6 +223,11 @@ class TestNeverAWrongUnit:
         assert note.startswith("clipped to [0, 100]; ")
         assert of in note
 
+    def test_the_same_range_twice_is_told_once(self):
+        assert (
+            told(RowMap(out_ranges=(-1, 1)), GaussianMechanism(), statistic="mean").note["age"] == "clipped to [0, 100]"
+        )
+
     def test_a_declared_norm_is_told(self):
         pipe = make_pipeline(GaussianMechanism(), domain=Domain(row_norm=2.0, entry_bound=1.5)).fit(np.zeros((100, 2)))
         assert pipe.release_.to_pandas().note[0] == "clipped to ±1.5; rows clipped to norm 2"
