@@ -31,8 +31,8 @@ KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED,
 
 _PLAIN = {
     CLIPPED: "values clipped to their range",
-    TINY: "values that are not 0 but closer to 0 than 2 % of their range",
-    TINY_TARGET: "targets that are not 0 but closer to 0 than 2 % of their range",
+    TINY: "values not 0 but closer to 0 than 2 % of their range",
+    TINY_TARGET: "targets not 0 but closer to 0 than 2 % of their range",
     TINY_WEIGHT: "weights below 2 % of the largest allowed",
 }
 

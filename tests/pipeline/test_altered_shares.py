@@ -167,7 +167,7 @@ def test_nothing_is_said_of_values_in_the_unit_of_their_range(ends, values):
 @pytest.mark.parametrize("y", [AGE / 80, AGE - 49])
 def test_targets_in_another_unit_are_said(y):
     pipe = make_pipeline(IN_YEARS, Ridge(y_range=(0, 100_000)), epsilon=4)
-    assert any("targets that are not 0 but closer to 0" in said for said in warned(pipe, TABLE, y))
+    assert any("targets not 0 but closer to 0" in said for said in warned(pipe, TABLE, y))
     assert warned(make_pipeline(IN_YEARS, Ridge(y_range=(0, 100)), epsilon=4), TABLE, AGE) == []
 
 
