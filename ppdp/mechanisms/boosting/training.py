@@ -35,12 +35,11 @@ LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a t
 LEAST_CURVATURE = 0.02  # of a step of the baseline
 LARGEST_SCORE = 30.0
 SLACK = 1e-9  # on the closeness of means, for their rounding
-CERTAIN = (
-    10.0  # variance of the noise on a cell of a table of two columns, over that of its labels, up to which it pays
-)
+# Variance of the noise on a cell of a table of two columns, over that of its labels, up to which tables pay.
+CERTAIN = 50.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 NODES = np.polynomial.hermite_e.hermegauss(9)
-RANKS = (0.3,)  # length over which smooth parts of tables change
+LENGTH = 0.6  # in ranks from -1 to 1, over which smooth parts of tables change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -316,7 +315,7 @@ class _Learner:
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
         slope, mean = self._mean_curvature(), self.training.loss.mean(np.array([model.baseline]))[0]
-        labels = self.training.loss.dispersion * mean * (1 - mean)
+        labels, found = self.training.loss.dispersion * mean * (1 - mean), []
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
             kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
@@ -336,7 +335,8 @@ class _Learner:
                 continue
             table = np.zeros(SIDE**2)
             table[kept] = np.clip(posterior.mean, -LARGEST_SCORE, LARGEST_SCORE)
-            model.pairs.append((first, second, table.reshape(SIDE, SIDE)))
+            found.append((first, second, table.reshape(SIDE, SIDE)))
+        model.pairs += [(first, second, table / math.sqrt(len(found))) for first, second, table in found]
 
 
 def _bounded(scores: Any) -> Array:
@@ -373,7 +373,7 @@ def _table_parts(shares: Array, *, ordered: bool) -> list[Array]:
     if not ordered:
         return [apart] * 3
     ranks = 2 * (np.cumsum(shares) - shares / 2) - 1
-    smooth = np.exp(-((np.subtract.outer(ranks, ranks) / (2 * RANKS[0])) ** 2) / 2)
+    smooth = np.exp(-((np.subtract.outer(ranks, ranks) / LENGTH) ** 2) / 2)
     return [centred(3 * np.outer(ranks, ranks), shares), centred(smooth, shares), apart]
 
 
