@@ -134,7 +134,8 @@ def _arrays(
     """Shapes by cell with their standard errors, groups of cells, and tables of two columns."""
     scores, width = n_scores(n_classes), sum(widths(categories, cells))
     by_cell = {name: [scores, width] for name in ("errors", "groups", "shapes")}
-    return {**by_cell, "baseline": [scores], "pairs": [scores, n_pairs(domain.d), 2 + (GROUPS + 1) ** 2]}
+    by_column = {"importances": [scores, domain.d]}
+    return {**by_cell, **by_column, "baseline": [scores], "pairs": [scores, n_pairs(domain.d), 2 + (GROUPS + 1) ** 2]}
 
 
 def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[float]:

@@ -221,7 +221,7 @@ class GradientBoosting(SharedDocstring, Supervised):
         cells, count = _cells_of(question), len(released["baseline"])
         of_score = ({name: array[score] for name, array in released.items()} for score in range(count))
         self.models_ = [AdditiveModel.from_arrays(cells, arrays) for arrays in of_score]
-        spreads = np.sum([[np.std(shape) for shape in model.shapes] for model in self.models_], axis=0)
+        spreads = np.sum([model.importances for model in self.models_], axis=0)
         self.feature_importances_ = spreads / max(float(spreads.sum()), 1e-300)
 
     def __sklearn_is_fitted__(self) -> bool:

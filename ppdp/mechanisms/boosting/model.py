@@ -30,6 +30,8 @@ class AdditiveModel:
         Of each column the group of every cell, 0 to 8.
     pairs : list of tuple
         Two columns, and what their groups add, shape (9, 9).
+    importances : ndarray of shape (n_columns,)
+        Standard deviation over the rows of what the shape of each column adds, by released shares of its cells.
     """
 
     cells: CellGrid
@@ -38,13 +40,14 @@ class AdditiveModel:
     errors: list[Array]
     groups: list[Codes]
     pairs: list[tuple[int, int, Array]]
+    importances: Array
 
     @classmethod
     def constant(cls, cells: CellGrid, baseline: float) -> AdditiveModel:
         """The same score for every row."""
         zeros = [np.zeros(width) for width in cells.widths]
         groups = [np.zeros(width, dtype=np.intp) for width in cells.widths]
-        return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [])
+        return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [], np.zeros(len(zeros)))
 
     def codes(self, X: Array) -> list[Codes]:
         """CellGrid of the values of every column."""
@@ -87,6 +90,7 @@ class AdditiveModel:
             "baseline": np.array(self.baseline),
             "errors": np.concatenate(self.errors),
             "groups": np.concatenate(self.groups).astype(np.float64),
+            "importances": self.importances,
             "pairs": pairs,
             "shapes": np.concatenate(self.shapes),
         }
@@ -101,4 +105,5 @@ class AdditiveModel:
 
         pairs = [(int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"] if row[0] != row[1]]
         groups = [group.astype(np.intp) for group in split("groups")]
-        return cls(cells, float(arrays["baseline"]), split("shapes"), split("errors"), groups, pairs)
+        of_columns = split("shapes"), split("errors"), groups
+        return cls(cells, float(arrays["baseline"]), *of_columns, pairs, arrays["importances"])

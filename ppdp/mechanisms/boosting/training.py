@@ -136,6 +136,7 @@ class Training:
         learner.weigh()
         for step in progress(range(self.parameters["rounds"]), "boosting rounds"):
             learner.make_round(self.parameters["rounds"] - step)
+        learner.model.importances = learner.importances()
         return learner.model
 
 
