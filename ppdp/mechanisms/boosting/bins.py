@@ -37,7 +37,7 @@ class CellGrid:
 
     @property
     def widths(self) -> list[int]:
-        """CellGrid of each column; the last is that of missing values."""
+        """Cells of each column; the last is that of missing values."""
         return widths(self.categories, self.count)
 
     @property
@@ -51,7 +51,7 @@ class CellGrid:
         return int(math.log2(self.count))
 
     def of_column(self, column: int, values: Array) -> Codes:
-        """CellGrid of the values of one column. What is no category is missing."""
+        """Cells of the values of one column. What is no category is missing."""
         most = self.widths[column] - 1
         with np.errstate(invalid="ignore"):
             if self.categories[column]:

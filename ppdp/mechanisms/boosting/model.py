@@ -50,7 +50,7 @@ class AdditiveModel:
         return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [], np.zeros(len(zeros)))
 
     def codes(self, X: Array) -> list[Codes]:
-        """CellGrid of the values of every column."""
+        """Cells of the values of every column."""
         return [self.cells.of_column(column, X[:, column]) for column in range(len(self.shapes))]
 
     def scores(self, codes: list[Codes]) -> Array:
