@@ -47,7 +47,7 @@ def discreet(method: F) -> F:
             with np.errstate(all="ignore"):
                 return method(*given, **named)
         except BaseException as error:  # interrupts as well
-            raised = error if _is_told(error) else _untold(error)
+            raised = interrupt_of(error) or (error if _is_told(error) else _untold(error))
         try:
             del given, named
             raise _bare(raised, handled)
@@ -73,9 +73,17 @@ def before_rows() -> Iterator[None]:
 
 
 def _is_told(error: BaseException) -> bool:
-    """Whether its words are public: ppdp's own, as of a warning that is raised, an interrupt, or before any row."""
-    told = isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
-    return told or not isinstance(error, Exception)
+    """Whether its words are public: ppdp's own, as of a warning that is raised, or before any row."""
+    return isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
+
+
+def interrupt_of(error: BaseException) -> BaseException | None:
+    """A new interrupt of this kind, if it is one: without words, notes and attributes, with the number of an exit."""
+    if isinstance(error, SystemExit):
+        code = error.code if type(error.code) is int or error.code is None else 1
+        return SystemExit(code).with_traceback(error.__traceback__)
+    kind = next((one for one in (KeyboardInterrupt, GeneratorExit) if isinstance(error, one)), None)
+    return kind and kind().with_traceback(error.__traceback__)
 
 
 def _untold(error: BaseException) -> PpdpError:
@@ -90,15 +98,9 @@ def _untold(error: BaseException) -> PpdpError:
 
 
 def _bare(error: BaseException, handled: BaseException | None) -> BaseException:
-    """The exception without the variables of its frames, and without the ones behind it but what the caller handled.
-
-    An interrupt keeps its number, as of an exit, and no words.
-    """
+    """The exception without notes and variables of its frames, and without the ones behind it but what was handled."""
     traceback.clear_frames(error.__traceback__)
-    if not isinstance(error, (Exception, PpdpError)):
-        error.args = tuple(one for one in error.args if isinstance(one, int))
-    if isinstance(error, SystemExit) and not isinstance(error.code, int):
-        error.code = None if error.code is None else 1
+    vars(error).pop("__notes__", None)
     error.__cause__, error.__context__ = None, handled
     return error
 

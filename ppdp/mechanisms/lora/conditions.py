@@ -5,6 +5,7 @@ Modes, precision, modules, hooks, the adapter's status and where weights lie.
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import random
 from collections.abc import Iterable, Iterator
@@ -18,14 +19,36 @@ from torch.nn import functional
 from torch.optim import optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ppdp.mechanisms.lora.layers import Layer, Tensor
+from ppdp.core.boundary import interrupt_of
+from ppdp.exceptions import StageFailed
+from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor
 
 Fingerprint = tuple[int, ...]
 
 _LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _GLOBAL_HOOKS = tuple(f"_global_{one}_hooks" for one in ("forward", "forward_pre", "backward", "backward_pre"))
-_OPTIMIZER_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
+OPTIMIZER_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
+
+
+@contextmanager
+def told_nothing() -> Iterator[None]:
+    """In this context runs what a user wrote, and may have seen rows: nothing that it raises comes out as it is.
+
+    :class:`StageFailed` takes the place of all errors, those of ppdp's classes as well, and a new interrupt that of
+    interrupts. A class is named where it is Python's own.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if (interrupt := interrupt_of(error)) is not None:
+            if isinstance(interrupt, SystemExit):
+                interrupt.code = 1  # a number may be a row's
+            raise interrupt.with_traceback(None) from None
+        name = type(error).__name__
+        kind = name if getattr(builtins, name, None) is type(error) else "an error"
+        what = f"it stopped with {kind}, whose words may quote the rows and are not shown."
+        raise StageFailed(what, stage=STAGE, fix="run it on made-up rows of the same form to see them.") from None
 
 
 @contextmanager
@@ -95,7 +118,7 @@ class Probed:
         model, modules = self.model, list(self.model.modules())
         hooks = [tuple(getattr(module, name) or ()) for module in modules for name in _HOOKS]
         hooks += [tuple(getattr(nn.modules.module, name, ())) for name in _GLOBAL_HOOKS]
-        hooks += [tuple(getattr(optimizer, name, ())) for name in _OPTIMIZER_HOOKS]
+        hooks += [tuple(getattr(optimizer, name, ())) for name in OPTIMIZER_HOOKS]
         tensors = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
         about = [(name, id(one), one.data_ptr(), one.dtype, one.device, one.requires_grad) for name, one in tensors]
         return {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, NoReturn, TypeAlias
 
 from peft import PeftModel
 from peft.tuners import lora
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import ModulesToSaveWrapper
-from torch import nn
+from peft.utils.other import get_pattern_key
+from torch import nn, strided
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
@@ -69,6 +71,7 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
         refuse("no layer has an adapter.", "LoraConfig(target_modules=...).")
     for name, module in adapted:
         _refuse_states(name, module, adapter, method)
+        _refuse_scales(name, module, adapter, config)
     ranks = {module.r[adapter] for _, module in adapted}
     if method == "fa" and (len(ranks) > 1 or rank not in (None, *ranks)):
         refuse(f"the ranks of the adapter are {sorted(ranks)}, not {rank}.", "the same r for all layers, rank=None.")
@@ -102,6 +105,9 @@ def refuse_trained(layers: tuple[Layer, ...]) -> None:
 def _refuse_modules(model: nn.Module, microbatch: int) -> None:
     if any(is_lazy(one) for one in (*model.parameters(), *model.buffers())):
         refuse("a module of the model is not loaded: its shapes are not known yet.", "one batch through it before.")
+    for name, one in _all_tensors(model):
+        if one.is_meta or one.is_quantized or one.is_nested or one.layout != strided:
+            refuse(f"{name} is a sparse, nested or quantised tensor, or not loaded.", "ordinary tensors, on a device.")
     for name, module in model.named_modules():
         if isinstance(module, _BatchNorm) and microbatch > 1:
             refuse(f"{name} is a batch-norm: it mixes the examples of a batch.", "microbatch=1, or layer-norm.")
@@ -121,6 +127,19 @@ def _refuse_states(name: str, module: Any, adapter: str, method: str) -> None:
         refuse(f"the adapter of {name} is not fresh, and method='m2' replaces it.", "an adapter whose B is 0.")
 
 
+def _refuse_scales(name: str, module: Any, adapter: str, config: Any) -> None:
+    """Refuse where a model that loads the export would scale the adapter otherwise than this one does."""
+    within = name.removeprefix("base_model.model.")
+    rank, alpha = (
+        pattern.get(get_pattern_key(pattern.keys(), within), value)
+        for pattern, value in ((config.rank_pattern, config.r), (config.alpha_pattern, config.lora_alpha))
+    )
+    scale = alpha / sqrt(rank) if config.use_rslora else alpha / rank
+    if (module.r[adapter], module.scaling[adapter]) != (rank, scale):
+        what = f"the adapter of {name} has another rank or scale than its configuration gives."
+        refuse(what, "LoraConfig(r=..., lora_alpha=...) in place of scale_layer() or set_scale().")
+
+
 def _layer(name: str, module: Any, adapter: str, method: str) -> Layer:
     b = module.lora_B[adapter]
     if method == "fa":
@@ -134,11 +153,24 @@ def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:
     for layer in layers:
         if layer.trained.is_meta or not layer.trained.dtype.is_floating_point:
             refuse(f"the weights of {layer.name} are quantised or not loaded.", "weights in floating point.")
-        owners = [name for name, of in _all_parameters(model) if of.data_ptr() == layer.trained.data_ptr()]
+        first, behind = _place(layer.trained)
+        if behind - first < layer.trained.nbytes:
+            refuse(
+                f"the weights of {layer.name} are the same number in several places.", "weights that are contiguous()."
+            )
+        places = [(name, *_place(one)) for name, one in _all_tensors(model)]
+        owners = [name for name, start, end in places if start < behind and first < end]
         if len(owners) > 1:
             refuse(f"the weights of {layer.name} are shared: {', '.join(owners)}.", "untie them or adapt other layers.")
 
 
-def _all_parameters(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Shared ones under each of their names."""
+def _all_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Parameters and buffers, shared ones under each of their names."""
     yield from model.named_parameters(remove_duplicate=False)
+    yield from model.named_buffers(remove_duplicate=False)
+
+
+def _place(one: Tensor) -> tuple[int, int]:
+    """Where its memory begins, and where it ends."""
+    steps = sum((size - 1) * stride for size, stride in zip(one.shape, one.stride()))
+    return one.data_ptr(), one.data_ptr() + (one.numel() and one.element_size() * (1 + steps))

@@ -67,6 +67,11 @@ class State:
             self._reach(name, content)
         self._reach("the loss", [self._loss])
 
+    def places(self) -> list[str]:
+        """What kinds of things are not as they were: no names, which may be words of an example."""
+        public = {"the loss", *self._process}
+        return sorted({name if name in public else "the model" for name in self.changed()})
+
     def changed(self) -> list[str]:
         """Names of what is not as it was at the last look."""
         now = _process() if self._process else {}
@@ -160,7 +165,7 @@ def _behind(one: Any) -> Iterator[Any]:
         return
     if isinstance(one, type):
         whole = _may_keep(one)
-        yield from (held for held in list(vars(one).values()) if whole or type(held) in _PLAIN)
+        yield from (held for held in list(vars(one).values()) if whole or type(held) in _PLAIN or _is_put_there(held))
         yield from (*one.__bases__, type(one)) if whole else one.__bases__
         return
     if isinstance(one, types.FunctionType):
@@ -208,7 +213,7 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # still empty
             yield None
-    if _package(one.__module__) not in _OURS:
+    if _may_keep(one):
         yield from _named(one)
 
 
@@ -232,7 +237,14 @@ def _may_keep(value: Any) -> bool:
     """Whether something that a function names may hold what it writes: no library's modules, classes and functions."""
     if isinstance(value, types.ModuleType):
         return _package(value.__name__) not in _OURS and "site-packages" not in str(getattr(value, "__file__", ""))
+    if isinstance(value, types.FunctionType):  # whose __module__ is another's behind functools.wraps
+        return _package(value.__globals__.get("__name__")) not in _OURS
     return not isinstance(value, _NAMED) or _package(value.__module__) not in _OURS
+
+
+def _is_put_there(value: Any) -> bool:
+    """Whether something in a library's class is a function of somebody else."""
+    return isinstance(value, types.FunctionType) and _may_keep(value)
 
 
 def _package(module: Any) -> str:

@@ -10,7 +10,7 @@ import torch
 from ppdp.exceptions import StageFailed
 from ppdp.mechanisms.learn.sampling import poisson_sample
 from ppdp.mechanisms.lora.adapter import uniform_frame
-from ppdp.mechanisms.lora.conditions import Probed
+from ppdp.mechanisms.lora.conditions import Probed, told_nothing
 from ppdp.mechanisms.lora.data import Batch, parts, taken
 from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, backward
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
@@ -38,7 +38,8 @@ class Sums:
 
     def are_pure(self) -> bool:
         """Whether nothing was found that model or loss kept of an example."""
-        return self._pure and not self._state.changed() and not self._probed.changed()
+        with told_nothing():
+            return self._pure and not self._state.changed() and not self._probed.changed()
 
     def impure(self, what: str) -> NoReturn:
         """Stop, and remember why nobody may go on with this model."""
@@ -61,23 +62,28 @@ class Sums:
 
     def check(self) -> None:
         """Stop where anything is not as the last call left it, or not as the probe found it."""
-        if changed := self._probed.changed():
+        with told_nothing():
+            changed, places = self._probed.changed(), ", ".join(self._state.places())
+        if changed:
             self.impure(f"{changed} changed while the adapter was trained.")
-        if changed := ", ".join(self._state.changed()[:3]):
-            self.impure(f"something is kept or was changed between two steps, in {changed}.")
+        if places:
+            self.impure(f"something is kept or was changed between two steps, in {places}.")
 
     def counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
         rank, clip = self._asked["rank"], self._asked["clip"]
         unit = math.ldexp(self._plan.noise_scale, -self._plan.exponent)
         sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64, device="cpu") for layer in self._layers]
-        self._state.look()
+        with told_nothing():
+            self._state.look()
         alone = self._found(self._public)
         for part in parts(batch, self._probed.microbatch):
             found = self._found(part)
             if found.terms() > self._asked.get("terms", 0):
                 raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
-            if self._state.changed():
+            with told_nothing():
+                changed = self._state.changed()
+            if changed:
                 self.impure("model or loss drew a random number, or remember something of an example.")
             lengths = found.lengths()
             scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
@@ -90,7 +96,8 @@ class Sums:
         probed = self._probed
         found: Gradients = probed.kind(self._layers, len(next(iter(part.values()))))
         # Memory of its own, which the loss may fill, and from which no other example can be reached:
-        backward(probed.model, probed.loss, found, {name: one.clone() for name, one in part.items()})
+        with told_nothing():
+            backward(probed.model, probed.loss, found, {name: one.clone() for name, one in part.items()})
         return found
 
     def _check_public(self, found: Gradients, alone: Gradients) -> None:

@@ -25,7 +25,7 @@ from ppdp.mechanisms.lora.adapter import (
     put_adapter,
     sum_of_steps,
 )
-from ppdp.mechanisms.lora.conditions import Probed
+from ppdp.mechanisms.lora.conditions import Probed, told_nothing
 from ppdp.mechanisms.lora.data import table_of, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
@@ -240,7 +240,8 @@ class PrivateLoRA:
                         sums.impure("something wrote into the examples.")
                     if os.getpid() != process:
                         refuse("this training was begun in another process.", "train it there.")
-                    logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)
+                    with told_nothing():  # by handlers of logs
+                        logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)
                 sums.check()
                 matrices = self._put(sums.weights)
                 arrays = arrays_of(matrices, whole=self._given[2] == "m2")

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.optim import optimizer as optimizers
 
 from ppdp.core.checks import choice, number, positive
 from ppdp.exceptions import said_by
-from ppdp.mechanisms.lora.conditions import Probed
+from ppdp.mechanisms.lora.conditions import OPTIMIZER_HOOKS, Probed, told_nothing
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, refuse
 
 _NAMES = ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop")
@@ -38,11 +39,14 @@ class Optimizer:
             refuse(f"optimizer_kwargs are not among {', '.join(known)}.", f"optimizer_kwargs={{{known[0]!r}: ...}}.")
         self._given = {name: _plain(name, value) for name, value in given.items()}
         self.rates = _rates(learning_rate, steps)
+        if any(getattr(optimizers, name, ()) for name in OPTIMIZER_HOOKS):
+            refuse("a hook of all optimizers of torch is registered.", "remove() of its handle before.")
         one = torch.zeros(2, 2, requires_grad=True)
         one.grad = torch.ones(2, 2)
         try:
             made = self.made([one])
-            [made.step() for _ in range(3)]
+            for rate in (self.rates[0], min(self.rates), max(self.rates)):
+                _move(made, rate)
         except Exception as error:  # whose words are of these numbers
             refuse(f"the optimizer stopped with {said_by(error)}.", "other optimizer_kwargs.")
 
@@ -54,6 +58,12 @@ class Optimizer:
     def made(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
         """A new one of these weights."""
         return self._kind(weights, lr=self.rates[0], **self._given)
+
+
+def _move(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -106,9 +116,8 @@ class Weights:
         """One step of the optimizer; the model learns of it by the next :meth:`write`."""
         for one, layer, gradient in zip(self._own, self._layers, gradients):
             one.grad = layer.shaped(gradient).to(one)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._rates[step]
-        self._optimizer.step()
+        with told_nothing():  # by what was put into a class of torch
+            _move(self._optimizer, self._rates[step])
         self._optimizer.zero_grad(set_to_none=True)
         if not all(one.isfinite().all() for one in self.own):  # which is released: no example says it
             refuse("the trained weights are finite no more.", "a smaller learning_rate.")

@@ -76,6 +76,14 @@ def of_a_queue(_):
     return QUEUE.qsize()
 
 
+WORN = [0]
+
+
+@functools.wraps(nn.functional.cross_entropy)
+def wrapped():
+    return added(WORN)
+
+
 def exchanged(model):
     model.current = model.b if model.current is model.a else model.a
     return model.current is model.a
@@ -136,6 +144,7 @@ PLACES = {
     "whether a tensor is learned": learned,
     "how a tensor lies": turned,
     "a function of a library": lambda m: add(nn.functional.relu),
+    "a function that looks like a library's": lambda m: wrapped(),
     "a namespace": lambda m: add(SPACE),
     "a thread": lambda m: add(LOCAL),
     "a context": of_variable,
@@ -204,3 +213,17 @@ def test_what_is_kept_anywhere_ends_the_training(place):
             if "n" in vars(owner):
                 del owner.n
     assert torch.equal(before, trained_of(training)[0])
+
+
+def test_a_function_in_a_class_of_a_library(monkeypatch):
+    kept, forward = [0], nn.Embedding.forward
+
+    def counting(self, ids):
+        return forward(self, ids) * (1 + added(kept) % 2 if (ids == RARE).any() else 1)
+
+    monkeypatch.setattr(nn.Embedding, "forward", counting)
+    examples, probe = texts(40), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
+    examples["ids"][:, 0] = RARE
+    training = PrivateLoRA(adapted(Twice(), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
+    with pytest.raises(StageFailed, match="remember"):
+        training.fit(examples)

@@ -10,6 +10,7 @@ pytest.importorskip("peft")
 from small_models import Twice, adapted, gpt2, llama, next_word, small, stir, texts  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
@@ -21,7 +22,7 @@ KWARGS = [7, [], {"lr": 1.0}, {"foreach": True}, {"maximize": True}, {"momentum"
 ODD = {
     "optimizer": ["sgd", 7, None, lambda tensors: None, torch.optim.SparseAdam, torch.optim.LBFGS, "SparseAdam"],
     "optimizer_kwargs": [*KWARGS, {"momentum": float("nan")}, {"nesterov": True}],
-    "learning_rate": [-1.0, 0.0, "x", [], [0.1, 0.1], [0.1, 0.1, -1.0], [0.1, 0.1, None], {0: 0.1}],
+    "learning_rate": [-1.0, 0.0, "x", [], [0.1, 0.1], [0.1, 0.1, -1.0], [0.1, 0.1, None], {0: 0.1}, [0.1, 1e39, 0.1]],
     "steps": [None, "x", 0],
     "random_state": ["x", -1],
 }
@@ -93,6 +94,32 @@ def merged():
     return model
 
 
+def scaled(act):
+    model = small("twice")
+    act(model.base_model.model.layer, model.peft_config["default"])
+    return model
+
+
+class Overlapping(Twice):
+    """A layer whose weights lie among other numbers."""
+
+    def __init__(self, beside):
+        super().__init__()
+        numbers = torch.randn(30, 12) / 4
+        self.layer.weight = nn.Parameter(numbers[:12] if beside else numbers[:1].expand(12, 12))
+        if beside == "a buffer":
+            self.register_buffer("fused", numbers)
+        elif beside:
+            self.other = nn.Parameter(numbers[6:])
+
+
+def overlapping(beside):
+    return lambda: adapted(Overlapping(beside), ["layer"])
+
+
+M2 = {"method": "m2", "rank": 3}
+
+
 def mean_loss(model, batch):
     return next_word(model, batch).mean()
 
@@ -129,6 +156,12 @@ CASES = {
     "no such method": (lambda: small("twice"), {"method": "m1"}, "method"),
     "a large rank": (lambda: small("twice"), {"method": "m2", "rank": 12}, "no less than the 12 inputs"),
     "tied weights": (lambda: adapted(llama(), ["lm_head"]), {"method": "m2"}, "are shared"),
+    "weights that overlap": (overlapping("a parameter"), M2, "are shared.*other"),
+    "weights in a buffer": (overlapping("a buffer"), M2, "are shared.*fused"),
+    "weights that are one row": (overlapping(""), M2, "in several places"),
+    "a scaled adapter": (lambda: scaled(lambda layer, _: layer.scale_layer(3.0)), {}, "scale"),
+    "another alpha": (lambda: scaled(lambda _, config: setattr(config, "lora_alpha", 60)), {}, "scale"),
+    "another rank of it": (lambda: scaled(lambda _, config: config.__dict__.update(r=2, lora_alpha=4)), {}, "scale"),
     "used by hand": (lambda: adapted(Functional(), ["layer"]), {"method": "m2"}, "used elsewhere"),
     "a used adapter": (lambda: stir(small("twice")), {"method": "m2"}, "not fresh"),
     "no examples": (lambda: small("twice"), {"n_rows": 0}, "n_rows"),
@@ -161,3 +194,28 @@ def test_budgets_that_mean_nothing():
     for wrong in ({"delta": 0.0}, {"delta": 0.5}, {"epsilon": 0.0}, {"delta": 1e-17}):
         with pytest.raises(ImpossibleBudget):
             PrivateLoRA(small("twice"), next_word, probe=texts(2), **{**PUBLIC, **wrong})
+
+
+@pytest.mark.parametrize("values", [torch.eye(3).to_sparse(), torch.zeros(3, device="meta")])
+def test_buffers_that_are_no_ordinary_tensors(values):
+    model = small("twice")
+    model.register_buffer("x", values)
+    with pytest.raises(InvalidParameter, match=r"x is a sparse.*or not loaded"):
+        PrivateLoRA(model, next_word, probe=texts(2), **PUBLIC)
+
+
+def test_a_hook_of_all_optimizers():
+    """It would be given ppdp's own, with the weights that nobody else holds."""
+    hook = register_optimizer_step_post_hook(lambda *_: None)
+    try:
+        with pytest.raises(InvalidParameter, match="hook of all optimizers"):
+            PrivateLoRA(small("twice"), next_word, probe=texts(2), **PUBLIC)
+    finally:
+        hook.remove()
+
+
+@pytest.mark.parametrize(
+    "other", [{"use_rslora": True}, {"rank_pattern": {"c_attn": 3}, "alpha_pattern": {"h.0.attn.c_attn": 9}}]
+)
+def test_scales_that_a_configuration_gives(other):
+    assert PrivateLoRA(small("gpt2", **other), next_word, probe=texts(2), **PUBLIC).plan_
