@@ -83,6 +83,7 @@ def test_no_key_is_named(kept):
     loss = (lambda model, batch, words=words: next_word(model, batch)) if kept == "the loss" else next_word
     model.words_seen = words if kept == "the model" else None
     training = PrivateLoRA(model, loss, probe=texts(2), **PUBLIC)
-    with after_step(lambda: words.update({SECRET: 1})), pytest.raises(StageFailed, match="in the (model|loss)") as raised:
+    count = lambda: words.update({SECRET: 1})  # noqa: E731
+    with after_step(count), pytest.raises(StageFailed, match=r"in the (model|loss)\.") as raised:
         training.fit(texts(10))
     assert SECRET not in str(raised.value)
