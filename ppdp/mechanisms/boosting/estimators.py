@@ -36,7 +36,7 @@ from ppdp.privacy.noise.sampler import Noise
 SHARES = (0.4, 0.2)  # of mu², of the histogram and of the linear model; rounds have the rest
 NORM = 4.0  # at which rows of shapes are clipped, over the root of the number of columns
 MOST_BINS, FEW_CELLS, MANY_CELLS = 64, 64, 256
-CERTAIN = 8000.0  # `n mu / √(2 d)`, from which on there are many cells
+CERTAIN = 2000.0  # `n mu / √(2 d)`, from which on there are many cells
 ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
 MOST_CATEGORIES = 1024
 INTERACTIONS = {"pairwise": True, "no_interactions": False}
