@@ -113,7 +113,7 @@ class PublicFact:
     ----------
     name, value : str
         As they stand in the document.
-    source : Source
+    source : FactSource
         Who said so.
     trust : Trust
         What that asks of a reader.
@@ -146,9 +146,9 @@ class PublicFact:
 
         Examples
         --------
-        >>> read_fact(Fact(name="range of age", value="-0.5228787452803376 to 1.17", origin="declared")).rounded
+        >>> read_fact(FactRecord(name="range of age", value="-0.5228787452803376 to 1.17", origin="declared")).rounded
         ('-0.5229 to 1.17', 'rounded outwards')
-        >>> read_fact(Fact(name="row_norm", value="1.7320508075688772", origin="declared")).rounded
+        >>> read_fact(FactRecord(name="row_norm", value="1.7320508075688772", origin="declared")).rounded
         ('1.733', 'rounded up')
         """
         ends = _INTERVAL.fullmatch(self.value)
