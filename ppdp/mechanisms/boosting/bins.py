@@ -153,7 +153,7 @@ class Bins:
     ordered: bool
 
     @classmethod
-    def of(cls, counts: Array, n_rows: float, most: int, *, ordered: bool) -> Bins:
+    def of(cls, counts: Array, most: int, *, ordered: bool) -> Bins:
         """From noisy counts of cells; those of categories are not merged."""
         width = len(counts)
         starts = np.arange(width)

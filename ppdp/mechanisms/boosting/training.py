@@ -159,7 +159,7 @@ class _Learner:
         """Bins of a column, and its first shape."""
         training, loss = self.training, self.training.loss
         counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
-        bins = Bins.of(counts, self.n_rows, training.most_bins, ordered=ordered)
+        bins = Bins.of(counts, training.most_bins, ordered=ordered)
         sums = bins.summed(by_label[self.label] - rate * counts)
         present = self._present(counts)
         curvature = present * bins.shares * float(loss.slope(np.array([loss.score(rate)]))[0])
