@@ -2,6 +2,7 @@
 
 Written anew. ``CORPUS`` has them by name, with the columns that each is fitted to and what it learns; what is declared
 of them follows: ranges of numbers, categories of text, and classes or a range of the targets. Nothing else.
+``python benchmarks/conversions.py`` prints what becomes of each.
 """
 
 from dataclasses import dataclass
@@ -39,6 +40,12 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from ppdp import Pipeline as PrivatePipeline
+from ppdp.exceptions import PpdpError
+
+__all__ = ["CORPUS", "outcome"]
+
+LINEAR = LogisticRegression()
 N = 600
 RANGES = {"age": (18, 90), "income": (0, 200), "hours": (0, 80)}
 CATEGORIES = {"city": ["Bern", "Lyon", "Oslo", "Rome"], "job": ["clerk", "driver", "nurse", "teacher", "other"]}
@@ -91,7 +98,7 @@ def _table():
     }
     gappy = X.copy()
     for at, name in enumerate(X):
-        gappy.loc[X.index[at :: 11], name] = np.nan
+        gappy.loc[X.index[at::11], name] = np.nan
     return X, gappy, targets
 
 
@@ -121,8 +128,8 @@ def _mixed(*steps, answer="yes", numbers=None, labels=None, gaps=True, **setting
     return Case(make_pipeline(_columns(numbers, labels, **settings), *steps), tuple(ALL), answer, gaps)
 
 
-def _some(*parts, model=LogisticRegression(), answer="yes", gaps=False, remainder="drop"):
-    pipe = make_pipeline(make_column_transformer(*parts, remainder=remainder), model)
+def _some(*parts, model=None, answer="yes", gaps=False, remainder="drop"):
+    pipe = make_pipeline(make_column_transformer(*parts, remainder=remainder), LINEAR if model is None else model)
     return Case(pipe, tuple(ALL), answer, gaps)
 
 
@@ -413,3 +420,13 @@ AROUND = {
     ),
 }
 CORPUS = {**MODELS, **STAGES, **COLUMNS, **AROUND}
+
+
+def outcome(case):
+    """The converted pipeline fitted to the table, or the error that refuses it."""
+    try:
+        pipe = PrivatePipeline.from_sklearn(case.pipe, epsilon=5.0, delta=1e-6, random_state=0, **case.declared())
+        pipe.fit(case.table(), case.targets())
+    except PpdpError as refused:
+        return refused
+    return pipe

@@ -1,0 +1,97 @@
+"""What stands for scikit-learn's transformers that look at rows, or that draw a map of all columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+
+from ppdp import transformers
+from ppdp.core.checks import flag, integer, number
+from ppdp.exceptions import InvalidParameter
+from ppdp.interop.sklearn.column_maps import read_imputer
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.steps import Step, is_word
+
+
+def imputer(step: Step, facts: DeclaredFacts) -> Any:
+    """A mean, or a trimmed mean in place of a median."""
+    given = read_imputer(step)
+    if is_word(given["strategy"], "mean"):
+        return transformers.MeanImputer()
+    if is_word(given["strategy"], "median"):
+        step.changed.append("a trimmed mean instead of the median, whose release would drown in noise")
+        return transformers.TrimmedMeanImputer()
+    step.refuse(
+        f"strategy={given['strategy']!r} has no counterpart: one row can decide it.",
+        "strategy='constant' with a public fill_value, for text a category of its own; or 'mean' or 'median'.",
+    )
+
+
+def standard(step: Step, facts: DeclaredFacts) -> Any:
+    """By released or exact moments."""
+    given = step.read("with_mean", "with_std")
+    if not flag("with_std", given["with_std"], step.name):
+        step.refuse("with_std=False has no counterpart.", "leave the step out: models learn an intercept.")
+    step.changed.append("a floor under the standard deviation, and a public clip of scaled rows")
+    return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
+
+
+def robust(step: Step, facts: DeclaredFacts) -> Any:
+    """By quantiles behind a condition."""
+    given = step.read("quantile_range")
+    step.changed.append("quantiles rest on a tested condition; StandardScaler() is far cheaper")
+    return transformers.RobustScaler(quantile_range=given["quantile_range"])
+
+
+def _components(step: Step, value: Any) -> int:
+    try:
+        return integer("n_components", value, step.name)
+    except InvalidParameter:
+        step.refuse(f"n_components={value!r} is decided by the rows.", "a number, such as n_components=5.")
+
+
+def pca(step: Step, facts: DeclaredFacts) -> Any:
+    """The projection on the components."""
+    whiten = {"whiten": "leave it out, and put StandardScaler before it."}
+    rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
+    return transformers.PCA(rank, with_mean=step.kind == "PCA")
+
+
+def projection(step: Step, facts: DeclaredFacts) -> Any:
+    """A random projection with a public seed."""
+    given = step.read("n_components", "eps", "random_state", "density")
+    components = given["n_components"]
+    if is_word(components, "auto"):
+        if facts.domain.n_rows is None:
+            step.refuse(
+                "n_components='auto' needs the public number of rows.",
+                "domain=Domain(n_rows=...), or a number of components.",
+            )
+        eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
+        components = int(johnson_lindenstrauss_min_dim(facts.domain.n_rows, eps=eps))
+        step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
+    seed = given["random_state"]
+    if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
+        seed = 0
+        step.changed.append("drawn from the public seed 0")
+    else:
+        step.changed.append(f"random_state={seed} became the public seed={seed}")
+    family, s = "gaussian", None
+    if step.kind == "SparseRandomProjection":
+        family, density, fix = "sparse", given["density"], "density='auto', or a share of at most 1."
+        s = None if is_word(density, "auto") else 1 / number("density", density, step.name, least=1e-7, most=1, fix=fix)
+    return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)
+
+
+FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
+    "SimpleImputer": ("imputer", imputer),
+    "StandardScaler": ("scaler", standard),
+    "RobustScaler": ("scaler", robust),
+    "PCA": ("components", pca),
+    "TruncatedSVD": ("components", pca),
+    "GaussianRandomProjection": ("projection", projection),
+    "SparseRandomProjection": ("projection", projection),
+}
+"""By class: its role, and what makes its counterpart of a step and facts."""

@@ -1,0 +1,120 @@
+"""Pipelines as people write them convert and fit, or are refused by the line to write: the list holds which."""
+
+import pytest
+from corpus import CORPUS, outcome
+
+from ppdp import Pipeline
+from ppdp.exceptions import PpdpError
+
+REFUSED = {
+    "logistic regression, lasso",
+    "logistic regression, C by cross-validation",
+    "descent by modified Huber loss",
+    "ridge classifier",
+    "perceptron",
+    "support vectors, linear kernel",
+    "support vectors, radial kernel",
+    "nearest neighbours",
+    "network",
+    "naive Bayes",
+    "naive Bayes on scaled numbers",
+    "linear discriminant",
+    "quadratic discriminant",
+    "random forest, balanced",
+    "boosted stumps",
+    "ridge by cross-validation",
+    "lasso",
+    "elastic net",
+    "Huber's regression",
+    "regression of the median",
+    "Bayesian ridge",
+    "Poisson regression",
+    "support vectors for amounts",
+    "nearest neighbours for amounts",
+    "boosted absolute error",
+    "partial least squares",
+    "gaps by regression",
+    "gaps by neighbours",
+    "gaps told by columns",
+    "gaps beside means",
+    "powers of Yeo and Johnson",
+    "ranks",
+    "ranks as normal scores",
+    "bins of quantiles",
+    "bins of filled numbers",
+    "splines",
+    "splines of quantiles",
+    "components by share of variance",
+    "components for neighbours",
+    "kernel by landmarks",
+    "kernel by random Fourier features",
+    "kernel by sketched products",
+    "clusters as features",
+    "best columns",
+    "columns that vary",
+    "columns that a lasso keeps",
+    "columns one by one",
+    "components and best columns",
+    "numbers and text by type",
+    "everything by type, most frequent text",
+    "codes by type for boosting",
+    "most frequent text",
+    "most frequent text for a forest",
+    "a word for missing text",
+    "rare categories together",
+    "few categories",
+    "mean targets of categories",
+    "components behind everything",
+    "singular vectors behind everything",
+    "best columns behind everything",
+    "best share of text",
+    "columns that vary behind everything",
+    "components of the numbers",
+    "products of the numbers",
+    "products of everything",
+    "bins of one column, scales of others",
+    "splines of one column",
+    "kernel behind everything",
+    "two scalers",
+    "text alone, naive Bayes",
+    "words counted",
+    "words weighed",
+    "words hashed",
+    "words hashed beside numbers",
+    "grid of C",
+    "grid over columns",
+    "random search of a forest",
+    "calibrated support vectors",
+    "bagged trees",
+    "voting",
+    "stacking",
+    "one against the rest",
+    "tuned threshold",
+    "logarithm of the targets",
+    "ranks of the targets",
+    "steps of columns inside out",
+}
+CONVERTED = [name for name in CORPUS if name not in REFUSED]
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_most_of_them_convert():
+    assert len(CONVERTED) >= 0.34 * len(CORPUS)
+    assert set(CORPUS) > REFUSED
+
+
+@pytest.mark.repeated("name", keep=25)
+@pytest.mark.parametrize("name", CONVERTED)
+def test_what_converts_fits_and_predicts(name):
+    case = CORPUS[name]
+    pipe = outcome(case)
+    assert not isinstance(pipe, PpdpError), pipe
+    assert len(pipe.predict(case.table()[:5])) == 5
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_is_refused_says_what_to_write(name):
+    case = CORPUS[name]
+    with pytest.raises(PpdpError) as refused:
+        Pipeline.from_sklearn(case.pipe, **case.declared())
+    assert "Fix: " in str(refused.value)
