@@ -2,7 +2,7 @@
 
 Written anew. ``CORPUS`` has them by name, with the columns that each is fitted to and what it learns; what is declared
 of them follows: ranges of numbers, categories of text, and classes or a range of the targets. Nothing else.
-``python benchmarks/conversions.py`` prints what becomes of each.
+``python benchmarks/existing_pipelines.py`` prints what becomes of each.
 """
 
 from dataclasses import dataclass
