@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.data.parallel import in_parallel
 from ppdp.data.rows import Rows
 
 T = TypeVar("T")
@@ -70,6 +71,22 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self.n} x {self.d})"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _InMemory:
+    """A source of blocks of rows that are here."""
+
+    rows: Rows
+    local = True
+
+    def over(self, task: Callable[[int, Rows], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
+        return in_parallel(lambda block: task(block.first, block), self.rows.blocks(), width)
+
+
+def streamed(rows: Rows | Stream) -> Stream:
+    """The same rows, of which what maps make of them is held for one block at a time, wherever the rows are."""
+    return rows if isinstance(rows, Stream) else Stream(_InMemory(rows), (), rows.n, rows.d, ())
 
 
 def _same(rows: Rows) -> Rows:

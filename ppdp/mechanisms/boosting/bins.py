@@ -6,15 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from ppdp.bounds.boosting import nodes, widths
+from ppdp.data.parallel import pieces
 from ppdp.data.rows import Array
 
-Codes = NDArray[np.intp]
+Codes = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,14 @@ class CellGrid:
                 np.clip(codes, 0, most - 1, out=codes)
                 codes[np.isnan(codes)] = most
         return codes.astype(np.intp)
+
+    def of_rows(self, X: Array) -> Codes:
+        """Cells of all values of rows, of the same shape; columns one after the other in memory."""
+        codes = np.empty(X.shape, np.min_scalar_type(max(self.widths) - 1), order="F")
+        for piece in pieces(len(X)):
+            for column in range(X.shape[1]):
+                codes[piece, column] = self.of_column(column, X[piece, column])
+        return codes
 
     def edges(self, column: int) -> Array:
         """Ends of the cells of a column of numbers."""

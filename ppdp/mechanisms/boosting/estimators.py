@@ -202,7 +202,7 @@ class GradientBoosting(SharedDocstring, Supervised):
         def answer(values: Array) -> Array:
             return noise.release(values, noise_scale, question.bound)
 
-        training = Training(
+        training = Training.of(
             rows,
             cells,
             LOSSES[question.parameters["loss"]],

@@ -8,22 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.bounds.boosting import GROUPS, MOST_PAIRED, AnswerFactors, diameter, linear_of
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.queries import counting_step
 from ppdp.core.progress import progress
 from ppdp.data.rows import Array, Rows
-from ppdp.data.stream import Stream
+from ppdp.data.stream import Stream, streamed
 from ppdp.data.summary import Counts, fold
 from ppdp.mechanisms.boosting.bins import Bins, CellGrid, Codes
+from ppdp.mechanisms.boosting.blocks import (
+    Places,
+    bin_of,
+    cell_of,
+    in_cells,
+    labels_in_cells,
+    of_shapes,
+    residuals_of_terms,
+    sums_in_steps,
+)
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
 from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
@@ -46,6 +55,7 @@ LENGTH = 0.6  # in ranks from -1 to 1, over which smooth parts of tables change
 class Training:
     """Private rows, and the only way by which numbers made of them come out.
 
+    ``rows`` hold the cells of their values, as :meth:`of` makes them: a byte or two for each, and nothing else is kept.
     ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula.
     """
 
@@ -58,6 +68,11 @@ class Training:
     parameters: Mapping[str, Any]
     interactions: bool | None  # whether tables of two columns are made; None where released numbers say so
     most_bins: int
+
+    @classmethod
+    def of(cls, rows: Rows | Stream, cells: CellGrid, *given: Any) -> Training:
+        """From rows of numbers."""
+        return cls(rows.each(partial(in_cells, cells), rows.d), cells, *given)
 
     @property
     def factors(self) -> AnswerFactors:
@@ -82,22 +97,10 @@ class Training:
         padded[: len(total)] = total / unit
         return self.answer(padded)[: len(total)] * unit, self.noise_scale * unit
 
-    def summed(self, places: Callable[[Rows], tuple[list[Codes], Array]], size: int, n_sums: int = 1) -> Array:
-        """Sums of weights at places, in whole numbers of a public step: to the same bits however the rows come.
-
-        ``places`` gives places, one row for every term, and weights, one row for every sum that is taken.
-        """
+    def summed(self, places: Places, size: int, n_sums: int = 1) -> Array:
+        """Sums of weights at places, in whole numbers of a public step: to the same bits however the rows come."""
         step = counting_step(self.rows.n)
-
-        def steps(block: Rows) -> NDArray[Any]:
-            where, weights = places(block)
-            whole = np.rint(weights * (block.weight / step))
-            sums = np.zeros((len(whole), size))
-            for row, values in zip(sums, whole):
-                for term in where:
-                    row += np.bincount(term, values, size)
-            return sums.ravel()
-
+        steps = partial(sums_in_steps, places, size, step)
         found = fold(Counts(size * n_sums, steps), self.rows)
         return np.asarray(found * step, dtype=np.float64).reshape(n_sums, size)
 
@@ -107,11 +110,7 @@ class Training:
         """Noisy weights by label and cell of each column, shape (labels, cells), and the deviation of their noise."""
         starts, n_labels = self.cells.starts, 2 if self.loss.name == "squared" else self.n_classes
 
-        def places(block: Rows) -> tuple[list[Codes], Array]:
-            columns = zip(range(self.rows.d), starts)
-            codes = [self.cells.of_column(column, block.X[:, column]) + start for column, start in columns]
-            return codes, np.array([self.loss.labels(block, label) for label in range(n_labels)])
-
+        places = partial(labels_in_cells, self.loss, starts, n_labels)
         exact = np.split(self.summed(places, sum(self.cells.widths), n_labels), starts[1:], axis=1)
         in_nodes = [self.cells.in_nodes(column, weights) for column, weights in enumerate(exact)]
         total = np.concatenate([numbers.ravel() for numbers in in_nodes])
@@ -198,7 +197,9 @@ class _Learner:
         importances = self.importances()
         units = np.where(importances > LEAST_IMPORTANCE * importances.max(), importances, np.inf)
         tables = [shape / unit for shape, unit in zip(model.shapes, units)]
-        rows = training.rows.each(partial(_of_shapes, training, self.label, tables, norm), training.rows.d)
+        rows = streamed(training.rows).each(
+            partial(of_shapes, training.loss, self.label, tables, norm), training.rows.d
+        )
         factor = training.factors.linear
 
         def answer(values: Array) -> Array:
@@ -242,11 +243,7 @@ class _Learner:
         training, model, label = self.training, self.model, self.label
         starts = np.cumsum([0, *sizes])
 
-        def places(block: Rows) -> tuple[list[Codes], Array]:
-            codes = model.codes(block.X)
-            residuals = training.loss.labels(block, label) - training.loss.mean(model.scores(codes))
-            return [term(codes) + start for term, start in zip(terms, starts)], residuals[None]
-
+        places = partial(residuals_of_terms, training.loss, model, label, terms, starts.tolist())
         (total,) = training.summed(places, int(starts[-1]))
         noisy, noise = training.released(total, norm, training.factors.round)
         return np.split(noisy, starts[1:-1]), noise
@@ -267,7 +264,7 @@ class _Learner:
         active = active or list(range(len(self.bins)))
         ranges = self.model.ranges()
         besides = float(np.delete(ranges, active).sum()) + self.model.paired
-        terms = [partial(_bin_of, column, self.bins[column].of_cells) for column in active]
+        terms = [partial(bin_of, column, self.bins[column].of_cells) for column in active]
         norm = self._diameter(len(active), ranges[active], besides)
         sums, noise = self._gradients(terms, [self.bins[column].count for column in active], norm)
         rest = float(np.mean([of_column.sum() for of_column in sums]))
@@ -312,7 +309,7 @@ class _Learner:
         shares: list[Array] = [
             np.bincount(groups, bins.shares, SIDE).astype(np.float64) for groups, bins in zip(grouped, self.bins)
         ]
-        terms = [partial(_cell_of, model.groups, first, second) for first, second in pairs]
+        terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
         slope, mean = self._mean_curvature(), self.training.loss.mean(np.array([model.baseline]))[0]
@@ -345,14 +342,6 @@ def _bounded(scores: Any) -> Array:
     return np.clip(np.nan_to_num(scores), -LARGEST_SCORE, LARGEST_SCORE)
 
 
-def _bin_of(column: int, of_cells: Codes, codes: list[Codes]) -> Codes:
-    return np.asarray(of_cells[codes[column]])
-
-
-def _cell_of(groups: list[Codes], first: int, second: int, codes: list[Codes]) -> Codes:
-    return np.asarray(groups[first][codes[first]] * SIDE + groups[second][codes[second]])
-
-
 def _groups(bins: Bins, shape: Array) -> Codes:
     """Group of every bin: of about as many rows each, next to each other or with the same effect; missing ones last."""
     count = bins.count - 1
@@ -376,14 +365,3 @@ def _table_parts(shares: Array, *, ordered: bool) -> list[Array]:
     ranks = 2 * (np.cumsum(shares) - shares / 2) - 1
     smooth = np.exp(-((np.subtract.outer(ranks, ranks) / LENGTH) ** 2) / 2)
     return [centred(3 * np.outer(ranks, ranks), shares), centred(smooth, shares), apart]
-
-
-def _of_shapes(training: Training, label: int, tables: list[Array], norm: float, rows: Rows) -> Rows:
-    """Rows of what each column adds, clipped to a norm, with the labels of one score."""
-    X = np.column_stack(
-        [table[training.cells.of_column(column, rows.X[:, column])] for column, table in enumerate(tables)]
-    )
-    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-    X *= (norm / np.maximum(lengths, norm))[:, None]
-    y = rows.y if training.loss.name == "squared" else training.loss.labels(rows, label)
-    return replace(rows, X=X, y=y, raw=None, ours=True, texts=None, marks=None)

@@ -1,0 +1,71 @@
+"""What is made of blocks of rows: their cells, and sums in them. A block may be elsewhere, so these are alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ppdp.data.rows import Array, Rows
+from ppdp.mechanisms.boosting.bins import CellGrid, Codes
+from ppdp.mechanisms.boosting.losses import ScoreLoss
+from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
+
+Places = Callable[[Rows], tuple[list[Codes], Array]]
+"""Places of a block, one row for every term, and weights, one row for every sum that is taken."""
+
+
+def in_cells(cells: CellGrid, rows: Rows) -> Rows:
+    """Rows of the cells of their values."""
+    return replace(rows, X=cells.of_rows(rows.X), raw=None, ours=True, texts=None, marks=None)
+
+
+def sums_in_steps(places: Places, size: int, step: float, block: Rows) -> Array:
+    """Sums of weights at places, in steps."""
+    where, weights = places(block)
+    whole = np.rint(weights * (block.weight / step))
+    sums = np.zeros((len(whole), size))
+    for row, values in zip(sums, whole):
+        for term in where:
+            row += np.bincount(term, values, size)
+    return np.asarray(sums.ravel())
+
+
+def labels_in_cells(loss: ScoreLoss, starts: Sequence[int], n_labels: int, block: Rows) -> tuple[list[Codes], Array]:
+    """Labels in the cells of every column."""
+    codes = [column.astype(np.intp) + start for column, start in zip(block.X.T, starts)]
+    return codes, np.array([loss.labels(block, label) for label in range(n_labels)])
+
+
+def residuals_of_terms(
+    loss: ScoreLoss,
+    model: AdditiveModel,
+    label: int,
+    terms: Sequence[Callable[[list[Codes]], Codes]],
+    starts: Sequence[int],
+    block: Rows,
+) -> tuple[list[Codes], Array]:
+    """What labels have beside the model, in the cells of every term."""
+    codes = list(block.X.T)
+    residuals = loss.labels(block, label) - loss.mean(model.scores(codes))
+    return [term(codes) + start for term, start in zip(terms, starts)], residuals[None]
+
+
+def of_shapes(loss: ScoreLoss, label: int, tables: list[Array], norm: float, rows: Rows) -> Rows:
+    """Rows of what each column adds, clipped to a norm, with the labels of one score."""
+    X = np.column_stack([table[codes] for table, codes in zip(tables, rows.X.T)])
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+    X *= (norm / np.maximum(lengths, norm))[:, None]
+    y = rows.y if loss.name == "squared" else loss.labels(rows, label)
+    return replace(rows, X=X, y=y, raw=None, ours=True, texts=None, marks=None)
+
+
+def bin_of(column: int, of_cells: Codes, codes: list[Codes]) -> Codes:
+    """Bins of one column."""
+    return np.asarray(of_cells[codes[column]])
+
+
+def cell_of(groups: list[Codes], first: int, second: int, codes: list[Codes]) -> Codes:
+    """Cells of the table of two columns."""
+    return np.asarray(groups[first][codes[first]] * SIDE + groups[second][codes[second]])
