@@ -49,7 +49,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Report(ABC):
+class AttackReport(ABC):
     """What an attack on what is certified found: a word and what it means, for a terminal and as JSON."""
 
     epsilon: float
@@ -101,7 +101,7 @@ class Report(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport(Report):
+class AuditReport(AttackReport):
     """What attacks on a plan reached, beside what is certified.
 
     Attributes
@@ -220,7 +220,7 @@ class ReplayFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayReport(Report):
+class ReplayReport(AttackReport):
     """What executions on private rows and on neighbours of them showed. It is private itself.
 
     Attributes
@@ -297,7 +297,7 @@ class ReplayReport(Report):
 
 
 @dataclass(frozen=True, slots=True)
-class MembershipReport(Report):
+class MembershipReport(AttackReport):
     """What a membership attack told of models, beside what is certified or claimed of them.
 
     Attributes

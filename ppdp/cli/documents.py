@@ -45,9 +45,11 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The content of a pipeline file, of the form that the schema asks for."""
+def read_document(path: Path, *steps: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a pipeline file, with these steps if it has none, of the form that the schema asks for."""
     content = read_tables(path, "a pipeline file", "write [[steps]] with name and use; see `ppdp help plan`.")
+    if steps:
+        content.setdefault("steps", list(steps))
     check_form(content, path, schema())
     return content
 

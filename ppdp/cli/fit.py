@@ -9,8 +9,9 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from ppdp.exceptions import DiagnosticWarning, ExportError, HeaderWarning, Inval
 if TYPE_CHECKING:
     from ppdp.pipeline.release.load import ReleasedPipeline
 
+TABLE = "report.csv"
+_SHOWN = ("statistic", "column", "category", "low", "high", "value", "lower", "upper", "note")
 _CELL = "a cell holds what the pipeline file does not declare: a gap, a word or infinity."
 _COLUMN = "prediction"
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
@@ -39,7 +42,22 @@ def fit(options: Namespace) -> int:
 
     All that is public is checked first, so that no budget is spent on something that could not be written.
     """
-    file = read_pipeline_file(options.file, options.imports)
+    return _run(options, read_pipeline_file(options.file, options.imports), write=_write)
+
+
+def report(options: Namespace) -> int:
+    """As ``fit``, with statistics of the columns as the one step where the file has none; prints and writes a table."""
+    file = read_pipeline_file(options.file, options.imports, {"use": "Report"})
+    if not getattr(file.steps[-1][1], "tells_errors", False):
+        refuse(
+            "the last step is no statistic of columns.",
+            place=place_of(file.path, ["steps", len(file.steps) - 1]),
+            fix='use = "Report", or `ppdp fit`.',
+        )
+    return _run(options, file, write=_write_report)
+
+
+def _run(options: Namespace, file: PipelineFile, write: Callable[..., Written]) -> int:
     _check_out(options.out, options.ledger)
     if bool(options.rows) == (options.data is not None):
         refuse("where are the rows?", place="--data", fix="--data PATH, or their files in front of the pipeline file.")
@@ -47,7 +65,7 @@ def fit(options: Namespace) -> int:
         paths = options.rows or [options.data]
         engine = options.engine or ("arrow" if is_large(paths) else None)
         source = open_rows(paths, engine, header_is_names=options.header_is_names)
-        return _fit(options, file, Layout.of(source, file))
+        return _fit(options, file, Layout.of(source, file), write)
 
 
 def _engine(options: Namespace) -> AbstractContextManager[None]:
@@ -61,7 +79,7 @@ def _engine(options: Namespace) -> AbstractContextManager[None]:
     return engine("dask", options.scheduler)
 
 
-def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
+def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable[..., Written]) -> int:
     plan = planned(file, layout, file.pipeline(dataset=options.dataset))
     _check_exportable(file, plan, conditional=options.conditional)
     account = account_of(options)
@@ -79,18 +97,18 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
                 what, fix = _undeclared(error.__context__, file)
                 refuse(what, place=str(layout.source.path), fix=fix)
             raise
-        sha256 = _write(pipe, options.out, conditional=options.conditional)
+        made = write(pipe, options.out, conditional=options.conditional)
     certificate = pipe.certificate_
     after = None if account is None else balance(account, pipe.dataset, certificate.delta)
     if options.json:
-        written = {"out": str(options.out), "sha256": sha256, "certificate": certificate.to_dict()}
+        written = {"out": str(options.out), "sha256": made.sha256, "certificate": certificate.to_dict()}
         written |= {} if after is None else {"ledger": {"path": str(options.ledger), **asdict(after)}}
         say(json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False))
     elif not options.quiet:
-        lines = [f"written: {options.out}/{EXPORT} (sha256 {sha256}), {CERTIFICATE}, {PAGE}"]
+        lines = [f"written: {options.out}/{EXPORT} (sha256 {made.sha256}), {', '.join(made.others)}"]
         if after is not None:
             lines.append(f"charged to {options.ledger}: ({certificate.epsilon:g}, {certificate.delta:g})\n{after}")
-        say("\n".join([certificate.to_text(), *lines]))
+        say("\n".join([*made.words, certificate.to_text(), *lines]))
     return 0
 
 
@@ -166,7 +184,16 @@ def _busy(*, quiet: bool) -> AbstractContextManager[Any]:
     return Console(stderr=True).status("reading and fitting")
 
 
-def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
+@dataclass(frozen=True)
+class Written:
+    """A folder that was written: the hash of its export, its other files, and lines to print above the certificate."""
+
+    sha256: str
+    others: tuple[str, ...]
+    words: tuple[str, ...] = ()
+
+
+def _write(pipe: Any, out: Path, *, conditional: bool, **more: bytes) -> Written:
     """Write the folder, whole or not at all."""
     from ppdp.certificate.share.files import write_folder
 
@@ -177,9 +204,22 @@ def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
             EXPORT: path.read_bytes(),
             CERTIFICATE: f"{pipe.certificate_.to_json()}\n".encode(),
             PAGE: pipe.certificate_.to_html().encode(),
+            **more,
         }
     write_folder(out, members)
-    return sha256
+    return Written(sha256, tuple(name for name in members if name != EXPORT))
+
+
+def _write_report(pipe: Any, out: Path, *, conditional: bool) -> Written:
+    """The folder with a table of all numbers in it, which is printed as well."""
+    table = pipe.release_.conf_int()
+    written = _write(pipe, out, conditional=conditional, **{TABLE: table.to_csv(index=False).encode()})
+    for name, text in (("value", "date"), ("lower", "date_lower"), ("upper", "date_upper")):
+        if text in table:
+            table[name] = table[text].where(table[text] != "", table[name].map("{:.6g}".format))
+    shown = [name for name in _SHOWN if name in table and not table[name].isin([""]).all()]
+    words = table[shown].to_string(index=False, na_rep="", float_format="{:.6g}".format)
+    return replace(written, words=(words, "lower and upper: 95 % intervals of the noise alone", ""))
 
 
 def predict(options: Namespace) -> int:

@@ -15,7 +15,7 @@ from ppdp.cli.output import Misuse, say, suggestion
 _OF_MODULES = {
     "certificates": ("card", "record", "show", "sign", "verify"),
     "demo": ("demo",),
-    "fit": ("fit", "predict"),
+    "fit": ("fit", "predict", "report"),
     "ledgers": ("ledger",),
     "lint": ("lint",),
     "parser": ("completion",),
@@ -24,7 +24,11 @@ _OF_MODULES = {
 RUN = {command: module for module, commands in _OF_MODULES.items() for command in commands}
 """The module of each command, which is a function of its name there; imported when it is run."""
 
-_SHARED = {"plan": ["file"], "fit": ["file", "data"]}  # what stands in front of a command's own text
+_SHARED = {
+    "plan": ["file"],
+    "fit": ["file", "data"],
+    "report": ["file", "data"],
+}  # what stands in front of a command's own text
 
 _texts = tomllib.loads(files("ppdp.cli").joinpath("manual.toml").read_text(encoding="utf-8"))
 MANUAL = {
@@ -32,6 +36,11 @@ MANUAL = {
     for command, own in _texts["commands"].items()
 }
 """What the help of each command says behind its options."""
+
+_FITS = {
+    "fit": "fit a pipeline file to private rows, and write model and certificate",
+    "report": "release statistics of a table, and write them with their certificate",
+}
 
 _CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
 
@@ -87,25 +96,26 @@ def make_parser() -> Parser:
     plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     _facts(plan)
 
-    fit = command("fit", "fit a pipeline file to private rows, and write model and certificate")
-    fit.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help="files of private rows, instead of --data")
-    fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
-    fit.add_argument("--data", type=Path, metavar="PATH", help="the private rows: a file, a folder or a glob")
-    _engine(fit, "memory", "arrow", "dask")
-    fit.add_argument("--scheduler", metavar="ADDRESS", help="of the cluster of Dask (default: processes here)")
-    fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
-    fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made with --limit")
-    fit.add_argument(
-        "--limit", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="limit of a new ledger, for each dataset"
-    )
-    fit.add_argument(
-        "--dataset", type=_name, metavar="NAME", help="public name of the private data, for ledger and certificate"
-    )
-    fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
-    fit.add_argument("--quiet", action="store_true", help="print nothing")
-    _header(fit)
-    _imports(fit)
-    _json(fit)
+    for name, words in _FITS.items():
+        fit = command(name, words)
+        fit.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help="files of private rows, instead of --data")
+        fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+        fit.add_argument("--data", type=Path, metavar="PATH", help="the private rows: a file, a folder or a glob")
+        _engine(fit, "memory", "arrow", "dask")
+        fit.add_argument("--scheduler", metavar="ADDRESS", help="of the cluster of Dask (default: processes here)")
+        fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
+        fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made with --limit")
+        fit.add_argument(
+            "--limit", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="limit of a new ledger, for each dataset"
+        )
+        fit.add_argument(
+            "--dataset", type=_name, metavar="NAME", help="public name of the private data, for ledger and certificate"
+        )
+        fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
+        fit.add_argument("--quiet", action="store_true", help="print nothing")
+        _header(fit)
+        _imports(fit)
+        _json(fit)
 
     predict = command("predict", "write what a released model predicts for the rows of a data file")
     predict.add_argument("model", type=Path, metavar="MODEL", help="model.zip, or the folder of `ppdp fit`")

@@ -90,7 +90,8 @@ class PipelineFile:
     def all_steps(self) -> list[tuple[str, Any]]:
         """The steps of the file, behind the one that reads the columns as they are declared."""
         declared = self.rules.declared
-        return [*([] if declared is None else declared.steps()), *self.steps]
+        encoding = "ordinal" if self.steps and getattr(self.steps[-1][1], "takes_codes", False) else "onehot"
+        return [*([] if declared is None else declared.steps(encoding)), *self.steps]
 
     @contextmanager
     def located(self) -> Iterator[None]:
@@ -157,9 +158,9 @@ def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
     return found
 
 
-def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
-    """Read a pipeline file and make its steps; modules hold further classes that ``use`` may name."""
-    content = read_document(path)
+def read_pipeline_file(path: Path, modules: Sequence[str] = (), *default: Mapping[str, Any]) -> PipelineFile:
+    """Read a pipeline file and make its steps, the default ones if it has none; modules hold further classes."""
+    content = read_document(path, *default)
     own = import_modules(modules)
     from ppdp.testing import REGISTRY
 

@@ -18,7 +18,7 @@ from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.exceptions import NoRoute, PpdpError, escaped
 
 if TYPE_CHECKING:
-    from ppdp.audit.report import Report
+    from ppdp.audit.report import AttackReport
     from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.fit import plan_of
 
@@ -194,7 +194,7 @@ def audit(options: Namespace) -> int:
     file = read_pipeline_file(options.file, options.imports)
     plan, why = _planned(file, options)
     given = {"n_jobs": options.jobs, "seed": options.seed}
-    report: Report
+    report: AttackReport
     if options.membership:
         report = attack_membership(plan, models=options.runs, **given)
     else:
@@ -256,17 +256,17 @@ _REST = """
 [pipeline]
 epsilon = 1.0
 delta = {delta}
-
-[[steps]]
-use = "MeanImputer"
 """
 
 _RELEASE = """\
-# For a model instead of means: `ppdp init DATA --label COLUMN`.
+# Means, quartiles and counts of categories (`ppdp report`). For a model: `ppdp init DATA --label COLUMN`.
 [[steps]]
-use = "GaussianMechanism\""""
+use = "Report\""""
 
 _CLASSIFIER = """\
+[[steps]]
+use = "MeanImputer"
+
 [[steps]]
 use = "StandardScaler"
 
@@ -275,6 +275,9 @@ use = "LogisticRegression"
 classes = {classes}"""
 
 _REGRESSION = """\
+[[steps]]
+use = "MeanImputer"
+
 [[steps]]
 use = "StandardScaler"
 

@@ -134,6 +134,8 @@ class Answer(Formula):
     by_position: bool = False  # whether the order of the rows must not come from what they hold
     rows: bool = False  # whether the rows themselves are released, in their places
     unseeded: bool = False  # whether its randomness must be nobody's to know beforehand, so that a seed is refused
+    # ``told(names, **parameters)``, what is in its answer, of columns with these names, in words.
+    told: Callable[..., str] | None = None
     tells: str = ""  # what it does with the rows at its input, in words, where that is no plain answer to a question
     # What is taken on somebody else's word, so that a certificate is CONDITIONAL; ``relies(**parameters)``, where it
     # depends on them.

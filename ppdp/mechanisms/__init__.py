@@ -7,6 +7,7 @@ from ppdp.mechanisms.learn.regression import GammaRegressor, LinearRegression, P
 from ppdp.mechanisms.query.additive_noise import GaussianMechanism, LaplaceMechanism
 from ppdp.mechanisms.query.exponential import ExponentialMechanism
 from ppdp.mechanisms.query.random_matrices import GaussianSketch, WishartMechanism
+from ppdp.mechanisms.query.report import Report
 from ppdp.mechanisms.query.signs import SignMechanism
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "PoissonRegressor",
+    "Report",
     "Ridge",
     "SignMechanism",
     "TweedieRegressor",

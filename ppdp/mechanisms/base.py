@@ -240,11 +240,14 @@ class Mechanism(Documented, Answering, BaseEstimator):
         Whether new rows are mapped through the stages before it.
     fills_gaps : bool
         Whether its rows may have missing values.
+    takes_codes : bool
+        Whether it takes categories as codes, so that nothing need make columns of 0 and 1 of them.
     """
 
     needs_y = False
     predicts = False
     fills_gaps = False
+    takes_codes = False
 
     @property
     def writes_units(self) -> bool:

@@ -78,10 +78,7 @@ def _of_mechanism(planned: Any, columns: Columns, domain: Domain) -> list[Answer
         return _unknown("its answer", TRAINED if stage.predicts else ROWS)
     twin = clone(stage).set_params(noise_scale=planned.noise_scale)
     twin.settle(question)
-    answer = np.zeros(question.size)
-    if question.parameters.get("weighted"):
-        answer[-1] = question.bound  # nobody is absent
-    twin.read({"answer": answer}, domain, question)
+    twin.read({"answer": twin.typical(domain, question)}, domain, question)
     return [
         replace(one, notes=tuple(note.replace(MOVED, MEANS) for note in one.notes))
         for one in twin.answers(columns, domain, question)

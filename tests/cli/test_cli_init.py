@@ -91,7 +91,7 @@ def test_six_files_plan_or_name_each_blank(name, init, capsys):
     out, line = capsys.readouterr()
     if not blanks:
         assert status == 0, line
-        assert "mechanism" in out or "gaussianmechanism" in out
+        assert "mechanism" in out or "report" in out
         return
     assert status == 2
     assert line.startswith("ppdp: error: study.toml: blanks are left")

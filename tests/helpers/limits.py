@@ -241,6 +241,12 @@ ENTRIES: tuple[Entry, ...] = (
         unit=lambda t: float(t.X.var()),
         late=("heavy tails",),
     ),
+    Entry(
+        "Report",
+        lambda: [mechanisms.Report({"mean": None})],
+        lambda pipe, t: pipe.release_.to_pandas().query("statistic == 'mean'")["raw_value"],
+        lambda t: t.X.mean(axis=0),
+    ),
     Entry("LaplaceMechanism", lambda: [mechanisms.LaplaceMechanism()], answer("mean_"), lambda t: t.X.mean(axis=0)),
     Entry(
         "ExponentialMechanism",

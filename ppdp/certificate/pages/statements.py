@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ppdp.bounds import FORMULAS
 from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
 from ppdp.certificate.issue_statement import UNPROVED, account_in_words, issuer_statements, other_releases
@@ -15,7 +16,8 @@ from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.record import Diagnostics, FactRecord, GateRecord, MechanismRecord, Record, ReleaseRecord
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.formula import GAUSSIAN
+from ppdp.core.formula import GAUSSIAN, Answer
+from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
@@ -180,9 +182,23 @@ def what_left(c: Record, article: str = "the ") -> list[str]:
     if m is None:
         return left
     if not is_model(m):
-        return [*left, f"{article}noisy answer of the last step '{m.name}'"]
+        told = _told(c, m)
+        return [
+            *left,
+            f"{article}noisy {told} ('{m.name}')" if told else f"{article}noisy answer of the last step '{m.name}'",
+        ]
     path = " and every noisy step of its training" if f"{m.name}.path" in c.released.names else ""
     return [*left, f"the model '{m.name}'{path}"]
+
+
+def _told(c: Record, m: MechanismRecord) -> str:
+    """What is in the answer of the last step, where its formula says it in words."""
+    known = FORMULAS.get(m.formula)
+    if not isinstance(known, Answer) or known.told is None:
+        return ""
+    domain = (c.steps[-1] if c.steps else c.entrance).domain
+    names = domain.get("feature_names") or [f"x{i}" for i in range(domain["n_features"])]
+    return known.told([escaped(str(name)) for name in names], **m.parameters)
 
 
 def _released(release: ReleaseRecord) -> str:

@@ -32,7 +32,7 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
             fix="name one, or give a number.",
             parameter=name,
         )
-    grid = {_position(name, column, domain, stage): marks for column, marks in given.items()}
+    grid = {position_of(name, column, domain, stage): marks for column, marks in given.items()}
     if len(grid) < len(given):
         raise InvalidParameter(
             f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.", parameter=name
@@ -81,7 +81,7 @@ def _positions(name: str, column: Any, columns: Columns, domain: Domain, stage: 
     """Where a column is, or the columns of 0 and 1 that a column of categories became."""
     kinds = enumerate(columns.kinds)
     coded = [i for i, kind in kinds if isinstance(column, str) and isinstance(kind, Codes) and kind.column == column]
-    return coded if coded and column not in columns.names else [_position(name, column, domain, stage)]
+    return coded if coded and column not in columns.names else [position_of(name, column, domain, stage)]
 
 
 def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, edges: bool) -> Any:
@@ -127,7 +127,8 @@ def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:
     return numbers
 
 
-def _position(name: str, column: Any, domain: Domain, stage: object) -> int:
+def position_of(name: str, column: Any, domain: Domain, stage: object) -> int:
+    """Position of a column that the parameter ``name`` names, or counts from 0."""
     names = domain.feature_names or ()
     if isinstance(column, str) and column in names:
         return names.index(column)

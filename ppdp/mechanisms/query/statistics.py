@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import histograms, present
-from ppdp.data.intervals import gaussian_ends, quotient_ends, rows_are_a_sample
+from ppdp.data.intervals import Law, gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums, second_moment, symmetric, upper_triangle
 from ppdp.data.unit_conversion import Answers, Codes, Columns
@@ -216,21 +217,7 @@ class Histogram(QueryStatistic):
         query.edges_ = [np.array(marks) for marks in by_column(sizes, edges)]
 
     def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
-        """Ends of cells are in the units of their column; a column that runs backwards is turned round."""
-        sigma, sampled, answers = query.deviation, rows_are_a_sample(domain), []
-        grid, within = question.parameters, (0.0, float(domain.n))
-        for column, counts, edges in zip(grid["columns"], query.histogram_, by_column(grid["sizes"], grid["edges"])):
-            here, kind = columns.at([column] * len(counts)), columns.kinds[column]
-            ends = np.array([edges[:-1], edges[1:]])
-            raw = np.sort(columns.raw_value(column, ends), axis=0)
-            raw[np.abs(raw) < 1e-7 * np.abs(here.slope)] = 0.0  # bounds on entries are a little wider than their range
-            error = np.full(len(counts), sigma)
-            names = _categories(kind, raw) if isinstance(kind, Codes) else ()
-            here, cells = here.noted(*_beyond(ends, columns.ranges[column], raw)), np.vstack([ends, raw])
-            counted = Answers("rows", here.names, counts, error, counts, error, here.notes, cells, names, here.dates)
-            sampling = _of_counts(counts, sigma, domain.n) if sampled else None
-            answers.append(replace(counted, law=query.law, within=within, sampling=sampling, raw_sampling=sampling))
-        return answers
+        return cell_answers(question.parameters, query.histogram_, query.deviation, query.law, columns, domain)
 
 
 QUERIES: dict[str, QueryStatistic] = {
@@ -242,6 +229,25 @@ QUERIES: dict[str, QueryStatistic] = {
     "rows": RowsInPlace(),
 }
 """By the name of the query."""
+
+
+def cell_answers(
+    grid: Mapping[str, Any], counts: Sequence[Array], noise: float, law: Law, columns: Columns, domain: Domain
+) -> list[Answers]:
+    """Rows in the cells of each column of a grid, in raw units; a column that runs backwards is turned round."""
+    sampled, answers, within = rows_are_a_sample(domain), [], (0.0, float(domain.n))
+    for column, rows, edges in zip(grid["columns"], counts, by_column(grid["sizes"], grid["edges"])):
+        here, kind = columns.at([column] * len(rows)), columns.kinds[column]
+        ends = np.array([edges[:-1], edges[1:]])
+        raw = np.sort(columns.raw_value(column, ends), axis=0)
+        raw[np.abs(raw) < 1e-7 * np.abs(here.slope)] = 0.0  # bounds on entries are a little wider than their range
+        error = np.full(len(rows), noise)
+        names = _categories(kind, raw) if isinstance(kind, Codes) else ()
+        here, cells = here.noted(*_beyond(ends, columns.ranges[column], raw)), np.vstack([ends, raw])
+        counted = Answers("rows", here.names, rows, error, rows, error, here.notes, cells, names, here.dates)
+        sampling = _of_counts(rows, noise, domain.n) if sampled else None
+        answers.append(replace(counted, law=law, within=within, sampling=sampling, raw_sampling=sampling))
+    return answers
 
 
 def within_ball(vector: Array, radius: float) -> Array:

@@ -148,8 +148,17 @@ def intervals_of(answers: Sequence[tuple[str, Answers]], alpha: float, *, raw: b
     parts = [one.interval(alpha, raw=raw) for _, one in answers]
     for name in FIGURES:
         frame[name] = np.concatenate([np.empty(0), *(part[name] for part in parts)])
+    if raw and "date" in frame:
+        told = [one.dates if one.dates and one.cells is None else (None,) * len(one.columns) for _, one in answers]
+        kinds = [kind for of_one in told for kind in of_one]
+        for end in ("lower", "upper"):
+            frame[f"date_{end}"] = [
+                "" if kind is None or not math.isfinite(value) else kind.text(value)
+                for kind, value in zip(kinds, frame[end])
+            ]
     cells = ("raw_low", "raw_high") if raw else ("low", "high")
-    names = ("step", "statistic", "column", "category", *cells, *FIGURES, "note")
+    dates = ("date", "date_lower", "date_upper") if raw else ()
+    names = ("step", "statistic", "column", "category", *cells, *FIGURES, *dates, "note")
     return frame[[name for name in names if name in frame]].rename(columns=dict(zip(cells, ("low", "high"))))
 
 

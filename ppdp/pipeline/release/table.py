@@ -111,6 +111,7 @@ class Released(WithParquet, Mapping[str, Array]):
             **on these rows**, ``standard_error`` is that of the noise. ``population_lower`` and ``population_upper``
             are for the population of which the rows are a random sample: they cover the noise and the
             ``sampling_error`` together. NaN where released numbers do not tell it, or where no coverage is known.
+            Where raw values are dates, ``date``, ``date_lower`` and ``date_upper`` have them as text.
         """
         if _wide(self.certificate.record) is not None:
             raise ExportError("released rows have no intervals.", fix="release_.table, whose estimates have errors.")

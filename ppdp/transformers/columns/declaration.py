@@ -134,26 +134,36 @@ class Declaration(UserDict[str, Any]):
         """Columns whose range is to be released."""
         return tuple(column for column, value in self.items() if _is(value, PRIVATE) and self.kinds[column] != "text")
 
-    def steps(self) -> list[tuple[str, Any]]:
+    def steps(self, encoding: str = "onehot") -> list[tuple[str, Any]]:
         """The first steps of a pipeline: :meth:`column_map`, and behind it what releases ranges that nobody knows.
+
+        Parameters
+        ----------
+        encoding : {"onehot", "ordinal"}, default="onehot"
+            As for :meth:`column_map`.
 
         Raises
         ------
         MissingBound
             As :meth:`column_map`.
         """
-        first = self.column_map()
+        first = self.column_map(encoding)
         if not self.private:
             return [("columns", first)]
         names = first.names_out(tuple(self), math.nan)
         ranges = {name: PRIVATE if name in self.private else (-1.0, 1.0) for name in map(str, names)}
         return [("columns", first), ("ranges", MinMaxScaler(ranges))]
 
-    def column_map(self) -> ColumnMap:
+    def column_map(self, encoding: str = "onehot") -> ColumnMap:
         """The public stage that reads the columns as declared: the first step of a pipeline.
 
         Ranges are mapped to [-1, 1]; categories become columns of 0 and 1, one of them for all others. Numbers of which
         no range is known stay as they are, for :meth:`steps`.
+
+        Parameters
+        ----------
+        encoding : {"onehot", "ordinal"}, default="onehot"
+            "ordinal": categories become codes in one column, as `Report` and gradient boosting take them.
 
         Raises
         ------
@@ -170,6 +180,9 @@ class Declaration(UserDict[str, Any]):
                 raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=fix)
         read = {column: value for column, value in self.items() if not _is(value, DROP)}
         parts = [(_form(column, value, self.kinds[column])[1], [column]) for column, value in read.items()]
+        for stage, _ in parts:
+            if isinstance(stage, CategoryEncoder):
+                stage.set_params(encoding=encoding)
         if not parts:
             raise InvalidParameter("no column is left.", fix="declare at least one.")
         return make_column_map(*_together(parts))
