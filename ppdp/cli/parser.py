@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import tomllib
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
@@ -80,9 +80,18 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
 
-    def command(name: str, words: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=words, description=words, epilog=MANUAL[name])
+    for group in (_add_planning, _add_fits, _add_certificates, _add_issuing, _add_attacks):
+        group(commands)
+    return parser
 
+
+def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(name, help=words, description=words, epilog=MANUAL[name])
+    return made
+
+
+def _add_planning(commands: Any) -> None:
+    command = partial(_command, commands)
     demo = command("demo", "fit one model to bundled real data, and write it with its certificate")
     demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
     demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
@@ -96,6 +105,9 @@ def make_parser() -> Parser:
     plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     _facts(plan)
 
+
+def _add_fits(commands: Any) -> None:
+    command = partial(_command, commands)
     for name, words in _FITS.items():
         fit = command(name, words)
         fit.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help="files of private rows, instead of --data")
@@ -128,6 +140,9 @@ def make_parser() -> Parser:
     _header(predict)
     _imports(predict)
 
+
+def _add_certificates(commands: Any) -> None:
+    command = partial(_command, commands)
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
     verify.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     verify.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold as well")
@@ -168,6 +183,9 @@ def make_parser() -> Parser:
     _imports(record)
     _json(record)
 
+
+def _add_issuing(commands: Any) -> None:
+    command = partial(_command, commands)
     sign = command("sign", "write a signature of a certificate that holds, so that others know who issued it")
     sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
     sign.add_argument("--key", type=Path, required=True, metavar="PEM", help="private key of Ed25519")
@@ -189,6 +207,9 @@ def make_parser() -> Parser:
     )
     _json(ledger)
 
+
+def _add_attacks(commands: Any) -> None:
+    command = partial(_command, commands)
     lint = command("lint", "list what each step of a scikit-learn pipeline reveals about the rows")
     lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")
     _json(lint)
@@ -217,7 +238,6 @@ def make_parser() -> Parser:
 
     manual = command("help", "print the manual of a command")
     manual.add_argument("topic", nargs="?", choices=sorted(MANUAL), metavar="COMMAND", help="which command")
-    return parser
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
@@ -46,66 +46,10 @@ def complete(
     Shape and names are those of X at ``fit``; public, but for the number of rows where the adjacency hides it. Labels
     that were found in y (``read_classes``) are used only if no classes are declared anywhere.
     """
-    domain = declared or Domain()
-    facts: list[Fact] = []
-
-    def settle(name: str, actual: Any, origin: str) -> None:
-        nonlocal domain
-        known = getattr(domain, name)
-        if known is not None and actual is not None and known != actual:
-            shown = f"{known!r}, X has {actual!r}" if name != "feature_names" else "other columns than X has"
-            raise DomainMismatch(
-                f"the domain declares {name} = {shown}.",
-                fix="declare what the data have, or pass other data.",
-                parameter=name,
-            )
-        if known is None and actual is not None:
-            domain = domain.but(**{name: actual})
-        facts.append(Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin))
-
-    if domain.adjacency.unbounded and domain.n_rows is None:
-        raise MissingBound(
-            "the number of rows is private, so a cap on it must be declared.",
-            fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X).",
-            parameter="n_rows",
-        )
-    settle("n_rows", shape[0] if shape and not domain.adjacency.unbounded else None, "shape of X")
-    if shape is None and domain.n_features is None and domain.feature_names is not None:
-        settle("n_features", len(domain.feature_names), "the declared names of columns")
-    else:
-        settle("n_features", shape[1] if shape else None, "shape of X")
-    if shape is None and domain.feature_names is None:
-        settle("feature_names", _named_columns(stages, domain.n_features), "the columns that the first step names")
-    elif names is not None or domain.feature_names is not None:
-        settle("feature_names", names, "schema of X")
-    if domain.adjacency.by_position:
-        named = domain.adjacency.named(domain.feature_names)
-        domain = domain.but(adjacency=named, unit_declared=domain.unit_declared)
-    if domain.adjacency.bounded:
-        origin = "declared" if domain.unit_declared else "default"
-        facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), origin))
-    else:
-        facts.append(Fact("adjacency", domain.adjacency.words, "declared"))
-    if domain.row_norm is not None:
-        facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
-    else:
-        bounding = next((name for name, stage in stages if getattr(stage, "bounds_rows", False)), None)
-        facts.append(Fact("row_norm", "follows from the stages", f"stage {bounding!r}" if bounding else "not declared"))
-    if domain.entry_bound is not None:
-        facts.append(Fact("entry_bound", _shown(domain.entry_bound), "declared; entries above it are clipped"))
-    if domain.max_weight is not None:
-        facts.append(Fact("max_weight", _shown(domain.max_weight), "declared; weights above it are clipped"))
-    if domain.min_present:
-        facts.append(Fact("min_present", str(domain.min_present), "declared"))
-    steps = [*stages, (type(mechanism).__name__, mechanism)]
-    imputer = next((name for name, step in steps if getattr(step, "fills_gaps", False)), None)
-    if imputer is None:
-        domain = domain.but(max_missing=0)
-        facts.append(Fact("gaps", "none", "no imputer in the steps; a missing value is an invalid one"))
-    else:
-        shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
-        shown = "none" if domain.max_missing == 0 else shown
-        facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
+    domain, facts = _of_table(declared or Domain(), stages, shape, names)
+    facts += _of_rows(domain, stages)
+    domain, fact = _of_gaps(domain, [*stages, (type(mechanism).__name__, mechanism)])
+    facts.append(fact)
     facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
     facts += [Fact("mechanism", words, "declared") for words in getattr(mechanism, "declarations", tuple)()]
     facts += _kept_by_functions([*stages, ("mechanism", mechanism)])
@@ -123,6 +67,87 @@ def complete(
     if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.unbounded:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
+
+
+def _of_table(
+    domain: Domain,
+    stages: Sequence[tuple[str, Any]],
+    shape: tuple[int, int] | None,
+    names: tuple[str, ...] | None,
+) -> tuple[Domain, list[Fact]]:
+    """The domain with the shape and the names of columns, and from where these are."""
+    if domain.adjacency.unbounded and domain.n_rows is None:
+        raise MissingBound(
+            "the number of rows is private, so a cap on it must be declared.",
+            fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X).",
+            parameter="n_rows",
+        )
+    settled = [("n_rows", shape[0] if shape and not domain.adjacency.unbounded else None, "shape of X")]
+    if shape is None and domain.n_features is None and domain.feature_names is not None:
+        settled.append(("n_features", len(domain.feature_names), "the declared names of columns"))
+    else:
+        settled.append(("n_features", shape[1] if shape else None, "shape of X"))
+    facts: list[Fact] = []
+    for name, actual, origin in settled:
+        domain, fact = _settled(domain, name, actual, origin)
+        facts.append(fact)
+    if shape is None and domain.feature_names is None:
+        named = _named_columns(stages, domain.n_features)
+        domain, fact = _settled(domain, "feature_names", named, "the columns that the first step names")
+        facts.append(fact)
+    elif names is not None or domain.feature_names is not None:
+        domain, fact = _settled(domain, "feature_names", names, "schema of X")
+        facts.append(fact)
+    if domain.adjacency.by_position:
+        adjacency = domain.adjacency.named(domain.feature_names)
+        domain = domain.but(adjacency=adjacency, unit_declared=domain.unit_declared)
+    return domain, facts
+
+
+def _settled(domain: Domain, name: str, actual: Any, origin: str) -> tuple[Domain, Fact]:
+    """The domain with a fact of X, which is refused if another one is declared."""
+    known = getattr(domain, name)
+    if known is not None and actual is not None and known != actual:
+        shown = f"{known!r}, X has {actual!r}" if name != "feature_names" else "other columns than X has"
+        raise DomainMismatch(
+            f"the domain declares {name} = {shown}.",
+            fix="declare what the data have, or pass other data.",
+            parameter=name,
+        )
+    if known is None and actual is not None:
+        domain = domain.but(**{name: actual})
+    return domain, Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin)
+
+
+def _of_rows(domain: Domain, stages: Sequence[tuple[str, Any]]) -> Iterator[Fact]:
+    """Who is protected, and what bounds a row."""
+    if domain.adjacency.bounded:
+        yield Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.unit_declared else "default")
+    else:
+        yield Fact("adjacency", domain.adjacency.words, "declared")
+    if domain.row_norm is not None:
+        yield Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped")
+    else:
+        bounding = next((name for name, stage in stages if getattr(stage, "bounds_rows", False)), None)
+        yield Fact("row_norm", "follows from the stages", f"stage {bounding!r}" if bounding else "not declared")
+    if domain.entry_bound is not None:
+        yield Fact("entry_bound", _shown(domain.entry_bound), "declared; entries above it are clipped")
+    if domain.max_weight is not None:
+        yield Fact("max_weight", _shown(domain.max_weight), "declared; weights above it are clipped")
+    if domain.min_present:
+        yield Fact("min_present", str(domain.min_present), "declared")
+
+
+def _of_gaps(domain: Domain, steps: Sequence[tuple[str, Any]]) -> tuple[Domain, Fact]:
+    """Which rows may have missing values: none where no step fills them."""
+    imputer = next((name for name, step in steps if getattr(step, "fills_gaps", False)), None)
+    if imputer is None:
+        return domain.but(max_missing=0), Fact(
+            "gaps", "none", "no imputer in the steps; a missing value is an invalid one"
+        )
+    shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
+    shown = "none" if domain.max_missing == 0 else shown
+    return domain, Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}")
 
 
 def merged(given: Domain | None, own: Domain | None) -> Domain | None:
