@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.core.checks import choice, flag, integer, number, pair
+from ppdp.core.checks import choice, flag, integer, number, pair, shown
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
-from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, ReleasedCategories, is_gap
+from ppdp.transformers.columns.categories import MISSING, Categorical, Encoded, OneHot, ReleasedCategories, is_gap
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -105,16 +105,12 @@ def _plain(category: Any) -> Any:
     return category.item() if isinstance(category, np.generic) else category
 
 
-_RARE = dict.fromkeys(
-    ("min_frequency", "max_categories"),
-    "merge rare categories by public knowledge: counts are read off the rows. With noise they are released by "
-    'categories={"column": {"private": 20}}, where all others are a row of zeros.',
-)
+_RARE = ("min_frequency", "max_categories")
 
 
 def one_hot(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """A column for every declared category."""
-    given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
+    given = step.read("categories", "drop", "handle_unknown", *_RARE)
     unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
     most = _released(step, given["categories"], facts, columns)
     if most is not None:
@@ -123,10 +119,18 @@ def one_hot(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
         step.changed.append("any other category, and a missing value, is a row of zeros")
         return ReleasedCategories(most)
     categories = _lists(step, given["categories"], facts, columns)
+    _unmerged(step, given)
     if unknown == "error":
         step.changed.append("what is no category, missing values too, is a row of zeros: an error would tell of a row")
     expects = unknown != "error" or any(_has_gap(c) for c in categories)
     return OneHot(categories, expects=expects, step=step.name, dropped=_dropped(step, given["drop"], categories))
+
+
+def _unmerged(step: Step, given: Mapping[str, Any]) -> None:
+    """Rare categories stay apart: which are rare is read off the rows."""
+    rare = [f"{name}={shown(given[name])}" for name in _RARE if given[name] is not None]
+    if rare:
+        step.changed.append(f"{' and '.join(rare)} has no effect: every declared category stays, however rare it is")
 
 
 _ZEROS = ("ignore", "infrequent_if_exist", "warn")  # no category is infrequent here
@@ -159,13 +163,14 @@ def _position(step: Step, name: Any, categories: tuple[Any, ...]) -> int:
 
 def ordinal(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
-    given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
+    given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", *_RARE)
     how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
     most = _released(step, given["categories"], facts, columns)
     if most is not None:
         step.changed.append("any other category, and a missing value, is -1")
         return ReleasedCategories(most, hot=False)
     categories = _lists(step, given["categories"], facts, columns)
+    _unmerged(step, given)
     named = [_nan_is_last(step, one) for one in categories]
     unknown, missing = 0.0, math.nan
     if how == "use_encoded_value" and not _is_nan(given["unknown_value"]):
@@ -275,13 +280,29 @@ def with_missing(made: Categorical | ReleasedCategories, step: Step, columns: An
     lists, names = made.categories, _names(columns)
     names = names if len(names) == len(lists) else [f"column {position}" for position in range(len(lists))]
     lacking = [repr(name) for name, categories in zip(names, lists) if label not in categories]
-    if lacking:
+    if lacking and not isinstance(label, str):
         step.refuse(
             f"missing values become {label!r}, which is no category of {', '.join(lacking)} in {made.step!r}.",
             f"add {label!r} to its categories, or fill_value='a category'.",
         )
     step.changed += [f"missing values become {label!r}", _ONE_GAP]
-    return replace(made, gap=label, expects=True)
+    if lacking:
+        step.changed.append(f"{label!r} is the last category of {', '.join(lacking)}, where it was not declared")
+        lists = tuple(one if label in one else (*one, label) for one in lists)
+    return replace(made, categories=lists, gap=label, expects=True)
+
+
+def own_category(made: PublicMap, step: Step) -> PublicMap:
+    """An encoder behind an imputer of the most frequent label: missing values are a further category of each column."""
+    step.changed += ["missing values are a category of their own: the most frequent one is read off the rows", _ONE_GAP]
+    if isinstance(made, OneHot):
+        lists = tuple(one if _has_gap(one) else (*one, None) for one in made.categories)
+        return replace(made, categories=lists, expects=True)
+    if isinstance(made, Encoded):
+        return replace(made, missing=float(max(map(len, made.categories))), expects=True)
+    if isinstance(made, ReleasedCategories):
+        return replace(made, missing=MISSING)
+    step.refuse("the most frequent value is read off the rows.", "put the encoder directly behind it.")
 
 
 def range_scaler(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:

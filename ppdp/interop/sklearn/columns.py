@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
+
+import numpy as np
 
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, PpdpError
@@ -30,14 +32,29 @@ class Split:
     """Of sets of columns that have no counterpart: they are no block."""
 
 
+_SAME = ("MinMaxScaler", "MaxAbsScaler")
+"""What gives the same in front of an imputer of means or medians."""
+_IN_FRONT = ("Binarizer", "KBinsDiscretizer", "PolynomialFeatures", "SplineTransformer")
+"""What leaves missing values missing, or makes zeros of them, so that it may stand in front of an imputer."""
+
+
+def _may_be_hoisted(step: Step) -> bool:
+    if step.kind == "FunctionTransformer":
+        return isinstance(step.given()["func"], np.ufunc)  # what another does with missing values is not known
+    return step.kind in (*_SAME, *_IN_FRONT)
+
+
 def hoisted(steps: list[Step]) -> list[Step]:
-    """Scaling by ranges in front of an imputer of means or medians: both orders give the same."""
+    """Public maps in front of an imputer of means or medians, where units are public."""
     ordered = list(steps)
     for _ in ordered:
         for i in range(1, len(ordered)):
             before, step = ordered[i - 1], ordered[i]
-            if step.kind in ("MinMaxScaler", "MaxAbsScaler") and role_of(before) == "imputer" and not is_public(before):
-                ordered[i - 1 : i + 1] = [step, before]
+            if not _may_be_hoisted(step) or role_of(before) != "imputer" or is_public(before):
+                continue
+            ordered[i - 1 : i + 1] = [step, before]
+            if step.kind not in _SAME:
+                step.changed.append(f"it stands in front of {before.name!r}, which fills what it leaves missing")
     return ordered
 
 
@@ -182,14 +199,40 @@ def _chosen(step: Step, name: str, columns: Any, facts: DeclaredFacts) -> list[A
         form, names = facts.types, facts.domain.feature_names
         if form is None and names is not None and columns.dtype_include is None and columns.dtype_exclude is None:
             form = frame_of_types(dict.fromkeys(names, float))
-        if form is not None:
-            with step.reading():
+        with step.reading():
+            if form is not None:
                 return list(columns(form))
+            chosen = _by_declared(columns, facts)
+        if chosen is not None:
+            step.changed.append(
+                f"{name!r} takes {', '.join(map(repr, chosen)) or 'no column'}: its selector chose among the columns "
+                "that are declared, ranges for numbers and categories for text; others are left out"
+            )
+            return chosen
     step.refuse(
         f"the columns of {name!r} are chosen by a function of the data.",
-        "name them in a list, for example ['age', 'dose']; a make_column_selector chooses by "
-        f"{facts.call}types=X.dtypes, ...).",
+        "name them in a list, for example ['age', 'dose']; a make_column_selector chooses by what is declared by name, "
+        f"{facts.call}ranges={{'column': (low, high), ...}}, ...), or by types=X.dtypes.",
     )
+
+
+_NUMBERS, _LABELS = ("float64", "int64"), ("object", "category", "string")
+
+
+def _by_declared(selector: Any, facts: DeclaredFacts) -> list[Any] | None:
+    """What a selector takes of the columns that are declared; None if they are not all told by name."""
+    kinds = [(facts.ranges or {}, _NUMBERS), (facts.categories or {}, _LABELS)]
+    if not all(isinstance(declared, Mapping) for declared, _ in kinds) or not any(declared for declared, _ in kinds):
+        return None
+    chosen: list[Any] = []
+    for declared, types in kinds:
+        takes = (
+            [set(selector(frame_of_types(dict.fromkeys(declared, kind)))) for kind in types] if declared else [set()]
+        )
+        # A type that is asked for is any of its kind, and one that is excluded must be none of them.
+        taken = set.union(*takes) if selector.dtype_include is not None else set.intersection(*takes)
+        chosen += [column for column in declared if column in taken and column not in chosen]
+    return chosen
 
 
 def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:

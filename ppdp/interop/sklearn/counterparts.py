@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from sklearn.base import clone
 
 from ppdp.exceptions import UnknownStage
-from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, with_missing
+from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, own_category, with_missing
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.models import MODELS
@@ -43,7 +43,7 @@ def is_public(step: Step) -> bool:
 
 
 def _is_constant(step: Step) -> bool:
-    return step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant")
+    return step.own_category or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
 
 
 def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[PublicMap, ...]:
@@ -59,13 +59,16 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
             made = COUNTERPARTS[step.kind][1](step, facts, columns)
         if made is None:
             continue
-        if isinstance(made, ReleasedCategories) or _has_text(made):
-            if maps:
-                step.refuse(
-                    "its categories are text, and what stands before it makes numbers.",
-                    "put it first, or declare its categories as numbers.",
-                )
-            made = made if constant is None else with_missing(made, constant, columns)
+        labels = isinstance(made, ReleasedCategories) or _has_text(made)
+        if labels and maps:
+            step.refuse(
+                "its categories are text, and what stands before it makes numbers.",
+                "put it first, or declare its categories as numbers.",
+            )
+        if constant is not None and constant.own_category:
+            made = own_category(made, constant)
+        elif constant is not None and labels:
+            made = with_missing(made, constant, columns)
         elif constant is not None:
             maps.append(filled(constant))
         constant = None

@@ -231,7 +231,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         otherwise={_fixed_words: _COUNTED},
     ),
     "DictVectorizer": _WORDS,
-    "KNNImputer": Leak("high", _ROWS, "MeanImputer", "MeanImputer(), or RegressionImputer()."),
+    "KNNImputer": Leak("high", _ROWS, "RegressionImputer", "RegressionImputer(), or MeanImputer()."),
     "MissingIndicator": KnownEstimator(
         Leak(
             "high",
@@ -248,7 +248,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
         "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
     ),
-    "CCA PLSCanonical PLSRegression PLSSVD LinearDiscriminantAnalysis NeighborhoodComponentsAnalysis": Leak(
+    "CCA PLSCanonical PLSRegression PLSSVD NeighborhoodComponentsAnalysis": Leak(
         "high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
     ),
     "RandomTreesEmbedding": Leak("high", "thresholds between values of rows", fix="RandomProjection(k)."),
@@ -264,7 +264,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", "which rows are unusual", fix=_REMOVE
     ),
     # --- models ---
-    "LogisticRegression": _LOGISTIC,
+    "LogisticRegression LinearDiscriminantAnalysis": _LOGISTIC,
     "LogisticRegressionCV": Leak(
         "high",
         _MODEL,
@@ -295,6 +295,12 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "HistGradientBoostingRegressor": Leak(
         "high", _TREES, "GradientBoostingRegressor", "GradientBoostingRegressor(y_range=...)."
     ),
+    "AdaBoostClassifier BaggingClassifier": Leak(
+        "high", _INSIDE, "GradientBoostingClassifier", f"{_FIRST} Such as {_NO_CLASSIFIER}"
+    ),
+    "AdaBoostRegressor BaggingRegressor": Leak(
+        "high", _INSIDE, "GradientBoostingRegressor", f"{_FIRST} Such as {_NO_REGRESSOR}"
+    ),
     "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
     "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
     "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
@@ -309,11 +315,11 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "GaussianMechanism(query='mean') or ExponentialMechanism(...) of the targets.",
     ),
     # --- estimators around estimators ---
-    "AdaBoostClassifier BaggingClassifier StackingClassifier VotingClassifier ClassifierChain MultiOutputClassifier "
+    "StackingClassifier VotingClassifier ClassifierChain MultiOutputClassifier "
     "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Leak(
         "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}"
     ),
-    "AdaBoostRegressor BaggingRegressor StackingRegressor VotingRegressor RegressorChain MultiOutputRegressor": Leak(
+    "StackingRegressor VotingRegressor RegressorChain MultiOutputRegressor": Leak(
         "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_REGRESSOR}"
     ),
     "CalibratedClassifierCV TunedThresholdClassifierCV": Leak(

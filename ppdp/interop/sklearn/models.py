@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from numbers import Real
 from typing import Any
 
 from ppdp import mechanisms
+from ppdp.core.checks import number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
 
@@ -18,6 +19,21 @@ _FIXES = {
     "positive": "leave it out; coefficients of either sign are learned.",
 }
 _NO_PENALTY = "leave it out: this model has no penalty."
+_KERNEL = ("break_ties", "cache_size", "coef0", "decision_function_shape", "degree", "gamma", "shrinking")
+_SEARCHED = (
+    "Cs",
+    "alpha_per_target",
+    "alphas",
+    "cv",
+    "gcv_mode",
+    "refit",
+    "scoring",
+    "store_cv_results",
+    "store_cv_values",
+    "use_legacy_attributes",
+)
+_PRIORS = ("alpha_1", "alpha_2", "alpha_init", "compute_score", "lambda_1", "lambda_2", "lambda_init")
+"""What says how a penalty is looked for."""
 _DESCENT = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
 
 
@@ -52,11 +68,48 @@ def logistic(step: Step, facts: DeclaredFacts) -> Any:
     return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=alpha)
 
 
-def support(step: Step, facts: DeclaredFacts) -> Any:
-    """With a smooth hinge loss."""
-    given = step.read("loss", "fit_intercept", "class_weight", fixes={"C": _NO_PENALTY, **_FIXES})
-    step.changed.append(f"a smooth hinge loss instead of {given['loss']}")
+def _several(facts: DeclaredFacts) -> bool:
+    """Whether more than two classes are declared."""
+    classes = facts.domain.classes if facts.classes is None else facts.classes
+    return isinstance(classes, Sized) and len(classes) > 2
+
+
+def _margins(step: Step, facts: DeclaredFacts, given: dict[str, Any], loss: str, *, probabilities: bool = False) -> Any:
+    """By a smooth hinge loss; by log loss if there are several classes, or probabilities are asked for."""
+    if _several(facts) or probabilities or step.calibrated:
+        why = "which learns all classes together" if _several(facts) else "which gives probabilities"
+        step.changed.append(f"log loss, {why}, instead of {loss}")
+        return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
+    step.changed.append(f"a smooth hinge loss instead of {loss}")
     return _classifier(step, mechanisms.LinearSVC, facts, given)
+
+
+def _check_strength(step: Step, name: str) -> None:
+    """A penalty that is no stronger than scikit-learn's default is left out, a stronger one is refused."""
+    value = step.given()[name]
+    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not (number >= 1 if name == "C" else 0 <= number <= 1):
+        step.refuse(f"{name}={shown(value)} has no counterpart and would change the result.", _NO_PENALTY)
+    if number != 1:
+        step.changed.append(f"{name}={number:g} has no effect: there is no penalty")
+
+
+def support(step: Step, facts: DeclaredFacts) -> Any:
+    """Support vectors of a linear kernel, with a smooth hinge loss."""
+    given = step.read("loss", "C", "fit_intercept", "class_weight", fixes=_FIXES)
+    _check_strength(step, "C")
+    return _margins(step, facts, given, given["loss"])
+
+
+def kernel_support(step: Step, facts: DeclaredFacts) -> Any:
+    """Support vectors of a linear kernel."""
+    given = step.read("C", "kernel", "probability", "class_weight", *_KERNEL)
+    if not is_word(given["kernel"], "linear"):
+        fix = "LinearSVC() behind RBFSampler(gamma=..., n_components=100) or PolynomialFeatures()."
+        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", fix)
+    _check_strength(step, "C")
+    probabilities = given["probability"] is True
+    return _margins(step, facts, {**given, "fit_intercept": True}, "hinge loss", probabilities=probabilities)
 
 
 def descent_classifier(step: Step, facts: DeclaredFacts) -> Any:
@@ -65,9 +118,58 @@ def descent_classifier(step: Step, facts: DeclaredFacts) -> Any:
     _penalised(step, given)
     if is_word(given["loss"], "log_loss"):
         return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
-    if is_word(given["loss"], "hinge"):
-        return _classifier(step, mechanisms.LinearSVC, facts, given)
+    if is_word(given["loss"], "hinge", "squared_hinge", "modified_huber", "perceptron"):
+        probabilities = given["loss"] == "modified_huber"
+        return _margins(step, facts, given, f"the {given['loss']} loss", probabilities=probabilities)
     step.refuse(f"loss={given['loss']!r} has no counterpart.", "loss='log_loss' or loss='hinge'.")
+
+
+def perceptron(step: Step, facts: DeclaredFacts) -> Any:
+    """Support vectors without a penalty."""
+    given = step.read("fit_intercept", "class_weight", fixes=_FIXES)
+    return _margins(step, facts, given, "the perceptron's")
+
+
+def ridge_classifier(step: Step, facts: DeclaredFacts) -> Any:
+    """Log loss in place of squares, with the same penalty."""
+    given = step.read("alpha", "fit_intercept", "class_weight", fixes=_FIXES)
+    alpha = number("alpha", given["alpha"], step.name, least=0)
+    step.changed.append(f"log loss instead of squares, with a penalty of alpha={alpha:g}")
+    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=alpha)
+
+
+def discriminant(step: Step, facts: DeclaredFacts) -> Any:
+    """A model whose log-odds are linear, too."""
+    step.read("store_covariance", fixes={"n_components": "leave it out: it has no effect on predictions."})
+    step.changed.append("log loss instead of a normal law of each class: in both, log-odds are linear")
+    given = {"fit_intercept": True, "class_weight": None}
+    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
+
+
+def _unsearched(step: Step, name: str) -> None:
+    step.changed.append(
+        f"{name} is not searched for: alpha='auto'; ppdp.PrivateSearchCV(pipe, {{'{step.name}__alpha': [0.1, 1, 10]}}) "
+        "charges a search"
+    )
+
+
+def logistic_cv(step: Step, facts: DeclaredFacts) -> Any:
+    """Without the search."""
+    given = step.read("penalty", "fit_intercept", "class_weight", *_SEARCHED, fixes=_FIXES | {"l1_ratios": _PENALTY})
+    _penalised(step, given)
+    _unsearched(step, "C")
+    kind, weights = mechanisms.LogisticRegression, given["class_weight"]
+    return kind(facts.classes, fit_intercept=given["fit_intercept"], class_weight=weights, alpha="auto")
+
+
+def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
+    """Ridge whose penalty follows from no search, or from no prior."""
+    given = step.read("fit_intercept", *_SEARCHED, *_PRIORS)
+    if step.kind == "RidgeCV":
+        _unsearched(step, "alpha")
+    else:
+        step.changed.append("a penalty of alpha='auto' instead of one that is learned from the rows")
+    return _regressor(step, mechanisms.Ridge, facts, given)
 
 
 def _regressor(step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], **parameters: Any) -> Any:
@@ -98,10 +200,11 @@ def ridge(step: Step, facts: DeclaredFacts) -> Any:
 
 def log_link(step: Step, facts: DeclaredFacts) -> Any:
     """Counts and amounts, with a logarithm as link."""
-    fixes = {"alpha": _NO_PENALTY, "link": "leave it out: the link is the logarithm."}
+    fixes = {"link": "leave it out: the link is the logarithm."}
+    _check_strength(step, "alpha")
     if step.kind != "TweedieRegressor":
-        return _regressor(step, getattr(mechanisms, step.kind), facts, step.read("fit_intercept", fixes=fixes))
-    given = step.read("power", "link", "fit_intercept", fixes=fixes)
+        return _regressor(step, getattr(mechanisms, step.kind), facts, step.read("alpha", "fit_intercept", fixes=fixes))
+    given = step.read("alpha", "power", "link", "fit_intercept", fixes=fixes)
     power = given["power"]
     if not is_word(given["link"], "auto", "log") or not (isinstance(power, (int, float)) and 1 <= power <= 2):
         step.refuse("only powers of 1 to 2 with a logarithm as link are known.", "power=1.5, or Ridge() for power=0.")
@@ -110,11 +213,18 @@ def log_link(step: Step, facts: DeclaredFacts) -> Any:
 
 MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "LogisticRegression": ("model", logistic),
+    "LogisticRegressionCV": ("model", logistic_cv),
     "LinearSVC": ("model", support),
+    "SVC": ("model", kernel_support),
+    "Perceptron": ("model", perceptron),
+    "RidgeClassifier": ("model", ridge_classifier),
+    "LinearDiscriminantAnalysis": ("model", discriminant),
     "SGDClassifier": ("model", descent_classifier),
     "LinearRegression": ("model", least_squares),
     "SGDRegressor": ("model", descent_regressor),
     "Ridge": ("model", ridge),
+    "RidgeCV": ("model", ridge_auto),
+    "BayesianRidge": ("model", ridge_auto),
     "PoissonRegressor": ("model", log_link),
     "GammaRegressor": ("model", log_link),
     "TweedieRegressor": ("model", log_link),

@@ -8,11 +8,12 @@ from typing import Any
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from ppdp import transformers
-from ppdp.core.checks import flag, integer, number
+from ppdp.core.checks import flag, integer, number, shown
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.column_maps import read_imputer
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.transformers.columns.categories import is_gap
 
 
 def imputer(step: Step, facts: DeclaredFacts) -> Any:
@@ -27,6 +28,23 @@ def imputer(step: Step, facts: DeclaredFacts) -> Any:
         f"strategy={given['strategy']!r} has no counterpart: one row can decide it.",
         "strategy='constant' with a public fill_value, for text a category of its own; or 'mean' or 'median'.",
     )
+
+
+def regression_imputer(step: Step, facts: DeclaredFacts) -> Any:
+    """A regression of the other columns."""
+    fixes = dict.fromkeys(("estimator", "add_indicator"), "leave it out.")
+    given = step.read("missing_values", *_PASSES, *_NEIGHBOURS, fixes=fixes)
+    if not is_gap(given["missing_values"]):
+        step.refuse(f"missing_values={shown(given['missing_values'])} has no counterpart.", "NaN for missing values.")
+    if step.kind == "KNNImputer":
+        step.changed.append("a ridge regression on the other columns instead of the nearest rows, which it would keep")
+    else:
+        step.changed.append("one ridge regression on the other columns, of complete rows, instead of rounds of them")
+    return transformers.RegressionImputer()
+
+
+_PASSES = ("fill_value", "imputation_order", "initial_strategy", "max_value", "min_value", "n_nearest_features")
+_NEIGHBOURS = ("metric", "n_neighbors", "weights")
 
 
 def standard(step: Step, facts: DeclaredFacts) -> Any:
@@ -87,6 +105,8 @@ def projection(step: Step, facts: DeclaredFacts) -> Any:
 
 FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "SimpleImputer": ("imputer", imputer),
+    "IterativeImputer": ("imputer", regression_imputer),
+    "KNNImputer": ("imputer", regression_imputer),
     "StandardScaler": ("scaler", standard),
     "RobustScaler": ("scaler", robust),
     "PCA": ("components", pca),

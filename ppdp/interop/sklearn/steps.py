@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from sklearn.svm import LinearSVC
+
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage
 
@@ -37,6 +39,10 @@ class Step:
     """How the counterpart differs, in plain words."""
     ignored: list[str] = field(default_factory=list)
     """Parameters without a meaning for the counterpart."""
+    calibrated: bool = False
+    """Whether probabilities are asked of it."""
+    own_category: bool = False
+    """Whether it fills labels, whose missing values are a category of their own here."""
 
     @property
     def kind(self) -> str:
@@ -106,14 +112,69 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
         if depth > DEEPEST:
             raise InvalidParameter("a pipeline contains itself, or too many others.", fix="one list of steps.")
         inner = named_parts(name, "steps", estimator.get_params(deep=False)["steps"], "(name, estimator)")
-        return [
-            step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)
-        ]
+        return _settled(
+            [step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)]
+        )
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise UnknownStage(
             f"an estimator is needed, got {shown(estimator)}.", stage=name or None, fix="an instance of its class."
         )
-    return [Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)]
+    step = Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)
+    if step.kind in _AROUND:
+        if depth > DEEPEST:
+            raise InvalidParameter("an estimator contains itself, or too many others.", fix="one model.")
+        return _unwrapped(step, name, depth)
+    return [step]
+
+
+ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
+_WITHOUT_EFFECT = {
+    "VarianceThreshold": ("threshold", 0),
+    "SelectKBest": ("k", "all"),
+    "SelectPercentile": ("percentile", 100),
+}
+"""Selectors with which all columns that vary stay, by parameter and value."""
+
+
+def _settled(steps: list[Step]) -> list[Step]:
+    """Without selectors that select nothing, and with labels told apart from numbers where missing ones are filled."""
+    for i, step in enumerate(steps):
+        mode = step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "most_frequent")
+        if mode and any(later.kind in ENCODERS for later in steps[i + 1 :]):
+            step.own_category = True
+    kept = [step for step in steps if not _is_idle(step)]
+    if not kept:
+        return steps
+    for step in filter(_is_idle, steps):
+        kept[0].changed.append(f"{step.name!r} is left out: a column that does not vary does no harm")
+    return kept
+
+
+def _is_idle(step: Step) -> bool:
+    name, value = _WITHOUT_EFFECT.get(step.kind, ("", None))
+    return bool(name) and _same(step.given()[name], value)
+
+
+_AROUND = {
+    "CalibratedClassifierCV": "is left out: log loss is calibrated by itself, and held-out rows need not be read",
+    "OneVsOneClassifier": "is left out: one model learns all classes together",
+    "OneVsRestClassifier": "is left out: one model learns all classes together",
+    "OutputCodeClassifier": "is left out: one model learns all classes together",
+}
+"""What stands around a classifier, and why it is not needed."""
+
+
+def _unwrapped(step: Step, name: str, depth: int) -> list[Step]:
+    """The steps of the estimator inside."""
+    given = step.read("estimator", "cv", "ensemble", "method", "code_size")
+    calibrated = step.kind == "CalibratedClassifierCV"
+    inner = LinearSVC() if given["estimator"] is None and calibrated else given["estimator"]
+    steps = flattened(name, inner, depth + 1)
+    if not steps:
+        step.refuse("there is no model in it.", "a classifier.")
+    steps[-1].changed.append(f"{step.kind} {_AROUND[step.kind]}")
+    steps[-1].calibrated = steps[-1].calibrated or calibrated
+    return steps
 
 
 def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ppdp.core.checks import integer
 from ppdp.core.domain import Domain
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.interop.sklearn.steps import Step, is_word, own_name
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.boosting.estimators import INTERACTIONS
 from ppdp.transformers.columns.categories import Encoded, ReleasedCategories
@@ -27,7 +28,9 @@ FAMILIES = (
     "GradientBoosting",
     "HistGradientBoosting",
 )
-TREES = frozenset(f"{family}{kind}" for family in FAMILIES for kind in ("Classifier", "Regressor"))
+_KINDS = ("Classifier", "Regressor")
+_ENSEMBLES = frozenset(f"{family}{kind}" for family in ("AdaBoost", "Bagging") for kind in _KINDS)
+TREES = _ENSEMBLES | {f"{family}{kind}" for family in FAMILIES for kind in _KINDS}
 _SIZES = (
     "bootstrap",
     "ccp_alpha",
@@ -58,6 +61,8 @@ _NEEDLESS = ("SimpleImputer", "StandardScaler", "RobustScaler", "OneHotEncoder")
 
 def boosted(step: Step, facts: DeclaredFacts) -> Any:
     """Boosted shapes of columns and of pairs of them."""
+    if step.kind in _ENSEMBLES:
+        return _ensemble(step, facts)
     given = step.read(*_READ, *_SIZES, *_UNUSED, "max_iter", fixes=_FIXES)
     classifies = step.kind.endswith("Classifier")
     _check_loss(step, given, classifies)
@@ -75,6 +80,27 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
     if weights is not None:
         step.changed.append("class_weight is kept")
     return GradientBoostingClassifier(facts.classes, class_weight=weights, **settings)
+
+
+def _ensemble(step: Step, facts: DeclaredFacts) -> Any:
+    """Bagging and adaptive boosting of trees, as a forest of them."""
+    given = step.read("estimator", "n_estimators", *_SIZES, *_SAMPLES)
+    inner, classifies = given["estimator"], step.kind.endswith("Classifier")
+    kind = "Classifier" if classifies else "Regressor"
+    if inner is not None and own_name(inner) not in (f"DecisionTree{kind}", f"ExtraTree{kind}"):
+        fix = f"DecisionTree{kind}(), or {own_name(inner) or 'the model'} alone, without the {step.kind}."
+        step.refuse("only ensembles of trees have a counterpart: every model in it looks at the rows.", fix)
+    depth = inner.get_params(deep=False)["max_depth"] if inner is not None else 1 if step.kind == _STUMPS else None
+    tree = DecisionTreeClassifier(max_depth=depth) if classifies else DecisionTreeRegressor(max_depth=depth)
+    read = Step(step.name, tree)
+    made = boosted(read, facts)
+    _ignore(step, (*_SIZES, *_SAMPLES))
+    step.changed += [*read.changed, f"rounds follow from the noise, not from n_estimators={given['n_estimators']!r}"]
+    return made
+
+
+_STUMPS = "AdaBoostClassifier"
+_SAMPLES = ("algorithm", "bootstrap_features", "loss", "oob_score")
 
 
 def _check_loss(step: Step, given: Mapping[str, Any], classifies: bool) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from effort import rounds
 from sklearn.compose import ColumnTransformer
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils import all_estimators
@@ -119,6 +120,7 @@ USUAL = {
     "OneHotEncoder": {"categories": [[0, 1]] * 3},
     "OrdinalEncoder": {"categories": [[0, 1]] * 3, "handle_unknown": "use_encoded_value", "unknown_value": -1},
     "SimpleImputer": {"strategy": "constant"},
+    "SVC": {"kernel": "linear"},
 }
 """With which their other parameters are read."""
 SIZES = [1, 1e300, 10**9, np.inf, "", True, [], (1, 2, 3), object()]

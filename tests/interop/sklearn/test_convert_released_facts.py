@@ -146,7 +146,7 @@ class TestColumnsByType:
     @pytest.mark.parametrize("columns", [make_column_selector(dtype_include="number"), lambda X: ["age"]])
     def test_without_them_the_refusal_says_what_to_pass(self, columns):
         with pytest.raises(InvalidParameter, match="chosen by a function") as refused:
-            convert(("numbers", NUMBERS, columns))
+            convert(("numbers", NUMBERS, columns), ranges=(0, 1))
         assert "types=X.dtypes" in refused.value.fix
 
     def test_a_function_that_may_look_at_cells_is_refused_in_any_case(self, table):
