@@ -1,5 +1,7 @@
 """``ppdp report``: statistics of a table in raw units, in one release with one certificate."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,3 +57,15 @@ def test_a_model_is_no_report(study, tmp_path, capsys):
     )
     assert main(["report", "study.csv", "study.toml", "--out", "out"]) == 2
     assert "no statistic of columns" in capsys.readouterr().err
+
+
+def test_boosting_takes_declared_categories_as_codes(study, tmp_path):
+    study["sick"] = (study["ward"] == "C").astype(int)
+    study.to_csv("study.csv", index=False)
+    model = '[[steps]]\nuse = "GradientBoostingClassifier"\nclasses = [0, 1]\n[data]\nlabel = "sick"\n'
+    (tmp_path / "study.toml").write_text(STUDY + model)
+    assert main(["fit", "study.csv", "study.toml", "--out", "out", "--quiet"]) == 0
+    written = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert written["mechanism"]["parameters"]["categories"] == [0, 3, 0]  # A, B, any other
+    assert main(["predict", "out", "study.toml", "--data", "study.csv", "--out", "said.csv"]) == 0
+    assert (pd.read_csv("said.csv")["prediction"] == study["sick"]).mean() > 0.95

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.boosting import LINEAR as PREFIX
@@ -21,6 +21,7 @@ from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
+from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.data.validation import validated
 from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
@@ -56,7 +57,8 @@ class GradientBoosting(SharedDocstring, Supervised):
     categorical_features : mapping, sequence of columns or None, default=None
         Columns, by name or position, that hold the codes 0, 1, ... of categories, as
         ``CategoryEncoder(encoding="ordinal")`` makes them; with the number of categories of each, or as many as the
-        public bound on entries allows. Beside them numbers are taken to lie between -1 and 1, as
+        public bound on entries allows. None: those that the stages in front have made, where a pipeline knows it.
+        Beside them numbers are taken to lie between -1 and 1, as
         :class:`~ppdp.transformers.MinMaxScaler` puts them; others count as its ends.
     interaction_cst : {"pairwise", "no_interactions"} or None, default=None
         Whether the last round is one of tables of two columns. None: where noise leaves them to be seen, or where
@@ -95,6 +97,7 @@ class GradientBoosting(SharedDocstring, Supervised):
     in_memory = False
     weighs = True
     fills_gaps = True
+    takes_codes = True
 
     _loss = "logistic"
 
@@ -105,6 +108,16 @@ class GradientBoosting(SharedDocstring, Supervised):
     def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
         """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
         return (), 1.0
+
+    @property
+    def writes_units(self) -> bool:
+        """Whether stages in front say which columns hold codes of categories."""
+        return self.categorical_features is None
+
+    def in_units(self: Any, columns: Columns) -> Any:
+        kinds = enumerate(columns.kinds)
+        coded = {i: int(kind.values[-1]) + 1 for i, kind in kinds if isinstance(kind, Codes) and not kind.indicates}
+        return clone(self).set_params(categorical_features=coded) if coded else self
 
     def query_spec(self: Any, domain: Domain, mu: float | None = None) -> QuerySpec:
         return self.query_spec_at(domain, Distance(replaced=1), mu)
