@@ -112,6 +112,15 @@ NO_GRIDS = [*NO_NUMBERS, *NO_COLUMNS]
 
 
 class TestGrids:
+    @pytest.mark.parametrize(("low", "high", "step"), [(0, 120, 1), (0.1, 30, 0.1), (-7, 11, 0.3)])
+    def test_a_raw_value_that_is_an_edge_is_in_the_cell_above_it(self, low, high, step):
+        """However value and edge are rounded where they are scaled."""
+        edges = np.arange(low, high, step)[1:60]
+        X = np.repeat(edges, 100)[:, None]
+        grid = GaussianMechanism("histogram", bins=[low, *edges, high])
+        pipe = make_pipeline(MinMaxScaler(ranges=(low, high)), grid, epsilon=200.0, delta=1e-6, diagnostics=None).fit(X)
+        np.testing.assert_allclose(pipe[-1].histogram_[0], [0] + [100] * len(edges), atol=20)
+
     def test_columns_by_name_and_by_position(self):
         frame = pd.DataFrame(table(), columns=["a", "b"])
         for bins in ({"b": [-1, 0, 1]}, {1: [-1, 0, 1]}, {1: 2}):

@@ -13,6 +13,7 @@ from ppdp.data.unit_conversion import Codes, Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 MOST = 100_000
+NUDGE = 1e-14  # of a grid, by which inner edges are lower
 NARROW = 1 / 50  # of a range: marks that were meant for another column
 
 
@@ -108,7 +109,12 @@ def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, e
             fix=f"{name} within it, or {name}={{column: ...}} for each column its own.",
             parameter=name,
         )
-    return columns.present(i, marks) if raw_units else marks
+    if not raw_units:
+        return marks
+    present = columns.present(i, marks)
+    if edges:  # a value that is an edge is in the cell above it, however both are rounded where they are scaled
+        present[1:-1] -= NUDGE * np.ptp(present)
+    return present
 
 
 def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:
