@@ -9,7 +9,7 @@ from adversary import DISTANCES, World, attack, named
 from effort import rounds
 from neighbours import ROUNDING
 
-from ppdp import Distance, Domain
+from ppdp import Distance, Domain, Ledger, make_pipeline
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.data.unit_conversion import Columns
@@ -17,6 +17,7 @@ from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import Report
 from ppdp.testing import check_mechanism
 from ppdp.testing.answers import RecordingNoise
+from ppdp.transformers import MinMaxScaler
 
 ALL = ["mean", "quantile", "histogram", "covariance"]
 N = 8
@@ -153,3 +154,16 @@ def test_quantiles_rise_with_q():
 
 def test_the_library_check_finds_nothing():
     assert check_mechanism(Report(ALL), pairs=4, runs=rounds(200)) > 0.5
+
+
+def test_expected_errors_are_those_of_values_that_are_spread_evenly():
+    pipe = make_pipeline(MinMaxScaler(ranges=(0, 10)), Report(ALL), epsilon=1.0, delta=1e-6, diagnostics=None)
+    told = pipe.expected_errors(Domain(n_rows=2000, n_features=2)).set_index(["statistic", "column"])["raw_half_width"]
+    X = np.random.default_rng(0).uniform(0, 10, (2000, 2))
+    exact = {"mean": X.mean(axis=0), "standard deviation": X.std(axis=0), "quantile 0.5": np.median(X, axis=0)}
+    with Ledger():
+        tables = [pipe.fit(X).release_.to_pandas().set_index(["statistic", "column"])["raw_value"] for _ in range(30)]
+    for name, values in exact.items():
+        errors = np.abs([table[name].to_numpy() - values for table in tables])
+        assert 0.8 <= np.mean(errors <= told[name].to_numpy()) <= 1.0
+        assert errors.max() > told[name].min() / 4

@@ -183,15 +183,10 @@ class Report(Mechanism):
         return [answer for answers in found for answer in answers]
 
     def typical(self, domain: Domain, question: QuerySpec) -> Array:
-        """An answer of rows all of which are there, in the middle of their ranges."""
+        """An answer of rows all of which are there, with values spread evenly over their ranges."""
         made, parts = self._made(question)
-        middle = np.full(domain.d, np.nan)
-        for column, low, high in zip(*(question.parameters[name] for name in ("scaled", "low", "high"))):
-            middle[column] = low / 2 + high / 2
-        row = Rows.of(middle[None])
-        factors = [factor for factor in scales(made, question.parameters["shares"]) if factor]
-        each = [f * part.vector(part.steps(row, 1.0)) for f, part in zip(factors, parts)]
-        return np.asarray(domain.n * np.concatenate(each))
+        factors = (factor for factor in scales(made, question.parameters["shares"]) if factor)
+        return np.asarray(domain.n * np.concatenate([f * part.even() for f, part in zip(factors, parts)]))
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Release the noisy answer; ranges that are not given are read off ``X``, so nothing is certified.

@@ -75,6 +75,10 @@ class ReportPart(ABC):
         """The numbers that get noise, from the sums."""
 
     @abstractmethod
+    def even(self) -> Array:
+        """What a row adds on average, if values are spread evenly over their ranges and none is missing."""
+
+    @abstractmethod
     def answers(self, numbers: Array, noise: float, columns: Columns, domain: Domain) -> list[Answers]:
         """What is read of the numbers, each of which carries noise of this standard deviation, in raw units."""
 
@@ -114,6 +118,10 @@ class Means(ReportPart):
 
     def vector(self, sums: Array) -> Array:
         return 2 * sums
+
+    def even(self) -> Array:
+        terms = [0.0, 1 / (3 * ROOT), *([self.count_weight] if self.count_weight else [])]
+        return np.repeat(terms, len(self.columns))
 
     def read(self, numbers: Array, noise: float, domain: Domain) -> tuple[Array, Array, _Counting]:
         """Means and standard deviations of scaled values, and numbers of values."""
@@ -193,6 +201,9 @@ class Quantiles(ReportPart):
     def vector(self, sums: Array) -> Array:
         return self.grid.in_nodes(0, sums.reshape(len(self.columns), -1)).ravel()
 
+    def even(self) -> Array:
+        return self.vector(np.tile(np.append(np.full(self.cells, 1 / self.cells), 0.0), len(self.columns)))
+
     def answers(self, numbers: Array, noise: float, columns: Columns, domain: Domain) -> list[Answers]:
         own = columns.at(self.columns)
         weights = self.grid.from_nodes(0, numbers.reshape(len(self.columns), -1))[:, :-1]
@@ -264,6 +275,10 @@ class Histograms(ReportPart):
         ends = np.cumsum(self.sizes)
         return sums if self.gaps else np.delete(sums, ends - 1)
 
+    def even(self) -> Array:
+        each = (np.append(np.full(size - 1, 1 / (size - 1)), 0.0) for size in self.sizes)
+        return self.vector(np.concatenate(list(each)))
+
     def answers(self, numbers: Array, noise: float, columns: Columns, domain: Domain) -> list[Answers]:
         sizes = np.array(self.sizes) - (not self.gaps)
         each = np.split(np.clip(numbers, 0.0, domain.n), np.cumsum(sizes)[:-1])
@@ -316,6 +331,12 @@ class Covariances(ReportPart):
 
     def vector(self, sums: Array) -> Array:
         return 2 * self.norm * sums
+
+    def even(self) -> Array:
+        first, second = self.upper
+        products = np.where(first == second, 1 / (3 * ROOT * self.norm), 0.0)
+        count = [self.count_weight * self.norm] if self.count_weight else []
+        return np.concatenate([np.zeros(len(self.columns)), products, count])
 
     def read(self, numbers: Array, domain: Domain) -> tuple[Array, Array, float]:
         """Mean and covariance of scaled values, the nearest that rows could have, and the number of rows."""
