@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
     from ppdp.transformers.columns.column_map import make_column_map
+    from ppdp.transformers.columns.column_transformer import ColumnTransformer
     from ppdp.transformers.columns.declaration import declare
     from ppdp.transformers.fit_mode import Condition
 
@@ -35,6 +36,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Adjacency",
     "Certificate",
+    "ColumnTransformer",
     "Comparison",
     "Condition",
     "Distance",
@@ -60,6 +62,7 @@ __all__ = [
 _HOMES = {
     "Adjacency": "core.adjacency",
     "Certificate": "certificate",
+    "ColumnTransformer": "transformers.columns.column_transformer",
     "Comparison": "pipeline.planning.baselines",
     "Condition": "transformers.fit_mode",
     "Distance": "core.distance",

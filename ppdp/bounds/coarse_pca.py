@@ -18,7 +18,7 @@ from ppdp.core.rounding import coarse_error, product_error
 
 MANY = 2**15  # rows from which on it matters how long products take
 
-_exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",))
+_exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",), row_by_row=True)
 
 
 def coarse_gap(domain: Domain) -> float:

@@ -86,7 +86,7 @@ def filled(domain: Domain, distance: Distance, max_missing: int) -> tuple[Domain
     return domain.but(max_missing=0), min(max_missing, domain.missing_rows) if distance.changed else 0
 
 
-_stage = partial(formula, kind="stability", gaps=True)
+_stage = partial(formula, kind="stability", gaps=True, row_by_row=True)
 _means = partial(_stage, page="mean-imputation")
 _trimmed = partial(_stage, page="trimmed-mean", used_by=("TrimmedMeanImputer",), releases=("trimmed-means",))
 
@@ -248,6 +248,7 @@ _regression = partial(
     used_by=("RegressionImputer",),
     releases=("complete-matrix",),
     gaps=True,
+    row_by_row=True,
 )
 
 

@@ -43,7 +43,7 @@ def one_way(domain: Domain, distance: Distance) -> bool:
     return complete and distance.toggled == 0 and distance.one_sided <= 1
 
 
-_exact = partial(formula, kind="stability", page="order-statistics", way="exact")
+_exact = partial(formula, kind="stability", page="order-statistics", way="exact", row_by_row=True)
 _scaling = partial(_exact, assumes=lambda domain, **_: {"order-statistics.gap"})
 
 
@@ -146,7 +146,13 @@ def robust_scaling_by_ranks(
 
 
 _released = partial(
-    formula, kind="stability", page="released-quantiles", way="noisy", releases=("quantile-choices",), gaps=True
+    formula,
+    kind="stability",
+    page="released-quantiles",
+    way="noisy",
+    releases=("quantile-choices",),
+    gaps=True,
+    row_by_row=True,
 )
 
 

@@ -18,7 +18,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, column_sum_error, eigen_error, inflate, product_error, projection_error
 
-_exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",))
+_exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",), row_by_row=True)
 _noisy = partial(
     formula,
     kind="stability",
@@ -27,6 +27,7 @@ _noisy = partial(
     used_by=("PCA",),
     releases=("moment", "matrix"),
     affine=lambda **_: True,
+    row_by_row=True,
 )
 
 
@@ -316,7 +317,14 @@ def alignment_unit_centred(domain: Domain, distance: Distance) -> float:
     return moment_spread(domain, distance, float(domain.require("row_norm")))
 
 
-_soft = partial(formula, kind="stability", page="soft-pca", used_by=("SoftPCA",), releases=("moment", "matrix"))
+_soft = partial(
+    formula,
+    kind="stability",
+    page="soft-pca",
+    used_by=("SoftPCA",),
+    releases=("moment", "matrix"),
+    row_by_row=True,
+)
 
 
 def moment_distance(domain: Domain, distance: Distance) -> tuple[float, float]:

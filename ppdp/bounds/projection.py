@@ -317,6 +317,7 @@ def random_projection(
     way="public",
     used_by=("RandomProjection",),
     entrywise=True,
+    row_by_row=True,
 )
 def drawn_projection(
     domain: Domain,

@@ -19,7 +19,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, inflate
 
-_row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True)
+_row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True, row_by_row=True)
 
 
 @_row_by_row("row-wise.identity", used_by=("PCA",), entrywise=True)
@@ -70,6 +70,7 @@ def range_scaling(
     way="noisy",
     releases=("ranges",),
     gaps=True,
+    row_by_row=True,
     used_by=("MinMaxScaler",),
 )
 def released_range_scaling(
@@ -177,7 +178,15 @@ def public_map(
     return out, distance.widened(domain.n, domain.n, 2 * error, diameter=2 * row_norm + error)
 
 
-_grid = partial(formula, kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True)
+_grid = partial(
+    formula,
+    kind="stability",
+    page="quantization",
+    way="public",
+    used_by=("GridQuantizer",),
+    gaps=True,
+    row_by_row=True,
+)
 
 FINEST = 1e-9
 """Smallest side of a cell, in units of ``row_norm``: numbers of cells stay exact in float64."""

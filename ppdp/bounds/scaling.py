@@ -99,6 +99,7 @@ _scaling = partial(
     page="standard-scaling",
     used_by=("StandardScaler",),
     releases=("squares", "diagonal", "matrix"),
+    row_by_row=True,
 )
 _exact = partial(
     _scaling,
@@ -214,6 +215,7 @@ def _named(words: str, columns: Sequence[int] | None) -> str:
     page="standard-scaling",
     used_by=("StandardScaler", "RobustScaler", "MinMaxScaler"),
     gaps=True,
+    row_by_row=True,
 )
 def no_scaling(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """No column is scaled: rows stay as they are."""

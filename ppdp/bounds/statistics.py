@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.bounds.column_groups import domain_of
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, label_parts
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.core.formula import AT, OfGroups
 
 Parameters = Mapping[str, Any]
 
@@ -57,35 +59,49 @@ def _triangle(domain: Domain) -> int:
 
 _MOMENT = StatisticForm("release.complete-moment", lambda domain, _: (_triangle(domain),), row_norm)
 
-STATISTIC_FORMS: Mapping[str, StatisticForm] = {
-    "means": StatisticForm("release.column-means", lambda domain, _: (domain.d,)),
-    "squares": _for_each_column("release.mean-and-squares", 2, lambda domain: BOX_WEIGHT * largest_entry(domain)),
-    "diagonal": _for_each_column("release.mean-and-diagonal", 2, row_norm),
-    "matrix": StatisticForm("release.mean-and-moment", lambda domain, _: (domain.d + _triangle(domain),), row_norm),
-    "moment": _MOMENT,
-    "complete-matrix": _MOMENT,
-    "trimmed-means": _for_each_column("release.trimmed-means", 1),
-    "medians": _for_each_column("release.medians", 1),
-    "quantile-pairs": _for_each_column("release.quantile-pairs", 2),
-    "quantile-triples": _for_each_column("release.quantile-triples", 3),
-    "quantile-choices": StatisticForm(
-        "release.quantile-choices",
-        lambda domain, parameters: (len(parameters["quantiles"]) * n_columns(domain, parameters),),
-        _n_rows,
-    ),
-    "ranges": StatisticForm(
-        "release.ranges",
-        lambda _, parameters: tuple(len(parameters["columns"]) * cells for cells in (RANGE_CELLS, FINER)),
-        _n_rows,
-    ),
-    "categories": StatisticForm(
-        "release.categories",
-        lambda _, parameters: (CATEGORY_NUMBERS * sum(parameters["max_categories"]),),
-        _n_rows,
-    ),
-    "label-means": StatisticForm(
-        "release.label-means",
-        lambda domain, parameters: (len(parameters["columns"]) * parameters["cells"] * label_parts(domain),),
-        _n_rows,
-    ),
-}
+STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
+    {
+        "means": StatisticForm("release.column-means", lambda domain, _: (domain.d,)),
+        "squares": _for_each_column("release.mean-and-squares", 2, lambda domain: BOX_WEIGHT * largest_entry(domain)),
+        "diagonal": _for_each_column("release.mean-and-diagonal", 2, row_norm),
+        "matrix": StatisticForm("release.mean-and-moment", lambda domain, _: (domain.d + _triangle(domain),), row_norm),
+        "moment": _MOMENT,
+        "complete-matrix": _MOMENT,
+        "trimmed-means": _for_each_column("release.trimmed-means", 1),
+        "medians": _for_each_column("release.medians", 1),
+        "quantile-pairs": _for_each_column("release.quantile-pairs", 2),
+        "quantile-triples": _for_each_column("release.quantile-triples", 3),
+        "quantile-choices": StatisticForm(
+            "release.quantile-choices",
+            lambda domain, parameters: (len(parameters["quantiles"]) * n_columns(domain, parameters),),
+            _n_rows,
+        ),
+        "ranges": StatisticForm(
+            "release.ranges",
+            lambda _, parameters: tuple(len(parameters["columns"]) * cells for cells in (RANGE_CELLS, FINER)),
+            _n_rows,
+        ),
+        "categories": StatisticForm(
+            "release.categories",
+            lambda _, parameters: (CATEGORY_NUMBERS * sum(parameters["max_categories"]),),
+            _n_rows,
+        ),
+        "label-means": StatisticForm(
+            "release.label-means",
+            lambda domain, parameters: (len(parameters["columns"]) * parameters["cells"] * label_parts(domain),),
+            _n_rows,
+        ),
+    }
+)
+
+
+def form_of_group(form: StatisticForm, group: str) -> StatisticForm:
+    """The same statistic of one group of columns."""
+    return StatisticForm(
+        f"{form.formula}{AT}{group}",
+        lambda domain, parameters: form.sizes(domain_of(domain, group), parameters),
+        lambda domain: form.bound(domain_of(domain, group)),
+    )
+
+
+STATISTIC_FORMS.of_group = form_of_group

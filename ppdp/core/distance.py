@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -74,6 +74,15 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupMoves:
+    """What is known of the moved rows in one group of columns: their number, and L2 lengths there."""
+
+    moved: float
+    radius: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
 class Distance:
     """Row-by-row distance of two datasets with the same public number of rows.
 
@@ -111,6 +120,9 @@ class Distance:
     moves : Moves or None
         More about each row that moved, as far as it is known. Only maps of every column by itself, and projections,
         pass it on.
+    groups : tuple of GroupMoves
+        How rows moved in every group of columns of the domain; empty where nothing more is known. Only stages for one
+        group pass it on.
 
     Notes
     -----
@@ -135,6 +147,7 @@ class Distance:
     sums: float = field(default=math.inf, init=False, repr=False)
     moments: float = field(default=math.inf, init=False, repr=False)
     moves: Moves | None = field(default=None, init=False, repr=False)
+    groups: tuple[GroupMoves, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         moves = self.moved * self.radius
@@ -152,7 +165,9 @@ class Distance:
     def components(self) -> tuple[float, ...]:
         """All numbers; where none of them is greater, neighbouring datasets are no further apart."""
         known = self.moves
-        return *_components(self), *((math.inf,) * 3 if known is None else (known.most, known.l1, known.columns))
+        by_group = (number for group in self.groups for number in (group.moved, group.radius, group.total))
+        entries = (math.inf,) * 3 if known is None else (known.most, known.l1, known.columns)
+        return *_components(self), *entries, *by_group
 
     @property
     def aligned(self) -> bool:
@@ -198,6 +213,12 @@ class Distance:
         """The same distance, with what is known of each row that moved; nothing else that was known stays."""
         found = replace(self)
         object.__setattr__(found, "moves", moves)
+        return found
+
+    def in_groups(self, groups: Sequence[GroupMoves]) -> Distance:
+        """The same distance, with how rows moved in every group of columns; nothing else that was known stays."""
+        found = replace(self)
+        object.__setattr__(found, "groups", tuple(groups))
         return found
 
     def moved_by_entries(self, n_features: int) -> float:
@@ -281,14 +302,18 @@ class Distance:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        known = {} if self.moves is None else {"moves": self.moves.to_dict()}
+        known: dict[str, Any] = {} if self.moves is None else {"moves": self.moves.to_dict()}
+        if self.groups:
+            known["groups"] = [asdict(group) for group in self.groups]
         return {**dict(zip(_GIVEN, _given(self))), **known}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Distance:
         """Inverse of :meth:`to_dict`."""
-        plain = {name: value for name, value in data.items() if name != "moves"}
+        plain = {name: value for name, value in data.items() if name not in ("moves", "groups")}
         found = cls(**plain)
+        if "groups" in data:
+            return found.in_groups([GroupMoves(**group) for group in data["groups"]])
         return found.moving(Moves.from_dict(data["moves"])) if "moves" in data else found
 
     def describe(self) -> str:

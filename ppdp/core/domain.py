@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,17 @@ from ppdp.core.checks import classes_of, integer, labels, length, number, pair
 from ppdp.core.distance import Distance
 from ppdp.core.rounding import MOST_ROWS, apply_error
 from ppdp.exceptions import InvalidParameter, MissingBound
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBounds:
+    """What is publicly known of one group of neighbouring columns, under a name by which stages take it."""
+
+    name: str
+    width: int  # number of columns
+    row_norm: float | None = None
+    entry_bound: float | None = None
+    complete: bool = False  # whether no row has a gap there
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,11 @@ class Domain:
     centred: bool = field(init=False, repr=False, compare=False)
     # Norm that few rows exceed, where the clip is further out. No bound rests on it; it is forgotten likewise.
     usual_norm: float | None = field(init=False, repr=False, compare=False)
+    # Groups of columns, which are all columns in their order; empty where rows are taken as a whole. Bounds rest on it,
+    # so that only stages for one group pass it on.
+    groups: tuple[ColumnBounds, ...] = field(init=False, repr=False)
+    # What a public map of columns has made for each group. No bound rests on it; it is forgotten likewise.
+    layout: tuple[ColumnBounds, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = self.rows_per_unit is not None, self.adjacency is not None
@@ -87,6 +103,8 @@ class Domain:
         object.__setattr__(self, "indicators", ())
         object.__setattr__(self, "centred", False)
         object.__setattr__(self, "usual_norm", None)
+        object.__setattr__(self, "groups", ())
+        object.__setattr__(self, "layout", ())
         self._settle("n_rows", partial(integer, most=MOST_ROWS))
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
@@ -185,13 +203,25 @@ class Domain:
 
     def with_indicators(self, indicators: tuple[int, ...]) -> Domain:
         """Return this domain with the positions of the columns of 0 and 1 that stand for categories."""
-        found = self.but()
+        found = self.in_groups(self.groups)
         object.__setattr__(found, "indicators", indicators)
+        return found
+
+    def in_groups(self, groups: Sequence[ColumnBounds]) -> Domain:
+        """Return this domain with what is known of every group of its columns."""
+        found = self.but()
+        object.__setattr__(found, "groups", tuple(groups))
+        return found
+
+    def laid_out(self, layout: Sequence[ColumnBounds]) -> Domain:
+        """Return this domain with what a public map has made for each group of columns."""
+        found = self.with_indicators(self.indicators)
+        object.__setattr__(found, "layout", tuple(layout))
         return found
 
     def as_scaled(self, *, centred: bool, usual_norm: float | None) -> Domain:
         """Return this domain with whether every column has mean 0, and with the norm that few rows exceed."""
-        found = self.but()
+        found = self.in_groups(self.groups)
         object.__setattr__(found, "centred", centred)
         object.__setattr__(found, "usual_norm", usual_norm)
         return found
@@ -219,17 +249,27 @@ class Domain:
             for name, value in found.items()
             if value is not None and (value != getattr(empty, name) or name == "rows_per_unit")
         }
+        if self.groups:
+            plain["groups"] = [_known(group) for group in self.groups]
         return plain if self.adjacency.bounded else {**plain, "adjacency": self.adjacency.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Domain:
         """Inverse of :meth:`to_dict`."""
-        if unknown := sorted(set(data) - set(_DECLARABLE)):
+        if unknown := sorted(set(data) - {*_DECLARABLE, "groups"}):
             raise InvalidParameter(f"unknown domain facts: {unknown}.")
         plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        groups = [ColumnBounds(**group) for group in plain.pop("groups", ())]
         if "adjacency" in plain:
             plain["adjacency"] = Adjacency.from_dict(plain["adjacency"])
-        return cls(**plain)
+        found = cls(**plain)
+        return found.in_groups(groups) if groups else found
+
+
+def _known(group: ColumnBounds) -> dict[str, Any]:
+    """A group in JSON: only what is known."""
+    found = {one.name: getattr(group, one.name) for one in fields(group)}
+    return {name: value for name, value in found.items() if value is not None and value is not False}
 
 
 def largest_entry(domain: Domain) -> float:

@@ -16,6 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 GAUSSIAN, LAPLACE, CHOICE, FLIPS = "Gaussian", "Laplace", "random choice", "random flips"
 EXACT_LAWS = (LAPLACE, CHOICE, FLIPS)
@@ -56,11 +57,14 @@ class Stability(Formula):
     gaps: bool = False  # whether rows at its input may have gaps
     # Whether it says itself what is known of each row that moved; what others are given is forgotten.
     entrywise: bool = False
+    # Whether its stage maps every row by itself, by statistics of the rows at most, and keeps rows matched as they are:
+    # then it may act on one group of columns (``docs/theory/column-groups.md``).
+    row_by_row: bool = False
 
     def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
         """Compute the bound; what the stage before has proved of sums is lost, and mostly what it has of moves."""
         known = distance.moves if self.entrywise else None
-        return self.function(domain, distance.moving(known), **parameters)
+        return self.function(domain.in_groups(()) if domain.groups else domain, distance.moving(known), **parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,30 @@ class PrivacyMap(Answer):
 
 KINDS = {record.kind: record for record in (Stability, Release, Margin, MechanismSensitivity, PrivacyMap)}
 
-FORMULAS: dict[str, Formula] = {}
+AT = "@"
+"""Stands between the name of a formula or statistic and that of the group of columns that it is taken of."""
+
+
+class OfGroups(dict[str, T]):
+    """What is known by name, and the same for one group of columns, as ``"name@group"``."""
+
+    of_group: Callable[[T, str], T]
+
+    def __missing__(self, name: str) -> T:
+        inner, at, group = name.partition(AT)
+        if not (at and group and inner in self):
+            raise KeyError(name)
+        return self.of_group(self[inner], group)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The entry, or what is given instead."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+FORMULAS: OfGroups[Formula] = OfGroups()
 """Every formula that a certificate may name, by its id."""
 
 

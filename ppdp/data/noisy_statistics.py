@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.bounds.columns import entries_of
 from ppdp.bounds.exponential import GAUSSIAN_SHARE
 from ppdp.bounds.release import BOX_WEIGHT, label_parts
-from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, n_columns, row_norm
+from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, form_of_group, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.core.formula import OfGroups
 from ppdp.data.categories import Tally, released_categories
 from ppdp.data.histograms import (
     cell_scores,
@@ -62,6 +65,7 @@ class Statistic:
     # of the exact vector.
     chosen: bool = False
     listed: bool = False  # whether texts are released: a :class:`Tally` stands in place of the exact vector
+    group: str = ""  # of which group of columns it is; empty where it is of all
 
     @property
     def formula(self) -> str:
@@ -79,7 +83,7 @@ class Statistic:
     def asked(self, domain: Domain, parameters: Parameters) -> list[tuple[str, int]]:
         """By which law noise is drawn, and how many numbers that takes, one answer after the other."""
         if self.chosen:
-            return [("choice", len(_cells(domain)) - 1)] * self.size(domain, parameters)
+            return [("choice", len(self._cells(domain)) - 1)] * self.size(domain, parameters)
         return [("gaussian", size) for size in self.form.sizes(domain, parameters)]
 
     def apart(self, one: Any, other: Any) -> float:
@@ -97,13 +101,17 @@ class Statistic:
             most = release.parameters["max_categories"]
             return np.asarray(exact.released(most, scale, release.threshold, bound, noise))
         if self.chosen:
-            edges = _cells(domain)
+            edges = self._cells(domain)
             picks = np.array([choose(noise, scores, scale, bound) for scores in exact])
             return np.asarray((edges[picks] + edges[picks + 1]) / 2)
         answer = noise.release(exact, scale, bound)
         if self.further is None:
             return answer
-        return np.append(answer, noise.release(self.further(rows, answer, release), scale, bound))
+        seen = rows_of_group(rows, domain, self.group) if self.group else rows
+        return np.append(answer, noise.release(self.further(seen, answer, release), scale, bound))
+
+    def _cells(self, domain: Domain) -> Array:
+        return _cells(domain_of(domain, self.group) if self.group else domain)
 
 
 def _cells(domain: Domain) -> Array:
@@ -221,89 +229,119 @@ _MOMENT = Statistic(
     moments=True,
 )
 
-STATISTICS = {
-    "means": Statistic(
-        form=STATISTIC_FORMS["means"],
-        measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
-        error=_share_of_range,
-        read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
-        said="the means for {of} err by {share} of a column's range",
-    ),
-    "squares": Statistic(
-        form=STATISTIC_FORMS["squares"],
-        error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
-        said="the mean squares for {of} err by {share} of the largest square",
-        **_squares_with(lambda domain, _: BOX_WEIGHT),
-    ),
-    "diagonal": Statistic(
-        form=STATISTIC_FORMS["diagonal"],
-        error=lambda sigma, domain, parameters: (
-            math.sqrt(2) * sigma / row_norm(entries_of(domain, parameters.get("columns")))
+STATISTICS: OfGroups[Statistic] = OfGroups(
+    {
+        "means": Statistic(
+            form=STATISTIC_FORMS["means"],
+            measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
+            error=_share_of_range,
+            read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
+            said="the means for {of} err by {share} of a column's range",
         ),
-        said="the mean squares for {of} err by {share} of the largest square",
-        **_squares_with(_diagonal_weight),
-    ),
-    "matrix": replace(
-        _MOMENT,
-        form=STATISTIC_FORMS["matrix"],
-        measure=_measure_matrix,
-        read=_read_matrix,
-    ),
-    "moment": _MOMENT,
-    "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
-    "trimmed-means": _sorted(
-        "trimmed-means",
-        1,
-        lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
-    ),
-    "medians": _sorted("medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
-    "quantile-pairs": _sorted("quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))),
-    "quantile-triples": _sorted(
-        "quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
-    ),
-    "quantile-choices": Statistic(
-        form=STATISTIC_FORMS["quantile-choices"],
-        measure=lambda rows, domain, parameters: cell_scores(
-            of_columns(rows, parameters.get("columns")), parameters["quantiles"], _cells(domain)
+        "squares": Statistic(
+            form=STATISTIC_FORMS["squares"],
+            error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
+            said="the mean squares for {of} err by {share} of the largest square",
+            **_squares_with(lambda domain, _: BOX_WEIGHT),
         ),
-        read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
-        error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
-        said="the quantiles for {of} miss their ranks by {share} of the rows",
-        chosen=True,
-    ),
-    "ranges": Statistic(
-        form=STATISTIC_FORMS["ranges"],
-        measure=lambda rows, _, parameters: coarse(rows, parameters["columns"]),
-        further=lambda rows, answer, release: fine(
-            rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
+        "diagonal": Statistic(
+            form=STATISTIC_FORMS["diagonal"],
+            error=lambda sigma, domain, parameters: (
+                math.sqrt(2) * sigma / row_norm(entries_of(domain, parameters.get("columns")))
+            ),
+            said="the mean squares for {of} err by {share} of the largest square",
+            **_squares_with(_diagonal_weight),
         ),
-        read=lambda answer, _, release: released_ranges(
-            answer, len(release.parameters["columns"]), release.noise_scale
+        "matrix": replace(
+            _MOMENT,
+            form=STATISTIC_FORMS["matrix"],
+            measure=_measure_matrix,
+            read=_read_matrix,
         ),
-        error=lambda sigma, domain, _: threshold(domain.d) * sigma / domain.n,  # rows that may be left out at an end
-        said="the ranges for {of} may leave out {share} of the rows at either end",
-    ),
-    "categories": Statistic(
-        form=STATISTIC_FORMS["categories"],
-        measure=lambda rows, _, parameters: Tally.of(rows, parameters["columns"]),
-        read=lambda answer, _, release: released_categories(
-            answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
+        "moment": _MOMENT,
+        "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
+        "trimmed-means": _sorted(
+            "trimmed-means",
+            1,
+            lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
         ),
-        error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
-        said="for {of} a category is only released if it holds some {share} of the rows",
-        listed=True,
-    ),
-    "label-means": Statistic(
-        form=STATISTIC_FORMS["label-means"],
-        measure=lambda rows, domain, parameters: weights_by_label(
-            rows, domain, parameters["columns"], parameters["cells"]
+        "medians": _sorted("medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
+        "quantile-pairs": _sorted(
+            "quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))
         ),
-        read=lambda answer, domain, release: (
-            answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
-            release.noise_scale,
+        "quantile-triples": _sorted(
+            "quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
         ),
-        said="the mean labels for {of} err by {share} of the range of labels",
-        # of a share among the rows of a category, were there as many of each
-        error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
-    ),
-}
+        "quantile-choices": Statistic(
+            form=STATISTIC_FORMS["quantile-choices"],
+            measure=lambda rows, domain, parameters: cell_scores(
+                of_columns(rows, parameters.get("columns")), parameters["quantiles"], _cells(domain)
+            ),
+            read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
+            error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
+            said="the quantiles for {of} miss their ranks by {share} of the rows",
+            chosen=True,
+        ),
+        "ranges": Statistic(
+            form=STATISTIC_FORMS["ranges"],
+            measure=lambda rows, _, parameters: coarse(rows, parameters["columns"]),
+            further=lambda rows, answer, release: fine(
+                rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
+            ),
+            read=lambda answer, _, release: released_ranges(
+                answer, len(release.parameters["columns"]), release.noise_scale
+            ),
+            error=lambda sigma, domain, _: (
+                threshold(domain.d) * sigma / domain.n
+            ),  # rows that may be left out at an end
+            said="the ranges for {of} may leave out {share} of the rows at either end",
+        ),
+        "categories": Statistic(
+            form=STATISTIC_FORMS["categories"],
+            measure=lambda rows, _, parameters: Tally.of(rows, parameters["columns"]),
+            read=lambda answer, _, release: released_categories(
+                answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
+            ),
+            error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
+            said="for {of} a category is only released if it holds some {share} of the rows",
+            listed=True,
+        ),
+        "label-means": Statistic(
+            form=STATISTIC_FORMS["label-means"],
+            measure=lambda rows, domain, parameters: weights_by_label(
+                rows, domain, parameters["columns"], parameters["cells"]
+            ),
+            read=lambda answer, domain, release: (
+                answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
+                release.noise_scale,
+            ),
+            said="the mean labels for {of} err by {share} of the range of labels",
+            # of a share among the rows of a category, were there as many of each
+            error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
+        ),
+    }
+)
+
+
+def rows_of_group(rows: Any, domain: Domain, group: str) -> Any:
+    """Rows, or a stream of them, of which only the columns of one group are left."""
+    _, start, stop = span_of(domain, group)
+    return rows.each(partial(_between, start, stop), stop - start)
+
+
+def _between(start: int, stop: int, rows: Rows) -> Rows:
+    return rows.with_X(np.ascontiguousarray(rows.X[:, start:stop]))
+
+
+def _statistic_of_group(known: Statistic, group: str) -> Statistic:
+    return replace(
+        known,
+        form=form_of_group(known.form, group),
+        group=group,
+        measure=lambda rows, domain, p: known.measure(rows_of_group(rows, domain, group), domain_of(domain, group), p),
+        read=lambda answer, domain, release: known.read(answer, domain_of(domain, group), release),
+        error=lambda sigma, domain, p: known.error(sigma, domain_of(domain, group), p),
+    )
+
+
+STATISTICS.of_group = _statistic_of_group

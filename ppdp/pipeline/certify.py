@@ -38,6 +38,7 @@ from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.pipeline.release.step_serialization import describe
+from ppdp.pipeline.steps import class_of
 from ppdp.privacy.gate import Gate
 
 
@@ -148,7 +149,7 @@ def _step(step: PlannedStep, *, gated: bool) -> StepRecord:
     way = step.way
     return StepRecord(
         name=step.name,
-        class_=type(step.stage).__name__,
+        class_=class_of(step.stage),
         way=way.name,
         formula=way.formula,
         parameters=way.parameters,

@@ -270,6 +270,8 @@ def _derive(c: Record, found: Differences) -> tuple[list[Point], Domain, Distanc
         found.append("entrance.distance: neighbouring datasets differ otherwise.")
     if not close(domain.to_dict(), c.entrance.domain):
         found.append("entrance.domain: it is not written as it is read.")
+    if domain.groups:
+        found.append("entrance.domain: groups of columns are none of the facts that come in.")
     points = []
     for i, step in enumerate(c.steps):
         points.append((domain, distance))

@@ -11,10 +11,12 @@ from operator import le
 from typing import Any
 
 from ppdp.bounds import lookup
+from ppdp.bounds.column_groups import domain_of
 from ppdp.bounds.columns import entries_of
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.formula import AT
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import PpdpError, UnsupportedOrder
@@ -147,7 +149,8 @@ class RouteSearch:
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
         if (request := way.request) is not None and (self.predicts or way.name == "noisy"):
             moments = STATISTICS[request.statistic].moments
-            run, releases = ((*run, (at, request)), releases[:-1]) if run and moments else (((at, request),), releases)
+            shared = run and moments and _of_same_columns(run[-1][1], request)
+            run, releases = ((*run, (at, request)), releases[:-1]) if shared else (((at, request),), releases)
             releases = (*releases, _merged(run, steps))
             run = run if moments else ()
         return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
@@ -231,6 +234,11 @@ def _label(ways: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{name} {way}" for name, way in ways if way != "public") or "public stages only"
 
 
+def _of_same_columns(one: StatisticRequest, other: StatisticRequest) -> bool:
+    """Whether statistics are of the same group of columns, or of all."""
+    return one.statistic.partition(AT)[1:] == other.statistic.partition(AT)[1:]
+
+
 def _squares_pay(domain: Domain) -> bool:
     """Whether squares that are weighed by the bound of entries carry less noise than the diagonal of the matrix."""
     if domain.entry_bound is None:
@@ -242,15 +250,17 @@ def _squares_pay(domain: Domain) -> bool:
 def _merged(run: tuple[tuple[int, StatisticRequest], ...], steps: tuple[PlannedStep, ...]) -> PlannedRelease:
     at, first = run[0]
     step = steps[at]
+    asked = {request.statistic.partition(AT)[0] for _, request in run}
+    of_group = "".join(first.statistic.partition(AT)[1:])
+    domain = domain_of(step.domain, of_group.removeprefix(AT)) if of_group else step.domain
     # Moments of several stages are carried from one to the next, which takes the mean.
-    statistic = (
-        first.statistic if len(run) == 1 or {request.statistic for _, request in run} == {"squares"} else "matrix"
-    )
+    statistic = first.statistic.partition(AT)[0] if len(run) == 1 or asked == {"squares"} else "matrix"
     parameters = dict(first.parameters)
     if statistic == "matrix" or any(request.parameters != first.parameters for _, request in run):
         parameters.pop("columns", None)
-    if statistic == "squares" and not _squares_pay(entries_of(step.domain, parameters.get("columns"))):
+    if statistic == "squares" and not _squares_pay(entries_of(domain, parameters.get("columns"))):
         statistic = "diagonal"
+    statistic += of_group
     formula = STATISTICS[statistic].formula
     sensitivity = float(lookup(formula, "release")(step.domain, step.distance, **parameters))
     purpose = "fit" if any(steps[i].way.name == "noisy" for i, _ in run) else "predict"

@@ -28,8 +28,9 @@ from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Encoded, OneHot, OrdinalCodes, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import is_date
-from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
 from ppdp.transformers.columns.maps import (
     Binarized,
@@ -47,7 +48,7 @@ from ppdp.transformers.rowwise.ranges import RISING
 Steps = list[tuple[str, Any]]
 
 OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
-OURS |= {"ColumnMap": ColumnMap, **assumption_stages()}
+OURS |= {"ColumnMap": ColumnMap, "ColumnSplit": ColumnSplit, "ColumnSubset": ColumnSubset, **assumption_stages()}
 PARTS: dict[str, type[Any]] = {
     "AnySize": Unclipped,
     "Binarized": Binarized,
@@ -58,6 +59,7 @@ PARTS: dict[str, type[Any]] = {
     "Filled": FillConstant,
     "Labelled": OrdinalCodes,
     "Mapped": FunctionMap,
+    "NamedBlock": NamedGroup,
     "Normalised": Normalised,
     "OneHot": OneHot,
     "Powers": PolynomialTerms,
@@ -74,17 +76,18 @@ NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 def describe(steps: Steps, columns: Sequence[str] | None) -> str:
     """Steps and their public parameters as canonical JSON, with the names of the columns of raw rows, if any."""
-    described = [
-        {
-            "name": name,
-            "class": type(step).__name__,
-            "own": OURS.get(type(step).__name__) is not type(step),
-            "parameters": {_issued(step, key): _plain(value) for key, value in step.get_params(deep=False).items()},
-        }
-        for name, step in steps
-    ]
+    described = [{"name": name, **_described(step)} for name, step in steps]
     document = {"columns": None if columns is None else list(columns), "steps": described}
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _described(step: Any) -> dict[str, Any]:
+    """A step with its public parameters."""
+    return {
+        "class": type(step).__name__,
+        "own": OURS.get(type(step).__name__) is not type(step),
+        "parameters": {_issued(step, key): _plain(value) for key, value in step.get_params(deep=False).items()},
+    }
 
 
 def _issued(step: Any, parameter: str) -> str:
@@ -127,7 +130,7 @@ def _step(record: Mapping[str, Any], functions: Mapping[str, Any], own: Mapping[
         raise ExportError(
             f"{record['class']} has other parameters here.", stage=str(name), fix="use the ppdp version that wrote it."
         )
-    return kind(**{key: _value(value, _Place(name, key, kind, functions)) for key, value in given.items()})
+    return kind(**{key: _value(value, _Place(name, key, kind, functions, own)) for key, value in given.items()})
 
 
 def _plain(value: Any) -> Any:
@@ -154,6 +157,8 @@ def _plain(value: Any) -> Any:
         return {"slice": [_plain(end) for end in (value.start, value.stop, value.step)]}
     if type(value) in PART_NAMES:
         return {"part": {"class": PART_NAMES[type(value)], "fields": _part_fields(value)}}
+    if isinstance(value, Stage):
+        return {"stage": _described(value)}
     return _named(value)
 
 
@@ -190,6 +195,7 @@ class _Place:
     parameter: str
     kind: type[Any]
     functions: Mapping[str, Any]
+    own: Mapping[str, type[Any]]
 
     def given(self, what: str, hint: str) -> Any:
         """What was handed in. What a mechanism asked of private rows is needed no more."""
@@ -224,6 +230,8 @@ def _value(encoded: Any, place: _Place) -> Any:
         return slice(*(_value(end, place) for end in content))
     if kind == "known":
         return KNOWN[content]
+    if kind == "stage":
+        return _step({"name": place.step, **content}, place.functions, place.own)
     if kind == "part":
         return _part(content["class"], content["fields"], place)
     if kind in ("function", "object"):

@@ -121,6 +121,13 @@ def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> sli
 
 
 @dataclass(frozen=True)
+class NamedGroup(ColumnGroup):
+    """Columns that a ``ColumnTransformer`` knows under a name."""
+
+    group: str = ""
+
+
+@dataclass(frozen=True)
 class LocatedBlock:
     """A block whose columns were found."""
 

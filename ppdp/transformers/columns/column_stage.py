@@ -17,7 +17,7 @@ from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import ColumnBounds, Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
 from ppdp.data.altered import MOST_TINY, Property
@@ -30,7 +30,7 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.categories import FOUND, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
-from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock
+from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
@@ -346,9 +346,17 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
 
 
 def _marked(way: FitMode, parts: Sequence[LocatedBlock]) -> FitMode:
-    """The way, whose domain tells which columns stand for categories."""
+    """The way, whose domain tells which columns stand for categories, and which are of which named group."""
     hot = np.concatenate([np.full(len(part.end.names), part.end.indicators) for part in parts])
-    return replace(way, domain=way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist())))
+    domain = way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist()))
+    named = [part for part in parts if isinstance(part.block, NamedGroup)]
+    return replace(way, domain=domain.laid_out([_made(part, part.block.group) for part in named]) if named else domain)
+
+
+def _made(part: LocatedBlock, group: str) -> ColumnBounds:
+    """What a block has made for its group."""
+    norm = inflate(math.sqrt(part.end.square))
+    return ColumnBounds(group, len(part.end.names), norm if 0 < norm < math.inf else None, None, part.block.fills)
 
 
 def _readings(found: Sequence[tuple[ColumnGroup, list[int]]]) -> dict[int, CellParser]:

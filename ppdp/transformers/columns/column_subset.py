@@ -1,0 +1,328 @@
+"""What a ``ColumnTransformer`` is in a plan: a public split into groups of columns, and stages for one of them each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ppdp.bounds.column_groups import distance_of, domain_of, span_of
+from ppdp.core.checks import columns_of
+from ppdp.core.declared import Value
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import AT
+from ppdp.core.rounding import inflate
+from ppdp.data.noisy_statistics import rows_of_group
+from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import Moments, clip_norms
+from ppdp.data.unit_conversion import Columns
+from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, hold
+from ppdp.transformers.fit_mode import FitMode, Measure
+
+Layout = Sequence[tuple[str, Sequence[str | int] | None]]
+
+
+@dataclass(eq=False, repr=False)
+class ColumnSplit(RowWiseTransformer):
+    """Columns in the order of their groups, so that stages behind it may take one group each.
+
+    :class:`~ppdp.ColumnTransformer` makes it.
+
+    Parameters
+    ----------
+    groups : sequence of (name, columns)
+        Every group with the names or positions of its columns; None are those of no other group, or those that a
+        public map in front of it has made for the group. Columns of no group are left out.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/column-groups.md``): row-wise, moves nothing.
+    """
+
+    groups: Layout = (("columns", None),)
+
+    statistic_names = ("order", "widths", "norms", "filled")
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls()
+
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        made = {name: list(parts) for name, parts in groupby(domain.layout, key=lambda part: part.name)}
+        names = [name for name, _ in self.groups if not domain.layout or name in made]
+        if domain.layout:
+            widths = [sum(part.width for part in made[name]) for name in names]
+            order = list(range(domain.d))
+            norms = [_together([part.row_norm for part in made[name]]) for name in names]
+            filled = [name for name in names if all(part.complete for part in made[name])]
+        else:
+            own = self._positions(domain)
+            names = [name for name in names if own[name]]
+            order = [column for name in names for column in own[name]]
+            widths, norms = [len(own[name]) for name in names], [0.0] * len(names)
+            filled = [name for name in names if set(own[name]) <= set(domain.indicators)]
+        if not names:
+            raise InvalidParameter("no column is left.", stage="ColumnTransformer", fix="give some columns that exist.")
+        way = FitMode.by(
+            "column-groups.split",
+            domain,
+            distance,
+            columns=order,
+            groups=names,
+            widths=widths,
+            norms=norms,
+            filled=filled,
+        )
+        hot = [at for at, column in enumerate(order) if column in set(domain.indicators)]
+        return (replace(way, domain=way.domain.with_indicators(tuple(hot))),)
+
+    def _positions(self, domain: Domain) -> dict[str, list[int]]:
+        """Where the columns of every group are; refuses a column of two groups."""
+        found: dict[str, list[int]] = {}
+        rest = [name for name, columns in self.groups if columns is None]
+        for name, columns in self.groups:
+            if columns is not None:
+                found[name] = columns_of("columns", list(columns), domain.feature_names, domain.d, "ColumnTransformer")
+        listed = [column for own in found.values() for column in own]
+        twice = next((column for column in listed if listed.count(column) > 1), None)
+        if twice is not None:
+            label = twice if domain.feature_names is None else domain.feature_names[twice]
+            raise InvalidParameter(
+                f"the column {label!r} is named twice.",
+                stage="ColumnTransformer",
+                fix="name it once, or begin its transformers with a public stage, which copies it.",
+            )
+        taken = set(listed)
+        for name in rest:
+            found[name] = [column for column in range(domain.d) if column not in taken]
+        return found
+
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
+        asked = way.parameters
+        filled = [name in asked["filled"] for name in asked["groups"]]
+        return {name: list(asked[key]) for name, key in _RECORDED.items()} | {"filled": filled}
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        out = X[:, statistics["order"]]
+        ends = [0, *accumulate(statistics["widths"])]
+        for (start, stop), norm, fill in zip(pairwise(ends), statistics["norms"], statistics["filled"]):
+            own = out[:, start:stop]
+            if fill and np.isnan(own).any():
+                out[:, start:stop] = own = np.where(np.isnan(own), 0.0, own)
+            if norm:
+                out[:, start:stop] = clip_norms(np.ascontiguousarray(own), norm)
+        return out
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.at(self.order_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns."""
+        return np.asarray(super().get_feature_names_out(input_features)[self.order_], dtype=object)
+
+
+_RECORDED = {"order": "columns", "widths": "widths", "norms": "norms"}
+
+
+def _together(norms: Sequence[float | None]) -> float:
+    """The norm of rows whose parts have these; 0 if one has none."""
+    known = [norm for norm in norms if norm is not None]
+    return inflate(math.hypot(*known)) if len(known) == len(norms) else 0.0
+
+
+def _of_stage(name: str, **default: Any) -> Any:
+    """What the stage says of itself."""
+    return property(lambda self: getattr(self.stage, name, *default.values()))
+
+
+@dataclass(eq=False, repr=False)
+class ColumnSubset(Transformer):
+    """A stage for one group of columns; the others stay as they are.
+
+    :class:`~ppdp.ColumnTransformer` makes it.
+
+    Parameters
+    ----------
+    stage : Stage
+        Any stage that maps every row by itself, once its statistics are known.
+    group : str
+        Name of a group of the :class:`ColumnSplit` in front of it.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/column-groups.md``): that of the stage for the columns of the group, beside what had
+    moved in the others.
+    """
+
+    stage: Any
+    group: str
+
+    allows_gaps = True
+    keeps_columns = False  # it says itself what becomes of indicators
+    statistic_names = ("start", "behind", "names", "inner")
+    fills_gaps = _of_stage("fills_gaps")
+    in_memory = _of_stage("in_memory")
+    relief = _of_stage("relief")
+    needs_y = _of_stage("needs_y")
+    multiplies_columns = _of_stage("multiplies_columns")
+    leakage = _of_stage("leakage")
+    chooses = _of_stage("chooses")
+    reads_cells = _of_stage("reads_cells", default=False)
+
+    @property
+    def certified_class(self) -> str:
+        """The class that a certificate names: that whose bound it is."""
+        return type(self.stage).__name__
+
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        if not isinstance(self.stage, Transformer):
+            raise UnknownStage(
+                f"{type(self.stage).__name__} acts on whole rows, and stands in a group of columns.",
+                stage=type(self.stage).__name__,
+                fix="put it in front of the ColumnTransformer, or behind it.",
+            )
+        if all(one.name != self.group for one in domain.groups):
+            raise UnknownStage(f"no group of columns is called {self.group!r} here.", fix="a ColumnTransformer.")
+        here = domain_of(domain, self.group)
+        ways = self.stage.fit_modes(here, distance_of(domain, distance, self.group))
+        return tuple(self._outer(way, domain, distance) for way in ways)
+
+    def _outer(self, way: FitMode, domain: Domain, distance: Distance) -> FitMode:
+        """A way of the stage, as one of all columns."""
+        if not way.record.row_by_row:
+            raise UnknownStage(
+                f"{way.formula} is not proved for a group of columns.",
+                stage=type(self.stage).__name__,
+                fix="put it in front of the ColumnTransformer, or behind it.",
+            )
+        _, start, stop = span_of(domain, self.group)
+        measures: dict[str, Measure] = {
+            f"{one.formula}{AT}{self.group}": _OfGroup(one.measure, domain, self.group) for one in way.conditions
+        }
+        request = way.request
+        if request is not None:
+            request = replace(request, statistic=f"{request.statistic}{AT}{self.group}")
+        found = FitMode.by(
+            f"{way.formula}{AT}{self.group}", domain, distance, measures=measures, request=request, **way.parameters
+        )
+        made, shift = way.domain, way.domain.d - (stop - start)
+        kept = way.domain.indicators
+        if not kept and self.stage.keeps_columns:
+            kept = domain_of(domain, self.group).indicators
+        hot = [column for column in domain.indicators if column < start]
+        hot += [start + column for column in kept]
+        hot += [column + shift for column in domain.indicators if column >= stop]
+        out = found.domain.with_indicators(tuple(hot))
+        if made.usual_norm is not None and made.row_norm is not None and out.row_norm is not None:
+            beside = math.sqrt(max(0.0, out.row_norm**2 - made.row_norm**2))
+            out = out.as_scaled(centred=False, usual_norm=math.hypot(made.usual_norm, beside))
+        return replace(found, domain=out)
+
+    def _inner(self, way: FitMode) -> FitMode:
+        """The way of the stage that a way of all columns stands for."""
+        request = way.request
+        if request is not None:
+            request = replace(request, statistic=request.statistic.partition(AT)[0])
+        made = domain_of(way.domain, self.group)
+        return FitMode(way.formula.partition(AT)[0], way.parameters, made, way.distance, (), request)
+
+    def _fitted(self, statistics: Statistics, way: FitMode, here: Domain) -> Statistics:
+        _, start, stop = span_of(way.domain, self.group)
+        names = way.domain.feature_names
+        names = None if names is None else names[start:stop]
+        return {"start": start, "behind": way.domain.d - stop, "names": names, "inner": (statistics, here)}
+
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
+        here = domain_of(domain, self.group)
+        own = Rows.of(np.empty((0, here.d))) if way.name == "public" else rows_of_group(rows, domain, self.group)
+        return self._fitted(self.stage.prepare(own, self._inner(way), here), way, here)
+
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
+        here = domain_of(domain, self.group)
+        return self._fitted(self.stage.read(values, self._inner(way), here), way, here)
+
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
+        moments: Moments = self.stage.carry(values, statistics["inner"][0])
+        return moments
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        start, stop = statistics["start"], rows.d - statistics["behind"]
+        own = replace(rows.with_X(np.ascontiguousarray(rows.X[:, start:stop])), ours=True)
+        made = self.stage.apply(own, statistics["inner"][0]).X
+        return rows.with_X(np.concatenate([rows.X[:, :start], made, rows.X[:, stop:]], axis=1))
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        start, stop = statistics["start"], X.shape[1] - statistics["behind"]
+        own = np.ascontiguousarray(X[:, start:stop])
+        made = self.stage.map_rows(own, statistics["inner"][0])
+        return np.concatenate([X[:, :start], made, X[:, stop:]], axis=1)
+
+    def hold(self, statistics: Statistics) -> None:
+        super().hold(statistics)
+        self.stage = hold(clone(self.stage), *statistics["inner"])
+
+    def without_release(self, way: FitMode) -> Statistics:
+        found = self.stage.without_release(self._inner(way))
+        return self._fitted(found, way, domain_of(way.domain, self.group)) if found else {}
+
+    def declarations(self) -> tuple[str, ...]:
+        return tuple(self.stage.declarations())
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        return tuple(self.stage.declared(domain_of(domain, self.group)))
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        for words, stage in self.stage.instead():
+            yield words, ColumnSubset(stage, self.group)
+
+    def units(self, columns: Columns) -> Columns | None:
+        made = self.stage.units(columns.at(self._own(len(columns.names))))
+        return self._beside(columns, made)
+
+    def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns | None:
+        _, start, stop = span_of(domain, self.group)
+        here = domain_of(domain, self.group)
+        made = self.stage.public_units(columns.at(range(start, stop)), self._inner(way), here)
+        if made is None:
+            made = Columns.lost([""] * domain_of(way.domain, self.group).d, "no public scale and shift leads back")
+        return Columns.beside([columns.at(range(start)), made, columns.at(range(stop, domain.d))])
+
+    def _own(self, width: int) -> range:
+        """Positions of the columns of the group, among so many."""
+        return range(self.start_, width - self.behind_)
+
+    def _beside(self, columns: Columns, made: Columns | None) -> Columns | None:
+        if made is None:
+            return None
+        own, width = self._own(len(columns.names)), len(columns.names)
+        return Columns.beside([columns.at(range(own.start)), made, columns.at(range(own.stop, width))])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns."""
+        names = super().get_feature_names_out(input_features)
+        own = self._own(len(names))
+        made = names[own.start : own.stop]
+        width = len(made) if self.names_ is None else len(self.names_)
+        if width != len(made):
+            made = np.asarray(self.names_, dtype=object)
+        return np.concatenate([names[: own.start], made, names[own.stop :]])
+
+
+@dataclass(frozen=True, slots=True)
+class _OfGroup:
+    """A measurement of the columns of a group."""
+
+    measure: Measure
+    domain: Domain
+    group: str
+
+    def __call__(self, rows: Any, unit: float) -> float:
+        return self.measure(rows_of_group(rows, self.domain, self.group), unit)

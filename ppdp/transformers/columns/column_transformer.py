@@ -1,0 +1,347 @@
+"""Stages for some of the columns, side by side, as scikit-learn's ``ColumnTransformer`` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer as SklearnColumns
+from sklearn.pipeline import Pipeline as SklearnPipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.core.checks import flag, shown
+from ppdp.core.formula import AT
+from ppdp.core.keywords import Answering
+from ppdp.core.pages import Documented
+from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.transformers.base import Stage
+from ppdp.transformers.columns.column_group import NamedGroup
+from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
+from ppdp.transformers.columns.maps import PublicMap, Unclipped
+from ppdp.transformers.rowwise.ranges import has_private
+
+REST, PASS, DROP = "remainder", "passthrough", "drop"
+Named = tuple[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some columns with the stages for them; no columns are those of no other part, and no stages drop them."""
+
+    name: str
+    columns: list[str | int] | None
+    stages: list[Named] | None
+
+
+class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
+    """Stages for some of the columns each, side by side: public, exact and noisy ones, planned together.
+
+    A stage sees and pays for its own columns only. What stands behind it takes all columns, in the order of the
+    transformers.
+
+    Parameters
+    ----------
+    transformers : list of (name, stages, columns)
+        ``stages`` is a stage, a list of stages or of (name, stage) pairs, a pipeline of stages, "passthrough" or
+        "drop"; ``columns`` a column, or a list of names or positions. A column stands in one transformer, unless all
+        that take it begin with a public stage.
+    remainder : {"drop", "passthrough"} or stages, default="drop"
+        What becomes of columns that no transformer names.
+    verbose_feature_names_out : bool, default=False
+        Whether names of columns begin with that of their transformer, as ``"numbers__age"``.
+
+    Attributes
+    ----------
+    transformers_ : list of (name, list of stages, columns)
+        Once it is fitted alone.
+
+    Raises
+    ------
+    InvalidParameter, UnknownStage
+        In a plan or a fit, if a column stands in two transformers, or a stage acts on whole rows, as deduplicators do.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/column-groups.md``): neighbouring rows are matched once for all groups. What moves in
+    one group stands beside what moves in the others, and what is released for a group is charged for its columns.
+
+    As the first step of a pipeline it takes a table as it is: text, dates, truth values. Public stages at the beginning
+    of a transformer (``MinMaxScaler(ranges=...)``, ``CategoryEncoder``, ``DateEncoder``, ``RowMap``) are one map of all
+    columns, and bound them. Fitted alone, outside a pipeline, statistics are exact and private.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler
+    >>> X = pd.DataFrame({"age": [20.0, None, 60.0], "sex": ["F", "M", "F"]})
+    >>> ColumnTransformer(
+    ...     [
+    ...         ("numbers", [MinMaxScaler(ranges=(0, 100)), MeanImputer()], ["age"]),
+    ...         ("text", CategoryEncoder([["F", "M"]], other=None), ["sex"]),
+    ...     ]
+    ... ).fit_transform(X).round(6)
+    array([[-0.6,  1. ,  0. ],
+           [-0.2,  0. ,  1. ],
+           [ 0.2,  1. ,  0. ]])
+    """
+
+    def __init__(self, transformers: Any, *, remainder: Any = DROP, verbose_feature_names_out: bool = False) -> None:
+        self.transformers = transformers
+        self.remainder = remainder
+        self.verbose_feature_names_out = verbose_feature_names_out
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        from ppdp.transformers import NormClipper, StandardScaler
+
+        return cls([("scaled", [NormClipper(2.0), StandardScaler()], [0])], remainder=NormClipper(1.0))
+
+    def parts(self) -> list[Part]:
+        """Its transformers and what becomes of the other columns, checked as far as no column need be known."""
+        given = self.transformers
+        if not isinstance(given, (list, tuple)) or not given or any(not _is_part(one) for one in given):
+            raise InvalidParameter(
+                "transformers must be a list of (name, stages, columns).", fix=_FIX, parameter="transformers"
+            )
+        names = [name for name, _, _ in given]
+        wrong = next((n for n in names if not n or not n.isprintable() or "__" in n or "." in n or AT in n), None)
+        if wrong is not None or REST in names or len(set(names)) < len(names):
+            raise InvalidParameter(
+                "names of transformers must differ, be no 'remainder', and hold no '__', '.' or '@'.",
+                fix="other names.",
+                parameter="transformers",
+            )
+        flag("verbose_feature_names_out", self.verbose_feature_names_out, self)
+        found = [Part(name, _listed(columns, name), _stages(one, name)) for name, one, columns in given]
+        return [*found, Part(REST, None, _stages(self.remainder, REST))]
+
+    def steps(self, name: str, *, first: bool) -> list[Named]:
+        """The steps of a plan that it is: a public map, the split into groups, and stages for one group each.
+
+        ``first`` if it is the first step of the pipeline, so that a table comes in as it is.
+        """
+        parts = self.parts()
+        kept = [part for part in parts if part.stages is not None]
+        maps = {part.name: _leading(part) if first else 0 for part in kept}
+        tails = [(part, own) for part in kept for own in _named_tail(name, part, maps[part.name])]
+        steps: list[Named] = []
+        if any(maps.values()):
+            steps.append((name, ColumnMap(tuple(self._block(part, maps[part.name]) for part in kept))))
+            if tails:
+                steps.append((f"{name}-split", ColumnSplit([(part.name, None) for part in kept])))
+        else:
+            steps.append((name, ColumnSplit([(part.name, part.columns) for part in kept])))
+        return [*steps, *((own, ColumnSubset(stage, part.name)) for part, (own, stage) in tails)]
+
+    def _block(self, part: Part, leading: int) -> NamedGroup:
+        """The public maps at the beginning of a part."""
+        assert part.stages is not None
+        maps: list[PublicMap] = []
+        for _, stage in part.stages[:leading]:
+            if part.columns is None:
+                raise InvalidParameter(
+                    f"{type(stage).__name__} is public for columns that are named.",
+                    stage=REST,
+                    fix="a transformer of its own for these columns.",
+                )
+            maps += stage.column_maps(part.columns)
+        behind = part.stages[leading:]
+        if not any(one.bounds for one in maps) and behind and behind[0][1].bounds_rows:
+            maps.insert(0, Unclipped())
+        prefix = f"{part.name}__" if self.verbose_feature_names_out else ""
+        return NamedGroup(part.columns, tuple(maps), prefix, part.columns is None, group=part.name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters and, if ``deep``, those of the stages as ``name__parameter``, or ``name__stage__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for key, stage in self._stages_by_key():
+                params[key] = stage
+                params |= {f"{key}__{inner}": value for inner, value in stage.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, and those of stages by the names of :meth:`get_params`."""
+        own = super().get_params(deep=False)
+        stages = dict(self._stages_by_key())
+        plain = {key: value for key, value in params.items() if key in own}
+        for key, value in plain.items():
+            setattr(self, key, value)
+        for key, value in params.items():
+            if key in plain:
+                continue
+            owner = max((one for one in stages if key.startswith(f"{one}__")), key=len, default=None)
+            if owner is None:
+                raise InvalidParameter(
+                    f"Invalid parameter {key!r} for estimator ColumnTransformer.", fix=f"one of {sorted(stages)}."
+                )
+            stages[owner].set_params(**{key.removeprefix(f"{owner}__"): value})
+        return self
+
+    def _stages_by_key(self) -> Iterator[Named]:
+        """Its stages by the names of their parameters; tolerant, because they are checked in ``fit``."""
+        given = self.transformers if isinstance(self.transformers, (list, tuple)) else ()
+        for name, one in [*((one[0], one[1]) for one in given if _is_part(one)), (REST, self.remainder)]:
+            if isinstance(one, BaseEstimator) and not hasattr(one, "steps"):
+                yield name, one
+            elif not isinstance(one, str):
+                for inner, stage in _pairs(one):
+                    if isinstance(stage, BaseEstimator):
+                        yield f"{name}__{inner}", stage
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Fit without noise, every stage on what those before it make of its columns.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit without noise, and map the same rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+        """
+        self.alone_ = self._alone()
+        made = self.alone_.fit_transform(X, y)
+        self.transformers_, self.n_features_in_ = self.alone_.transformers_, self.alone_.n_features_in_
+        if hasattr(self.alone_, "feature_names_in_"):
+            self.feature_names_in_ = self.alone_.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return made
+
+    def _alone(self) -> Any:
+        """Scikit-learn's, of the same stages."""
+        parts = {part.name: part for part in self.parts()}
+        made = {name: DROP if part.stages is None else _chain(part.stages) for name, part in parts.items()}
+        rest = made.pop(REST)
+        listed = [(name, one, parts[name].columns) for name, one in made.items()]
+        return SklearnColumns(
+            listed, remainder=rest, sparse_threshold=0, verbose_feature_names_out=self.verbose_feature_names_out
+        )
+
+    def transform(self, X: Any) -> Any:
+        """Map rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self)
+        return self.alone_.transform(X)
+
+    def set_output(self, *, transform: str | None = None) -> Any:
+        """Choose the container of mapped rows ("default", "pandas", "polars")."""
+        super().set_output(transform=transform)
+        for _, stage in self._stages_by_key():
+            stage.set_output(transform=transform)
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns."""
+        check_is_fitted(self)
+        return np.asarray(self.alone_.get_feature_names_out(input_features), dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transformers_")
+
+
+def _chain(stages: Sequence[Named]) -> Any:
+    """Unfitted copies of stages, one after the other."""
+    return SklearnPipeline([(name, clone(stage)) for name, stage in stages]) if stages else PASS
+
+
+def _is_part(one: Any) -> bool:
+    return isinstance(one, (list, tuple)) and len(one) == 3 and isinstance(one[0], str)
+
+
+def _pairs(given: Any) -> list[Named]:
+    """Stages with their names: those of a pipeline, of a list of pairs, or their classes."""
+    given = getattr(given, "steps", given)
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    if listed and all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in listed):
+        return [(name, stage) for name, stage in listed if not (isinstance(stage, str) and stage == PASS)]
+    kinds = [type(stage).__name__.lower() for stage in listed]
+    counted = [
+        f"{kind}-{kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else kind for i, kind in enumerate(kinds)
+    ]
+    return list(zip(counted, listed))
+
+
+def _stages(given: Any, part: str) -> list[Named] | None:
+    """The stages of a part; None drops its columns."""
+    if isinstance(given, str) and given in (PASS, DROP):
+        return [] if given == PASS else None
+    found = _pairs(given)
+    for _, stage in found:
+        if isinstance(stage, ColumnTransformer):
+            raise UnknownStage(
+                "a ColumnTransformer stands in a transformer.", stage=part, fix="one with more transformers."
+            )
+        if isinstance(stage, type) or not isinstance(stage, Stage):
+            what = shown(stage) if isinstance(stage, str) else f"{type(stage).__module__}.{type(stage).__qualname__}"
+            raise UnknownStage(
+                f"{what} is not a ppdp stage.",
+                stage=part,
+                fix='stages of ppdp.transformers, "passthrough" or "drop"; Pipeline.from_sklearn(pipe, ...) takes'
+                " scikit-learn's.",
+            )
+    return found
+
+
+def _listed(columns: Any, part: str) -> list[str | int]:
+    """Names or positions, as a list."""
+    columns = columns.tolist() if hasattr(columns, "tolist") else columns
+    if isinstance(columns, slice) and isinstance(columns.stop, int) and min(columns.stop, columns.start or 0) >= 0:
+        columns = list(range(columns.stop))[columns]
+    listed = [columns] if isinstance(columns, (str, int)) else columns
+    if isinstance(listed, (list, tuple)) and listed and all(isinstance(one, bool) for one in listed):
+        return [at for at, taken in enumerate(listed) if taken]
+    if not isinstance(listed, (list, tuple)) or any(
+        isinstance(one, bool) or not isinstance(one, (str, int)) for one in listed
+    ):
+        raise InvalidParameter(
+            f"{shown(columns)} are no names or positions of columns.",
+            stage=part,
+            fix="a list, such as ['age', 'dose'].",
+            parameter="transformers",
+        )
+    return list(listed)
+
+
+def _leading(part: Part) -> int:
+    """How many stages at the beginning of a part are public maps of columns as they come in."""
+    count = 0
+    for _, stage in part.stages or ():
+        released = getattr(stage, "quantiles", None) is not None or has_private(getattr(stage, "ranges", None))
+        if not hasattr(stage, "column_maps") or released:
+            break
+        count += 1
+    return count
+
+
+def _named_tail(name: str, part: Part, leading: int) -> Iterator[Named]:
+    """The stages of a part behind its public maps, by their names in a plan."""
+    for own, stage in (part.stages or ())[leading:]:
+        yield (f"{name}-{part.name}" if len(part.stages or ()) == 1 else f"{name}-{part.name}-{own}"), stage
+
+
+_FIX = '[("numbers", [MinMaxScaler(ranges=...), StandardScaler()], ["age"]), ("text", CategoryEncoder(...), ["sex"])].'
