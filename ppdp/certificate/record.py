@@ -13,6 +13,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.formula import AT, of_group
 
 Open = Mapping[str, Any]
 T = TypeVar("T")
@@ -71,8 +72,8 @@ class StepRecord:
 
     @property
     def title(self) -> str:
-        """Its name, and what it is."""
-        return f"{self.name} ({self.class_}, {self.way})"
+        """Its name, and what it is, and of which columns."""
+        return f"{self.name} ({of_group(self.class_ + self.formula[len(self.formula.partition(AT)[0]) :])}, {self.way})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,6 +179,18 @@ AT = "@"
 """Stands between the name of a formula or statistic and that of the group of columns that it is taken of."""
 
 
+def of_group(name: str) -> str:
+    """The same in words: a formula or statistic, and of which group of columns it is.
+
+    Examples
+    --------
+    >>> of_group("means@numbers"), of_group("means")
+    ("means of 'numbers'", 'means')
+    """
+    inner, at, group = name.partition(AT)
+    return f"{inner} of {group!r}" if at else name
+
+
 class OfGroups(dict[str, T]):
     """What is known by name, and the same for one group of columns, as ``"name@group"``."""
 

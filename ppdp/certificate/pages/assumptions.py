@@ -10,7 +10,7 @@ from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origi
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, StepRecord
 from ppdp.core.figures import figure
-from ppdp.core.formula import Answer
+from ppdp.core.formula import AT, Answer
 
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
 MOST_LETTERS = 30  # of a setting that is named with its value
@@ -97,7 +97,8 @@ def _foreign_bounds(c: Record) -> Iterator[str]:
         *c.conditions,
     )
     for name in dict.fromkeys(part.formula for part in parts):
-        if name not in FORMULAS or not FORMULAS[name].function.__module__.startswith("ppdp."):
+        known = FORMULAS.get(name.partition(AT)[0])  # that of a group of columns is made of it by ppdp
+        if known is None or not known.function.__module__.startswith("ppdp."):
             yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."
 
 

@@ -17,7 +17,7 @@ from ppdp.certificate.record import (
 )
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
-from ppdp.core.formula import GAUSSIAN, Answer
+from ppdp.core.formula import GAUSSIAN, Answer, of_group
 from ppdp.privacy.gate import GATE_KINDS
 
 MODELS = ("learning", "lora", "diffprivlib")  # families of formulas of last steps that predict
@@ -88,12 +88,12 @@ def noises_of(c: Record) -> Iterator[NoisyRelease]:
     """Everything that left with noise."""
     for one in c.releases:
         served = ", ".join(one.serves)
-        note, phrase = f"for {served}, {one.purpose}", f"{one.statistic} for {served}"
+        note, phrase = f"for {served}, {one.purpose}", f"{of_group(one.statistic)} for {served}"
         if one.threshold is not None and one.failure is not None:
             note += (
                 f"; above {figure(one.threshold)}, exceeded unduly with probability {figure(one.failure, upward=True)}"
             )
-        yield NoisyRelease(one.statistic, note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
+        yield NoisyRelease(of_group(one.statistic), note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
     if c.diagnostics is not None:
         d = c.diagnostics
         yield NoisyRelease(ALTERED, "of all rows, as they came in", ALTERED, 1, d.size, d.sensitivity, law_of(d), d)

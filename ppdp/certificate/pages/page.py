@@ -42,7 +42,7 @@ from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import AlternativeRecord, Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
-from ppdp.core.formula import CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer
+from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer, of_group
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
@@ -202,7 +202,7 @@ def _released(view: View) -> dict[str, Any]:
         "exact_noise": laws <= {GAUSSIAN, *EXACT_LAWS} and not idealised,
         "some_mu": any(noise.part.mu is not None for noise in view.noises),
         "proofs": sorted({step.page for step in c.steps} | {noise.part.page for noise in view.noises}),
-        "released_terms": terms(release.statistic for release in c.releases),
+        "released_terms": terms(release.statistic.partition(AT)[0] for release in c.releases),
         "arrays": list(names.items()),
         "matrix": next((shape for shape in names.values() if len(shape) == 2), None),
         "path": any(name.endswith(".path") for name in names),
@@ -315,7 +315,7 @@ def _places(c: Record) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         yield step.name, step.class_, _named(step.parameters, domain)
         for release in (release for release in c.releases if release.at == i):
             served = ", ".join(dict.fromkeys(tools[name] for name in release.serves if name in tools))
-            kind = f"{served}: the noisy {release.statistic}"
+            kind = f"{served}: the noisy {of_group(release.statistic)}"
             yield ", ".join(release.serves), kind, _named(release.parameters, domain)
         domain = step.domain
     if c.gate is not None and c.gate.ladder:

@@ -16,7 +16,7 @@ from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.record import Diagnostics, FactRecord, GateRecord, MechanismRecord, Record, ReleaseRecord
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.formula import GAUSSIAN, Answer
+from ppdp.core.formula import AT, GAUSSIAN, Answer, of_group
 from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
@@ -204,7 +204,13 @@ def _told(c: Record, m: MechanismRecord) -> str:
 def _released(release: ReleaseRecord) -> str:
     served = ", ".join(f"'{name}'" for name in release.serves)
     words = ", words out of private cells" if release.statistic == "categories" else ""
-    return f"noisy {MEASURED.get(release.statistic, release.statistic)} for {served}{words}"
+    return f"noisy {_measured(release.statistic)} for {served}{words}"
+
+
+def _measured(statistic: str) -> str:
+    """What was measured, in words, and of which columns."""
+    inner, at, group = statistic.partition(AT)
+    return of_group(f"{MEASURED.get(inner, inner)}{at}{group}")
 
 
 def _excluded(words: str) -> Statement:

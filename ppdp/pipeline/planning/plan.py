@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
+from ppdp.bounds.column_groups import span_of
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import lookup
+from ppdp.core.formula import AT, lookup, of_group
 from ppdp.core.tables import html_table, visible
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact, taken_on_trust
@@ -162,10 +163,13 @@ class Plan:
         """Columns whose range is found in the rows, by name; None if these may be all, since they have no names."""
         columns: set[str] = set()
         for step in self.steps:
-            if step.way.request is not None and step.way.request.statistic == "ranges":
-                if step.domain.feature_names is None:
+            asked = "" if step.way.request is None else step.way.request.statistic
+            if asked.partition(AT)[0] == "ranges":
+                names = step.domain.feature_names
+                if names is None:
                     return None
-                columns |= {step.domain.feature_names[i] for i in step.way.parameters["columns"]}
+                start = span_of(step.domain, asked.partition(AT)[2])[1] if AT in asked else 0
+                columns |= {names[start + i] for i in step.way.parameters["columns"]}
         return columns
 
     @property
@@ -273,7 +277,7 @@ class Plan:
             served = ", ".join(self.steps[i].name for i in release.serves)
             noise = f"Gaussian noise, sigma {release.noise_scale:.3g}, mu {release.mu:.3g}"
             needed = "" if release.threshold is None else f", one needs {release.threshold:.0f} rows and their noise"
-            lines.append(f"released {release.statistic} for {served}: {noise}{needed}")
+            lines.append(f"released {of_group(release.statistic)} for {served}: {noise}{needed}")
         if self.diagnostics is not None:
             lines.append(self.diagnostics.describe())
         elif self.silent:

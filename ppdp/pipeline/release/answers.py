@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
-from ppdp.core.formula import FORMULAS
+from ppdp.core.formula import AT, FORMULAS
 from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
 from ppdp.data.histograms import CLEAR
@@ -116,8 +117,8 @@ def _points(record: Record, twins: Sequence[tuple[str, Any]]) -> Iterator[tuple[
     domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
     yield domain, columns
     for step, (_, twin) in zip(record.steps, twins):
-        domain = Domain.from_dict(step.domain)
         columns = _behind(step, twin, columns, domain)
+        domain = Domain.from_dict(step.domain)
         yield domain, columns
 
 
@@ -236,6 +237,14 @@ def _names(facts: Mapping[str, Any]) -> list[str]:
 def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
     """Columns behind a step. What was fitted without noise leads nowhere: the map of the rows stays private."""
     names = _names(step.domain)
+    formula, at, group = step.formula.partition(AT)
+    if at:
+        _, start, stop = span_of(domain, group)
+        made = domain_of(Domain.from_dict(step.domain), group)
+        inner = replace(step, formula=formula, domain=made.to_dict())
+        own = _behind(inner, twin.stage, columns.at(range(start, stop)), domain_of(domain, group))
+        parts = [columns.at(range(start)), own, columns.at(range(stop, domain.d))]
+        return replace(Columns.beside(parts), names=tuple(names))
     found = FORMULAS[step.formula]
     if getattr(found, "fitted", True) and step.way == "exact" and not twin.keeps_units:
         why = f"{step.name!r} was fitted without noise and stays private"
@@ -256,6 +265,11 @@ def _bare(name: str, array: Array, noise: float) -> Answers:
 
 def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
     """What a stage was fitted from, in the units of its columns."""
+    inner, at, group = release.statistic.partition(AT)
+    if at:
+        _, start, stop = span_of(domain, group)
+        columns, domain = columns.at(range(start, stop)), domain_of(domain, group)
+        release = replace(release, statistic=inner)
     sigma, statistic = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "label-means":
         return label_answers(release, statistic[0], sigma, columns, domain)

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from ppdp.bounds.projection import Matrix
 from ppdp.certificate.record import Record
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.core.formula import AT
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms import SignMechanism
@@ -211,7 +212,8 @@ class SketchForm:
             noise = NoiseMoments(variance, of_squares * variance**2)
         else:
             flips = SignMechanism(formula.removeprefix(_SIGNS), last.noise_scale, **last.parameters)
-        if record.steps and record.steps[-1].formula.startswith("projection."):
+        behind = record.steps[-1].formula if record.steps else ""
+        if behind.startswith("projection.") and AT not in behind:
             matrix, front = Matrix(n_features=domains[-2].d, **record.steps[-1].parameters), domains[-2]
         here, own = domains[-1], last.parameters.get("n_signs")
         size = here.d if own is None else own

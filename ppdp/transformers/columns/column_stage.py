@@ -349,8 +349,8 @@ def _marked(way: FitMode, parts: Sequence[LocatedBlock]) -> FitMode:
     """The way, whose domain tells which columns stand for categories, and which are of which named group."""
     hot = np.concatenate([np.full(len(part.end.names), part.end.indicators) for part in parts])
     domain = way.domain.with_indicators(tuple(np.flatnonzero(hot).tolist()))
-    named = [part for part in parts if isinstance(part.block, NamedGroup)]
-    return replace(way, domain=domain.laid_out([_made(part, part.block.group) for part in named]) if named else domain)
+    named = [_made(part, part.block.group) for part in parts if isinstance(part.block, NamedGroup)]
+    return replace(way, domain=domain.laid_out(named) if named else domain)
 
 
 def _made(part: LocatedBlock, group: str) -> ColumnBounds:
