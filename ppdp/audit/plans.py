@@ -22,7 +22,7 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.testing.answers import exact_answers, law_of
 from ppdp.testing.changes import far_changes
-from ppdp.testing.neighbours import Pair, World, allowances, compared, finite, measured, outgrown
+from ppdp.testing.neighbours import Pair, World, allowances, finite, kept, measured
 from ppdp.testing.stages import through
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.ranges import resolve_ranges
@@ -126,7 +126,7 @@ def stage_target(name: str, stage: Any, way: FitMode, world: World) -> Stability
                 fix = "keep every slot, of deleted rows too, and certify the width of the output."
                 raise InvalidParameter(problem, stage=name, fix=fix)
         with np.errstate(all="ignore"):
-            return {**compared(out, pair, world, way.distance), **outgrown(out, way.domain)}
+            return kept(out, pair, world, way.domain, way.distance)
 
     return _Part(name, world, measure)
 

@@ -16,6 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
+from ppdp.testing.groups import bounded_in_groups, confined_in_groups, parts
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, one_of, units
 
 Random = np.random.Generator
@@ -200,7 +201,8 @@ class World:
         Where all of it counts and not only its length, rows that it would push out of the ball come nearer to 0 first.
         """
         step, norm = confined(change, self.distance), self.domain.row_norm
-        if self.distance.moves is not None and norm is not None:
+        step = confined_in_groups(step, self.domain, self.distance)
+        if (self.distance.moves is not None or self.distance.groups) and norm is not None:
             out = row_norms(_filled(X) + step) > norm
             room = np.maximum(norm - row_norms(step), 0.0) / np.maximum(row_norms(_filled(X)), 1e-300)
             X = np.where(out[:, None], X * room[:, None], X)
@@ -213,7 +215,13 @@ class World:
         if any(np.count_nonzero(rows.weight) < self.domain.min_present for rows in pair):
             return False
         found = measured(pair, self.free, self.distance.moves)
-        return all(value <= allowed[name] + slack for name, value in found.items())
+        if not all(value <= allowed[name] + slack for name, value in found.items()):
+            return False
+        for _, own, _, far in parts(pair, self.domain, self.distance):
+            found, allowed = measured(own, self.free), allowances(far)
+            if any(found[name] > allowed[name] + slack for name in ("moved", "radius", "total")):
+                return False
+        return True
 
     def _restored(self, w: Array, v: Array) -> tuple[Array, Array]:
         """Weights of which enough are present: rows that both datasets lack come back first, replaced ones last."""
@@ -248,7 +256,8 @@ class World:
 
     def _bounded(self, X: Array) -> Array:
         bound = self.domain.entry_bound
-        return clip_norms(X if bound is None else np.clip(X, -bound, bound), self.domain.row_norm)
+        bounded = clip_norms(X if bound is None else np.clip(X, -bound, bound), self.domain.row_norm)
+        return bounded_in_groups(bounded, self.domain)
 
     def _table(self, rng: Random) -> Array:
         n, d = self.domain.n, self.domain.d
@@ -273,7 +282,9 @@ def _roles(n: int, *counts: float) -> tuple[slice, ...]:
 
 def inhabited(domain: Domain, distance: Distance) -> Domain:
     """The domain of datasets so far apart: nobody is absent where the distance neither toggles nor reweights rows."""
-    return domain.but(min_present=domain.n) if distance.toggled == distance.reweighted == 0 else domain
+    if distance.toggled or distance.reweighted:
+        return domain
+    return domain.but(min_present=domain.n).in_groups(domain.groups)
 
 
 def hill_climb(
@@ -379,3 +390,12 @@ def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[
         torn = range(world.domain.n)
         certified["slots"] += bound.reweighted
     return {name: (value, certified[name]) for name, value in measured(out, torn, bound.moves).items()}
+
+
+def kept(out: Pair, entered: Pair, world: World, domain: Domain, granted: Distance) -> dict[str, tuple[float, float]]:
+    """Everything that a pair attains behind a stage, of its rows and in every group of columns, beside its bound."""
+    uses = {**compared(out, entered, world, granted), **outgrown(out, domain)}
+    for name, own, here, far in parts(out, domain, granted):
+        of_group = {**compared(own, entered, world, far), **outgrown(own, here)}
+        uses |= {f"{what} of {name!r}": use for what, use in of_group.items()}
+    return uses
