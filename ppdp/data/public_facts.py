@@ -208,11 +208,12 @@ def _takes_positions(stage: Any) -> bool:
     """Whether some of the columns at its input are told by their position."""
     if any(block.ordered for block in getattr(stage, "blocks", ())):
         return True
+    groups = [columns for _, columns in getattr(stage, "groups", ()) if columns]
     by_column = [getattr(stage, name, None) for name in ("ranges", "categories", "bins", "candidates")]
     chosen = [getattr(stage, name, None) for name in ("columns", "subset")]
     listed: list[Any] = [value for value in by_column if isinstance(value, Mapping)]
     listed += [value for value in chosen if isinstance(value, (list, tuple))]
-    return any(isinstance(column, Integral) for columns in (*listed, chosen) for column in columns)
+    return any(isinstance(column, Integral) for columns in (*listed, chosen, *groups) for column in columns)
 
 
 def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:

@@ -249,7 +249,7 @@ def _simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
     import pandas as pd
 
     domain = plan.domain
-    X = pipe.steps[0][1].simulated(n, domain, rng)
+    X = pipe.own_steps()[0][1].simulated(n, domain, rng)
     X = rng.standard_normal((n, domain.d)) * _spread(domain) if X is None else X
     table = pd.DataFrame(X, columns=domain.feature_names).infer_objects()
     y = _target(table, plan, rng) if plan.mechanism is not None and plan.mechanism.stage.needs_y else None

@@ -17,6 +17,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.estimator import same_kind
 from ppdp.pipeline.steps import any_fills_gaps
+from ppdp.transformers.columns.column_transformer import gathered, origins
 
 
 class NamedSteps(FromSklearn, BaseEstimator):
@@ -67,7 +68,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
         return Bunch(**dict(self._current()))
 
     def _current(self) -> list[tuple[str, Any]]:
-        return list(getattr(self, "twins_", None) or self._named())
+        twins = getattr(self, "twins_", None)
+        return gathered(list(self._named()), twins) if twins else list(self._named())
 
     def _own(self) -> list[tuple[str, Any]]:
         """The steps with twins of scikit-learn's; as they stand where one is refused, which ``fit`` says."""
@@ -89,8 +91,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
 
     def _fitted_as_here(self, part: Any) -> Any:
         """The slice with released twins; what was certified is the whole, so it has no certificate."""
-        whole, named = self._current(), dict(part.steps)
-        twins = [(name, twin) for name, twin in whole if name in named]
+        whole, named, own = list(self.twins_), dict(part.steps), origins(list(self._named()))
+        twins = [(name, twin) for name, twin in whole if own.get(name, name) in named]
         if not twins:
             return part
         start = [name for name, _ in whole].index(twins[0][0])

@@ -14,7 +14,6 @@ from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.column_transformer import ColumnTransformer
 from ppdp.transformers.floor import DataAssumption
 
 Named = tuple[str, Any]
@@ -90,15 +89,6 @@ def class_of(step: Any) -> str:
     return str(getattr(step, "certified_class", type(step).__name__))
 
 
-def spread(steps: Sequence[Named]) -> list[Named]:
-    """The steps with each ``ColumnTransformer`` as the stages that it is in a plan."""
-    found: list[Named] = []
-    for name, step in steps:
-        inner = isinstance(step, ColumnTransformer)
-        found += step.steps(str(name), first=not found) if inner else [(name, step)]
-    return found
-
-
 _ON_THE_PIPELINE = {
     "noise_scale": "leave it out: the pipeline solves the noise.",
     "random_state": "set it on the Pipeline.",
@@ -123,7 +113,6 @@ def check_steps(steps: Any, cls: type) -> Steps:
         raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.", fix=_PAIRS, parameter="steps")
     if any(not isinstance(item, (list, tuple)) or len(item) != 2 for item in steps):
         raise InvalidParameter("steps must be a list of (name, step) pairs.", fix=_PAIRS, parameter="steps")
-    steps = spread(steps)
     names = [name for name, _ in steps]
     if any(not isinstance(name, str) or not name.isprintable() or not name for name in names):
         raise InvalidParameter("names of steps must be strings of printable characters.", fix=_PAIRS)

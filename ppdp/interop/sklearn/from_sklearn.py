@@ -16,6 +16,7 @@ from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.steps import Conversion, is_named
+from ppdp.transformers.columns.column_transformer import spread
 
 
 class FromSklearn:
@@ -36,11 +37,11 @@ class FromSklearn:
         return cloned
 
     def own_steps(self) -> Any:
-        """The steps with twins for those of scikit-learn, by the table of :meth:`from_sklearn`.
+        """The steps with twins for those of scikit-learn, and each ``ColumnTransformer`` as the stages that it is.
 
         Only classes and parameters are looked at; what is declared is that of the domain and of ppdp's own steps.
         """
-        return self._translated()[0]
+        return spread(self._translated()[0])
 
     def _translated(self) -> tuple[Any, Conversion | None]:
         if not (isinstance(self.steps, (list, tuple)) and any(map(_is_foreign, self.steps))):

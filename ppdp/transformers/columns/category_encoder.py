@@ -87,7 +87,7 @@ class CategoryEncoder(Encoder):
                 parameter="other",
             )
         if self._private:
-            return (ReleasedCategories(self._most, hot, self.other, missing),)
+            return (ReleasedCategories(self._most(), hot, self.other, missing),)
         if self.max_categories is not None:
             raise InvalidParameter(
                 "declared categories are as many as they are.", stage=_NAME, fix="no max_categories."
@@ -104,7 +104,6 @@ class CategoryEncoder(Encoder):
     def _private(self) -> bool:
         return isinstance(self.categories, str) and self.categories == PRIVATE
 
-    @property
     def _most(self) -> int:
         """How many private categories a column has at most."""
         if self.max_categories is None:

@@ -105,6 +105,13 @@ class ColumnSplit(RowWiseTransformer):
             found[name] = [column for column in range(domain.d) if column not in taken]
         return found
 
+    def named_columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, for a plan without data; None if not all are named."""
+        listed = [columns for _, columns in self.groups]
+        if None in listed or any(not isinstance(one, str) for columns in listed for one in columns or ()):
+            return None
+        return tuple(str(one) for columns in listed for one in columns or ())
+
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         asked = way.parameters
         filled = [name in asked["filled"] for name in asked["groups"]]

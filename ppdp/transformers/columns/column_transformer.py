@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -246,7 +247,33 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
             Rows.
         """
         check_is_fitted(self)
-        return self.alone_.transform(X)
+        if not hasattr(self, "twins_"):
+            return self.alone_.transform(X)
+        made = self.twins_[0][1].transform(X)
+        for _, twin in self.twins_[1:]:
+            made = twin.map_rows(np.asarray(made, dtype=np.float64), twin.held())
+        return made
+
+    def held_by(self, twins: Sequence[Named]) -> Any:
+        """A copy that maps rows by the released twins of the stages that it is in a plan."""
+        fitted, first = clone(self), twins[0][1]
+        fitted.twins_, fitted.n_features_in_ = list(twins), first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            fitted.feature_names_in_ = first.feature_names_in_
+        return fitted
+
+    def named_columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, for a plan without data; None if not all are named, or if their order matters."""
+        names: tuple[str, ...] | None = self.steps("", first=True)[0][1].named_columns()
+        return names
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        """What may take its place where no route leads through it: one stage with public parameters in place of one."""
+        for key, stage in self._stages_by_key():
+            for words, other in stage.instead():
+                changed = clone(self)
+                dict(changed._stages_by_key())[key].set_params(**other.get_params(deep=False))
+                yield f"{words} for {key!r}", changed
 
     def set_output(self, *, transform: str | None = None) -> Any:
         """Choose the container of mapped rows ("default", "pandas", "polars")."""
@@ -258,10 +285,50 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns."""
         check_is_fitted(self)
+        if hasattr(self, "twins_"):
+            names = input_features
+            for _, twin in self.twins_:
+                names = twin.get_feature_names_out(names)
+            return np.asarray(names, dtype=object)
         return np.asarray(self.alone_.get_feature_names_out(input_features), dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "transformers_")
+        return hasattr(self, "transformers_") or hasattr(self, "twins_")
+
+    def _sk_visual_block_(self) -> Any:
+        return self._alone()._sk_visual_block_()
+
+
+def spread(steps: Any) -> Any:
+    """The steps of a pipeline, where each ``ColumnTransformer`` is the stages that it is in a plan."""
+    pairs = isinstance(steps, (list, tuple)) and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in steps)
+    if not pairs or not any(isinstance(step, ColumnTransformer) for _, step in steps):
+        return steps
+    found: list[Named] = []
+    for name, step in steps:
+        inner = isinstance(step, ColumnTransformer)
+        found += step.steps(str(name), first=not found) if inner else [(name, step)]
+    return found
+
+
+def origins(steps: Sequence[Named]) -> dict[str, str]:
+    """Of which ``ColumnTransformer`` a stage of a plan is, by names."""
+    return {
+        own: name
+        for position, (name, step) in enumerate(steps)
+        if isinstance(step, ColumnTransformer)
+        for own, _ in step.steps(name, first=position == 0)
+    }
+
+
+def gathered(steps: Sequence[Named], twins: Sequence[Named]) -> list[Named]:
+    """Released twins of such stages as steps of the pipeline: those of one ``ColumnTransformer`` are one again."""
+    own, known = origins(steps), dict(steps)
+    found: list[Named] = []
+    for name, parts in groupby(twins, key=lambda twin: str(own.get(twin[0], twin[0]))):
+        step, held = known.get(name), list(parts)
+        found += [(name, step.held_by(held))] if isinstance(step, ColumnTransformer) else held
+    return found
 
 
 def _chain(stages: Sequence[Named]) -> Any:
