@@ -60,7 +60,7 @@ def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str
 
 def _world(step: PlannedStep, plan: Plan) -> World:
     """Pairs before a step."""
-    gaps = step.domain.missing_rows if step.way.record.gaps else 0
+    gaps = step.domain.missing_rows if step.way.record.takes_gaps(step.domain) else 0
     return _drawn(step.domain, step.distance, gaps, [step], plan)
 
 

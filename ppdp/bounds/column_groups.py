@@ -127,6 +127,12 @@ def _names(domain: Domain, group: str, start: int, stop: int, made: Domain) -> t
     return names if len(set(names)) == len(names) else None
 
 
+def longest_of(domain: Domain, width: int) -> float | None:
+    """Most that so many entries of a row can be long; None if they have no bound."""
+    entry = domain.entry_bound
+    return _least(domain.row_norm, None if entry is None else inflate(entry * math.sqrt(width)))
+
+
 @formula(
     "column-groups.split",
     kind="stability",
@@ -147,8 +153,8 @@ def split(
 ) -> Point:
     """Columns in the order of their groups, each in one of them; those of no group are left out.
 
-    In groups that are ``filled`` gaps become 0, and in every group rows are clipped to its norm, unless that is 0:
-    1-Lipschitz.
+    In groups that are ``filled`` gaps become 0. Where the norm of a group is not 0 rows are clipped to it there, which
+    is shorter than what follows from the domain: 1-Lipschitz.
     """
     sane(whole(*columns, *widths) and len(set(columns)) == len(columns) == sum(widths))
     sane(all(0 <= column < domain.d for column in columns) and min(widths) >= 1)
@@ -158,10 +164,10 @@ def split(
     own = [list(columns[start:stop]) for start, stop in pairwise(starts)]
     bounds = []
     for name, width, norm in zip(groups, widths, norms):
-        entry, known = (_least(one, norm or None) for one in (domain.entry_bound, domain.row_norm))
-        if entry is not None:
-            known = _least(known, inflate(entry * math.sqrt(width)))
-        bounds.append(ColumnBounds(name, width, known, _least(entry, known), name in filled))
+        known = longest_of(domain, width)
+        sane(not norm or known is None or norm < known)
+        known = norm or known
+        bounds.append(ColumnBounds(name, width, known, _least(domain.entry_bound, known), name in filled))
     longest = _least(domain.row_norm, _norm([one.row_norm for one in bounds]))
     out = domain.but(
         n_features=len(columns),
@@ -198,6 +204,10 @@ class OfGroup(Stability):
         sane(self.inner.row_by_row)
         here = domain_of(domain, self.group), distance_of(domain, distance, self.group)
         return joined((domain, distance), self.group, self.inner(*here, **parameters), self.way)
+
+    def takes_gaps(self, domain: Domain) -> bool:
+        """Whether the columns of the group have no more gaps here than the stage takes."""
+        return self.inner.takes_gaps(domain_of(domain, self.group))
 
 
 @lru_cache(maxsize=1024)

@@ -66,6 +66,10 @@ class Stability(Formula):
         known = distance.moves if self.entrywise else None
         return self.function(domain.in_groups(()) if domain.groups else domain, distance.moving(known), **parameters)
 
+    def takes_gaps(self, domain: Domain) -> bool:
+        """Whether rows have no more gaps here than its stage takes."""
+        return self.gaps or not domain.missing_rows
+
 
 @dataclass(frozen=True, slots=True)
 class Release(Formula):

@@ -201,7 +201,7 @@ def _check_formula(stage: Any, way: FitMode, world: World) -> None:
     demand(served, stage, words)
     assumed = sorted(condition.formula for condition in way.conditions)
     demand(assumed == sorted(found.assumes(world.domain, **plain)), stage, f"{way.formula} assumes something else.")
-    demand(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
+    demand(found.takes_gaps(world.domain), stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
 
 
 def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:

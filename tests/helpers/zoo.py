@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
-from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, transformers
+from ppdp import Adjacency, Certificate, ColumnTransformer, Domain, Ledger, Pipeline, PrivateSearchCV, transformers
 from ppdp.certificate.canonical import digest
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
@@ -108,6 +108,26 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"on_invalid": "repair"}),
     "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),
     "keyed": ([BOX, ("dedup", Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
+    "groups of columns": (
+        [
+            ("groups", ColumnTransformer([("ab", [BOX[1], MeanImputer(), StandardScaler()], ["a", "b"])])),
+            ("model", classifier()),
+        ],
+        {},
+    ),
+    "groups that differ": (
+        [
+            (
+                "groups",
+                ColumnTransformer(
+                    [("ab", [imputer(fit_mode="noisy")[1], EXACT_PCA[1]], ["a", "b"])],
+                    remainder=[MeanImputer(), StandardScaler(fit_mode="exact")],
+                ),
+            ),
+            MEAN,
+        ],
+        {"domain": Domain(row_norm=1.0, entry_bound=1.0)},
+    ),
     "private categories": (
         [("cats", CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
         {},

@@ -90,7 +90,7 @@ def step_rules(step: StepRecord, domain: Domain, distance: Distance, where: str)
     yield from _same_identity(step, found, where)
     if found.way != step.way:
         yield f"{where}: this formula is not that of this way."
-    if domain.missing_rows and not found.gaps:
+    if not found.takes_gaps(domain):
         yield f"{where}: rows may have gaps here."
     for condition in step.conditions:
         unit = lookup(condition.formula, "margin")(domain, distance)

@@ -168,7 +168,7 @@ class Advice:
                 continue
             for words, replacement in step.instead():
                 yield f"{words} for {name!r}", [*steps[:i], (name, replacement), *steps[i + 1 :]]
-            if len(steps) > 1:
+            if len(steps) > 1 and hasattr(step, "fit_modes"):
                 yield f"no {name!r}", [*steps[:i], *steps[i + 1 :]]
 
     def _least(self, name: str, usual: Sequence[float], good: Callable[[Plan], bool]) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ppdp.bounds.column_groups import distance_of, domain_of, span_of
+from ppdp.bounds.column_groups import distance_of, domain_of, longest_of, span_of
 from ppdp.core.checks import columns_of
 from ppdp.core.declared import Value
 from ppdp.core.distance import Distance
@@ -61,7 +61,9 @@ class ColumnSplit(RowWiseTransformer):
         if domain.layout:
             widths = [sum(part.width for part in made[name]) for name in names]
             order = list(range(domain.d))
-            norms = [_together([part.row_norm for part in made[name]]) for name in names]
+            norms = [
+                _together(domain, [part.row_norm for part in made[name]], width) for name, width in zip(names, widths)
+            ]
             filled = [name for name in names if all(part.complete for part in made[name])]
         else:
             own = self._positions(domain)
@@ -139,15 +141,16 @@ class ColumnSplit(RowWiseTransformer):
 _RECORDED = {"order": "columns", "widths": "widths", "norms": "norms"}
 
 
-def _together(norms: Sequence[float | None]) -> float:
-    """The norm of rows whose parts have these; 0 if one has none."""
-    known = [norm for norm in norms if norm is not None]
-    return inflate(math.hypot(*known)) if len(known) == len(norms) else 0.0
+def _together(domain: Domain, norms: Sequence[float | None], width: int) -> float:
+    """The norm of rows whose parts have these, if it is shorter than what is known of so many columns; else 0."""
+    known, longest = [norm for norm in norms if norm is not None], longest_of(domain, width)
+    norm = inflate(math.hypot(*known)) if len(known) == len(norms) else 0.0
+    return norm if longest is None or norm < longest * (1 - 1e-6) else 0.0
 
 
 def _of_stage(name: str, **default: Any) -> Any:
     """What the stage says of itself."""
-    return property(lambda self: getattr(self.stage, name, *default.values()))
+    return property(lambda self: getattr(self.stage, name, *default.values()), doc="That of the stage.")
 
 
 @dataclass(eq=False, repr=False)

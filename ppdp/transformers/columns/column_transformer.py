@@ -31,7 +31,7 @@ Named = tuple[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ColumnPart:
     """Some columns with the stages for them; no columns are those of no other part, and no stages drop them."""
 
     name: str
@@ -103,7 +103,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
 
         return cls([("scaled", [NormClipper(2.0), StandardScaler()], [0])], remainder=NormClipper(1.0))
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ColumnPart]:
         """Its transformers and what becomes of the other columns, checked as far as no column need be known."""
         given = self.transformers
         if not isinstance(given, (list, tuple)) or not given or any(not _is_part(one) for one in given):
@@ -119,8 +119,8 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
                 parameter="transformers",
             )
         flag("verbose_feature_names_out", self.verbose_feature_names_out, self)
-        found = [Part(name, _listed(columns, name), _stages(one, name)) for name, one, columns in given]
-        return [*found, Part(REST, None, _stages(self.remainder, REST))]
+        found = [ColumnPart(name, _listed(columns, name), _stages(one, name)) for name, one, columns in given]
+        return [*found, ColumnPart(REST, None, _stages(self.remainder, REST))]
 
     def steps(self, name: str, *, first: bool) -> list[Named]:
         """The steps of a plan that it is: a public map, the split into groups, and stages for one group each.
@@ -140,7 +140,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
             steps.append((name, ColumnSplit([(part.name, part.columns) for part in kept])))
         return [*steps, *((own, ColumnSubset(stage, part.name)) for part, (own, stage) in tails)]
 
-    def _block(self, part: Part, leading: int) -> NamedGroup:
+    def _block(self, part: ColumnPart, leading: int) -> NamedGroup:
         """The public maps at the beginning of a part."""
         assert part.stages is not None
         maps: list[PublicMap] = []
@@ -394,7 +394,7 @@ def _listed(columns: Any, part: str) -> list[str | int]:
     return list(listed)
 
 
-def _leading(part: Part) -> int:
+def _leading(part: ColumnPart) -> int:
     """How many stages at the beginning of a part are public maps of columns as they come in."""
     count = 0
     for _, stage in part.stages or ():
@@ -405,7 +405,7 @@ def _leading(part: Part) -> int:
     return count
 
 
-def _named_tail(name: str, part: Part, leading: int) -> Iterator[Named]:
+def _named_tail(name: str, part: ColumnPart, leading: int) -> Iterator[Named]:
     """The stages of a part behind its public maps, by their names in a plan."""
     for own, stage in (part.stages or ())[leading:]:
         yield (f"{name}-{part.name}" if len(part.stages or ()) == 1 else f"{name}-{part.name}-{own}"), stage
