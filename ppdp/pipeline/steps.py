@@ -136,7 +136,7 @@ def check_steps(steps: Any, cls: type) -> Steps:
             raise UnsupportedOrder(
                 "it reads text or dates, and behind another step there are none.",
                 stage=name,
-                fix="put it first; make_column_map((stage, columns), ...) takes several stages side by side.",
+                fix="put it first; ColumnTransformer([(name, stages, columns), ...]) takes several side by side.",
             )
         labelled = isinstance(steps[-1][1], Mechanism) and steps[-1][1].needs_y
         if isinstance(step, Stage) and step.needs_y and not labelled:

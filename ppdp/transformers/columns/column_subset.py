@@ -23,7 +23,7 @@ from ppdp.data.noisy_statistics import rows_of_group
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, hold
 from ppdp.transformers.fit_mode import FitMode, Measure
 
@@ -41,6 +41,8 @@ class ColumnSplit(RowWiseTransformer):
     groups : sequence of (name, columns)
         Every group with the names or positions of its columns; None are those of no other group, or those that a
         public map in front of it has made for the group. Columns of no group are left out.
+    dropped : sequence of names or positions, default=()
+        Columns that are left out, though there is a group of those of no other.
 
     Notes
     -----
@@ -48,6 +50,7 @@ class ColumnSplit(RowWiseTransformer):
     """
 
     groups: Layout = (("columns", None),)
+    dropped: Sequence[str | int] = ()
 
     statistic_names = ("order", "widths", "norms", "filled")
 
@@ -88,12 +91,14 @@ class ColumnSplit(RowWiseTransformer):
 
     def _positions(self, domain: Domain) -> dict[str, list[int]]:
         """Where the columns of every group are; refuses a column of two groups."""
+        where = domain.feature_names, domain.d, "ColumnTransformer"
         found: dict[str, list[int]] = {}
         rest = [name for name, columns in self.groups if columns is None]
         for name, columns in self.groups:
             if columns is not None:
-                found[name] = columns_of("columns", list(columns), domain.feature_names, domain.d, "ColumnTransformer")
+                found[name] = columns_of("columns", list(columns), *where) if columns else []
         listed = [column for own in found.values() for column in own]
+        listed += columns_of("columns", list(self.dropped), *where) if self.dropped else []
         twice = next((column for column in listed if listed.count(column) > 1), None)
         if twice is not None:
             label = twice if domain.feature_names is None else domain.feature_names[twice]
@@ -109,7 +114,7 @@ class ColumnSplit(RowWiseTransformer):
 
     def named_columns(self) -> tuple[str, ...] | None:
         """Names of the columns, for a plan without data; None if not all are named."""
-        listed = [columns for _, columns in self.groups]
+        listed = [*(columns for _, columns in self.groups), self.dropped]
         if None in listed or any(not isinstance(one, str) for columns in listed for one in columns or ()):
             return None
         return tuple(str(one) for columns in listed for one in columns or ())
@@ -202,6 +207,12 @@ class ColumnSubset(Transformer):
         if all(one.name != self.group for one in domain.groups):
             raise UnknownStage(f"no group of columns is called {self.group!r} here.", fix="a ColumnTransformer.")
         here = domain_of(domain, self.group)
+        if here.missing_rows and not self.stage.allows_gaps:
+            raise UnsupportedOrder(
+                "rows may have missing values in its columns.",
+                stage=type(self.stage).__name__,
+                fix="an imputer in front of it there: MeanImputer(max_missing=0) where no value is missing.",
+            )
         ways = self.stage.fit_modes(here, distance_of(domain, distance, self.group))
         return tuple(self._outer(way, domain, distance) for way in ways)
 

@@ -20,7 +20,7 @@ from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.column_group import NamedGroup
+from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.maps import PublicMap, Unclipped
@@ -122,22 +122,25 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         found = [ColumnPart(name, _listed(columns, name), _stages(one, name)) for name, one, columns in given]
         return [*found, ColumnPart(REST, None, _stages(self.remainder, REST))]
 
-    def steps(self, name: str, *, first: bool) -> list[Named]:
+    def planned_steps(self, name: str, *, first: bool) -> list[Named]:
         """The steps of a plan that it is: a public map, the split into groups, and stages for one group each.
 
         ``first`` if it is the first step of the pipeline, so that a table comes in as it is.
         """
         parts = self.parts()
         kept = [part for part in parts if part.stages is not None]
+        dropped = [part.columns for part in parts if part.stages is None and part.columns]
         maps = {part.name: _leading(part) if first else 0 for part in kept}
         tails = [(part, own) for part in kept for own in _named_tail(name, part, maps[part.name])]
         steps: list[Named] = []
         if any(maps.values()):
-            steps.append((name, ColumnMap(tuple(self._block(part, maps[part.name]) for part in kept))))
+            blocks = [self._block(part, maps[part.name]) for part in kept]
+            steps.append((name, ColumnMap((*blocks, *(ColumnGroup(columns, drop=True) for columns in dropped)))))
             if tails:
                 steps.append((f"{name}-split", ColumnSplit([(part.name, None) for part in kept])))
         else:
-            steps.append((name, ColumnSplit([(part.name, part.columns) for part in kept])))
+            listed = [column for columns in dropped for column in columns]
+            steps.append((name, ColumnSplit([(part.name, part.columns) for part in kept], listed)))
         return [*steps, *((own, ColumnSubset(stage, part.name)) for part, (own, stage) in tails)]
 
     def _block(self, part: ColumnPart, leading: int) -> NamedGroup:
@@ -264,7 +267,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
 
     def named_columns(self) -> tuple[str, ...] | None:
         """Names of the columns, for a plan without data; None if not all are named, or if their order matters."""
-        names: tuple[str, ...] | None = self.steps("", first=True)[0][1].named_columns()
+        names: tuple[str, ...] | None = self.planned_steps("", first=True)[0][1].named_columns()
         return names
 
     def instead(self) -> Iterator[tuple[str, Any]]:
@@ -307,7 +310,7 @@ def spread(steps: Any) -> Any:
     found: list[Named] = []
     for name, step in steps:
         inner = isinstance(step, ColumnTransformer)
-        found += step.steps(str(name), first=not found) if inner else [(name, step)]
+        found += step.planned_steps(str(name), first=not found) if inner else [(name, step)]
     return found
 
 
@@ -317,7 +320,7 @@ def origins(steps: Sequence[Named]) -> dict[str, str]:
         own: name
         for position, (name, step) in enumerate(steps)
         if isinstance(step, ColumnTransformer)
-        for own, _ in step.steps(name, first=position == 0)
+        for own, _ in step.planned_steps(name, first=position == 0)
     }
 
 
@@ -407,8 +410,9 @@ def _leading(part: ColumnPart) -> int:
 
 def _named_tail(name: str, part: ColumnPart, leading: int) -> Iterator[Named]:
     """The stages of a part behind its public maps, by their names in a plan."""
-    for own, stage in (part.stages or ())[leading:]:
-        yield (f"{name}-{part.name}" if len(part.stages or ()) == 1 else f"{name}-{part.name}-{own}"), stage
+    tail = (part.stages or [])[leading:]
+    for own, stage in tail:
+        yield (f"{name}-{part.name}" if len(tail) == 1 else f"{name}-{part.name}-{own}"), stage
 
 
 _FIX = '[("numbers", [MinMaxScaler(ranges=...), StandardScaler()], ["age"]), ("text", CategoryEncoder(...), ["sex"])].'
