@@ -134,7 +134,13 @@ def test_domain_and_rows_per_unit_may_not_disagree():
 def test_only_maps_of_single_columns_pass_on_what_is_known_of_moves():
     known = Domain(n_rows=5, n_features=2, row_norm=1.0), Distance(moved=1, radius=1.0).moving(Moves(1.0, 1.0, 1))
     told = {name for name, one in FORMULAS.items() if getattr(one, "entrywise", False)}
-    assert told <= {"row-wise.identity", "row-wise.range-scaling", "projection.random", "projection.drawn"}
+    assert told <= {
+        "row-wise.identity",
+        "row-wise.range-scaling",
+        "projection.random",
+        "projection.drawn",
+        "column-groups.split",
+    }
     assert lookup("row-wise.norm-clip", "stability")(*known, max_norm=1.0)[1].moves is None
 
 
