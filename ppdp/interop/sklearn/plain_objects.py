@@ -17,6 +17,11 @@ from ppdp.data.rows import Array
 from ppdp.interop.sklearn.norm_clip import NormClip
 
 
+def joined(objects: Sequence[Any]) -> Any:
+    """One after the other."""
+    return objects[0] if len(objects) == 1 else make_pipeline(*objects)
+
+
 def imputer(values: Array, strategy: str = "mean") -> Any:
     """Missing values become a value for each column."""
     return SimpleImputer(strategy=strategy).fit(values[None, :])

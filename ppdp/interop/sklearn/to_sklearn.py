@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn import linear_model, svm
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ppdp import mechanisms, transformers
@@ -19,6 +19,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
+from ppdp.interop.sklearn import plain_trees
 from ppdp.interop.sklearn.plain_columns import plain_columns
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -41,13 +42,13 @@ def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], inva
             fix = "on_invalid='error'."
             _refuse("what is done with numbers at the entrance would be done with labels.", steps[0][0], fix)
         name = "entrance-0" if "entrance" in dict(steps) else "entrance"  # a user's step may be called so
-        exported.append((name, _joined(entrance)))
+        exported.append((name, plain.joined(entrance)))
     for (name, step), domain in zip(steps, domains):
         if isinstance(step, Mechanism):
             exported.append((name, _model(name, step, domain)))
         elif hasattr(step, "map_rows"):
             objects = _objects(name, step, domain.but(feature_names=None) if exported else domain)
-            exported += [(name, _joined(objects))] if objects else []
+            exported += [(name, plain.joined(objects))] if objects else []
     if not exported:
         _refuse("none of the steps maps new rows.", steps[-1][0], "the original rows are what they map to.")
     return plain.named(Pipeline(exported), domains[0].feature_names)
@@ -55,10 +56,6 @@ def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], inva
 
 def _refuse(message: str, stage: str, fix: str) -> NoReturn:
     raise ExportError(message, stage=stage, fix=fix)
-
-
-def _joined(objects: Objects) -> Any:
-    return objects[0] if len(objects) == 1 else make_pipeline(*objects)
 
 
 def _entrance(steps: Sequence[tuple[str, Any]], domain: Domain, invalid: str) -> Objects:
@@ -194,16 +191,25 @@ MODELS: dict[type, type] = {
     mechanisms.Ridge: linear_model.Ridge,
     mechanisms.TweedieRegressor: linear_model.TweedieRegressor,
 }
-"""What each model becomes."""
+"""What each linear model becomes."""
+
+TREES: dict[type, Callable[[Any], Any]] = {
+    mechanisms.GradientBoostingClassifier: plain_trees.classifier,
+    mechanisms.GradientBoostingRegressor: plain_trees.regressor,
+}
+"""What makes the trees of each model that is none."""
 
 
 def _model(name: str, step: Any, domain: Domain) -> Any:
+    if type(step) in TREES:
+        return TREES[type(step)](step)
     kind = MODELS.get(type(step))
     if kind is None:
+        known = ", ".join(sorted(model.__name__ for model in (*MODELS, *TREES)))
         _refuse(
             f"{type(step).__name__} predicts with no model of scikit-learn's.",
             name,
-            f"{', '.join(sorted(model.__name__ for model in MODELS))} as the last step; export() takes every step.",
+            f"{known} as the last step; export() takes every step.",
         )
     given = {"power": step.power, "link": "log"} if kind is linear_model.TweedieRegressor else {}
     answers = getattr(step, "classes_", np.ones(2))
@@ -215,7 +221,7 @@ def _model(name: str, step: Any, domain: Domain) -> Any:
         if (domain.row_norm or math.inf) * float(np.linalg.norm(coef)) > min(-low, high):
             objects, coef = [plain.linear(coef[:, None]), plain.box(np.array([low]), np.array([high]))], np.ones(1)
     fitted = plain.model(kind(**given), answers, coef.shape[-1], coef_=coef, intercept_=intercept, **known)
-    return _joined([*objects, fitted])
+    return plain.joined([*objects, fitted])
 
 
 def _score(kind: type, target: float) -> float:

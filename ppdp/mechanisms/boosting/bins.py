@@ -18,6 +18,10 @@ from ppdp.data.rows import Array
 
 Codes = NDArray[Any]
 
+EARLY = 2.0**-12
+"""By what part of a cell its edges stand before round numbers: whole numbers of a table often stand there, and so they are
+on one side however their scale, or the float32 of another tool, rounds them."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
@@ -60,7 +64,7 @@ class CellGrid:
                 codes = np.rint(values)
                 codes[~((codes >= 0) & (codes < most))] = most
             else:
-                codes = np.floor((values + self.bound) * (most / (2 * self.bound)))
+                codes = np.floor((values + self.bound) * (most / (2 * self.bound)) + EARLY)
                 np.clip(codes, 0, most - 1, out=codes)
                 codes[np.isnan(codes)] = most
         return codes.astype(np.intp)
@@ -73,9 +77,16 @@ class CellGrid:
                 codes[piece, column] = self.of_column(column, X[piece, column])
         return codes
 
-    def edges(self, column: int) -> Array:
-        """Ends of the cells of a column of numbers."""
-        return np.linspace(-self.bound, self.bound, self.count + 1)
+    def regions(self, column: int) -> tuple[Array, Codes]:
+        """Thresholds of the values of a column, and the cells of what is no larger than each, and of what is larger.
+
+        What lies in front of the first category or behind the last one is missing.
+        """
+        cells = np.arange(self.widths[column])
+        if not self.categories[column]:
+            return np.asarray((cells[1:-1] - EARLY) * (2 * self.bound / self.count) - self.bound), cells[:-1]
+        halves = np.where(cells % 2, cells - 0.5, np.nextafter(cells - 0.5, -np.inf))  # rounded to even numbers
+        return halves, np.concatenate([cells[-1:], cells])
 
     def in_nodes(self, column: int, weights: Array) -> Array:
         """Weights of cells, along the last axis, as numbers that rows of norm 1 add up to.

@@ -1,0 +1,130 @@
+"""Boosted shapes and tables as trees of scikit-learn: one for every column, and one for every pair of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, StackingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.multiclass import OneVsRestClassifier
+
+from ppdp.data.rows import Array
+from ppdp.interop.sklearn import plain_objects as plain
+from ppdp.mechanisms.boosting.bins import CellGrid
+from ppdp.mechanisms.boosting.model import AdditiveModel
+
+Leaf = Callable[["_Tree", int], int]
+"""Adds to a tree what stands below a node of this depth, and tells its number."""
+
+
+def classifier(step: Any) -> Any:
+    """The trees of a classifier; of several classes those of each against all others."""
+    models = step.models_
+    if len(models) == 1:
+        return _boosting(HistGradientBoostingClassifier, models[0], step.classes_)
+    inner = HistGradientBoostingClassifier(max_iter=1)
+    with_rows = OneVsRestClassifier(inner).fit(np.zeros((len(step.classes_), step.n_features_in_)), step.classes_)
+    made = [_boosting(HistGradientBoostingClassifier, model, np.array([0, 1])) for model in models]
+    return plain.with_attributes(with_rows, estimators_=made)
+
+
+def regressor(step: Any) -> Any:
+    """The trees of a regressor, in the units of its targets; behind a clip if they reach beyond its range."""
+    (model,), (low, high) = step.models_, step.y_range_
+    half = high / 2 - low / 2
+    trees = _boosting(HistGradientBoostingRegressor, model, np.array([low, high]), half, low / 2 + high / 2)
+    least, most = model.extremes
+    if least >= -1 and most <= 1:
+        return trees
+    d = step.n_features_in_
+    line = plain.model(LinearRegression(), np.ones(2), 1, coef_=np.ones(1), intercept_=0.0)
+    clipped = plain.joined([plain.box(np.array([low]), np.array([high])), line])
+    stacked = StackingRegressor([("trees", trees)], clipped, cv="prefit")
+    return plain.with_attributes(
+        stacked.fit(np.zeros((2, d)), np.array([low, high])), final_estimator_=clipped, estimators_=[trees]
+    )
+
+
+def _boosting(kind: Any, model: AdditiveModel, answers: Any, scale: float = 1.0, shift: float = 0.0) -> Any:
+    """Fitted to rows of zeros, before it gets its trees."""
+    trees = [_of_shape(model, column) for column, shape in enumerate(model.shapes) if shape.any()]
+    trees += [_of_pair(model, *pair) for pair in model.pairs]
+    fitted = kind(max_iter=max(len(trees), 1), learning_rate=1.0, early_stopping=False)
+    fitted.fit(np.zeros((len(answers), len(model.shapes))), answers)
+    (template,) = fitted._predictors[0]
+    return plain.with_attributes(
+        fitted,
+        _baseline_prediction=np.array([[shift + scale * model.baseline]]),
+        _predictors=[[tree.predictor(template, scale)] for tree in trees],
+    )
+
+
+@dataclass(slots=True)
+class _Tree:
+    """Nodes of a tree as they are added, each a dictionary of what scikit-learn's nodes hold."""
+
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+
+    def leaf(self, value: float, depth: int) -> int:
+        """Add a leaf."""
+        self.nodes.append({"value": value, "count": 1, "depth": depth, "is_leaf": 1})
+        return len(self.nodes) - 1
+
+    def split(self, column: int, threshold: float, depth: int, below: Leaf, above: Leaf) -> int:
+        """Add a split and what stands below it: what is missing is above."""
+        place = len(self.nodes)
+        self.nodes.append({"feature_idx": column, "num_threshold": threshold, "depth": depth})
+        left, right = below(self, depth + 1), above(self, depth + 1)
+        count = self.nodes[left]["count"] + self.nodes[right]["count"]
+        self.nodes[place] |= {"left": left, "right": right, "count": count}
+        return place
+
+    def predictor(self, template: Any, scale: float) -> Any:
+        """As scikit-learn holds it."""
+        made = np.zeros(len(self.nodes), template.nodes.dtype)
+        for node, values in zip(made, self.nodes):
+            for name, value in values.items():
+                node[name] = value
+        made["value"] *= scale
+        return plain.with_attributes(deepcopy(template), nodes=made)
+
+
+def _of_shape(model: AdditiveModel, column: int) -> _Tree:
+    tree, shape = _Tree(), model.shapes[column]
+    leaves = [_leaf(value) for value in shape]
+    _by_column(model.cells, column, shape, leaves)(tree, 0)
+    return tree
+
+
+def _of_pair(model: AdditiveModel, first: int, second: int, table: Array) -> _Tree:
+    tree, groups = _Tree(), model.groups
+    rows = [_by_column(model.cells, second, groups[second], [_leaf(row[g]) for g in groups[second]]) for row in table]
+    _by_column(model.cells, first, groups[first], [rows[g] for g in groups[first]])(tree, 0)
+    return tree
+
+
+def _leaf(value: float) -> Leaf:
+    return lambda tree, depth: tree.leaf(value, depth)
+
+
+def _by_column(cells: CellGrid, column: int, kinds: NDArray[Any], leaves: Sequence[Leaf]) -> Leaf:
+    """Halve the values of a column until a cell is told, as far as neighbours are of different kinds."""
+    thresholds, codes = cells.regions(column)
+    ends = np.flatnonzero(np.diff(kinds[codes]) != 0)
+    thresholds, codes = thresholds[ends], codes[np.append(ends, len(codes) - 1)]
+
+    def part(low: int, high: int) -> Leaf:
+        """Regions from one to another."""
+        if low == high:
+            return leaves[codes[low]]
+        middle = (low + high) // 2
+        below, above = part(low, middle), part(middle + 1, high)
+        return lambda tree, depth: tree.split(column, thresholds[middle], depth, below, above)
+
+    numbers, missing = part(0, len(codes) - 1), leaves[-1]
+    return lambda tree, depth: tree.split(column, np.inf, depth, numbers, missing)
