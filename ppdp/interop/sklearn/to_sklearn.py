@@ -205,11 +205,11 @@ def _model(name: str, step: Any, domain: Domain) -> Any:
         return TREES[type(step)](step)
     kind = MODELS.get(type(step))
     if kind is None:
-        known = ", ".join(sorted(model.__name__ for model in (*MODELS, *TREES)))
+        names = ", ".join(sorted(model.__name__ for model in (*MODELS, *TREES)))
         _refuse(
             f"{type(step).__name__} predicts with no model of scikit-learn's.",
             name,
-            f"{known} as the last step; export() takes every step.",
+            f"{names} as the last step; export() takes every step.",
         )
     given = {"power": step.power, "link": "log"} if kind is linear_model.TweedieRegressor else {}
     answers = getattr(step, "classes_", np.ones(2))

@@ -19,8 +19,8 @@ from ppdp.data.rows import Array
 Codes = NDArray[Any]
 
 EARLY = 2.0**-12
-"""By what part of a cell its edges stand before round numbers: whole numbers of a table often stand there, and so they are
-on one side however their scale, or the float32 of another tool, rounds them."""
+"""By what part of a cell its edges stand before round numbers: whole numbers of a table often stand there, and so they
+are on one side however their scale, or the float32 of another tool, rounds them."""
 
 
 @dataclass(frozen=True, slots=True)
