@@ -56,12 +56,17 @@ def temporary_folder() -> str:
     return os.path.abspath(next(filter(None, named), None) or tempfile.tempdir or by_system)
 
 
-def check_temporary() -> None:
-    """Refuse a place for private rows that takes none; leave nothing there of processes that are gone."""
+def check_temporary(needed: int = 0) -> None:
+    """Refuse a place for private rows that takes none, or has less room than so many bytes.
+
+    Nothing is left there of processes that are gone.
+    """
     with private_file() as file, _typed():
         file.write(bytes(1))
         file.flush()
     _sweep(temporary_folder())
+    if shutil.disk_usage(temporary_folder()).free < needed:
+        raise no_room("entrance")
 
 
 @contextmanager

@@ -122,10 +122,7 @@ class _Fold:
         """Rows that this step and others look at: read in blocks here, they are written down for all of them."""
         if not isinstance(rows, Stream):
             return rows
-        passes = len(self.plan.releases) + (self.plan.mechanism is not None)
-        for step in self.plan.steps[position:]:
-            passes += len(step.way.conditions) + (step.way.name == "exact") + step.stage.compares
-        return self.files.enter_context(cached_on_disk(rows, passes))
+        return self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one

@@ -67,10 +67,10 @@ def _check(maps: Iterable[tuple[str, Any, Any, int]]) -> None:
 def check_streams(plan: Plan, source: BlockSource) -> None:
     """Refuse a plan that cannot be run in blocks.
 
-    :class:`InvalidInput` if private files have no place; :class:`UnsupportedOrder` if a step needs all rows in memory,
-    or here while they stay elsewhere, as secret slots do.
+    :class:`InvalidInput` if private files have no place, :class:`DiskFull` if they have too little of it;
+    :class:`UnsupportedOrder` if a step needs all rows in memory, or here while they stay elsewhere, as secret slots do.
     """
-    check_temporary()
+    check_temporary(plan.disk_bytes if source.local else 0)
     for name in plan.in_memory:
         raise UnsupportedOrder(
             "it needs all rows in memory, and they are read in blocks.",

@@ -13,6 +13,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT, lookup, of_group
 from ppdp.core.tables import html_table, visible
+from ppdp.data.engine.disk_cache import BESIDE
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact, taken_on_trust
 from ppdp.mechanisms.base import QuerySpec, compose_behind_gate
@@ -157,6 +158,22 @@ class Plan:
         last = (self.mechanism,) if self.mechanism is not None else ()
         stages = [step.name for step in self.steps if _all_at_once(step)]
         return (*stages, *(m.name for m in last if getattr(m.stage, "in_memory", True)))
+
+    def passes(self, position: int) -> int:
+        """How often the rows are read that stand in front of a step, by it, the steps behind it and the mechanism."""
+        behind = self.steps[position:]
+        fitted = sum(len(one.way.conditions) + (one.way.name == "exact") + one.stage.compares for one in behind)
+        return len(self.releases) + (self.mechanism is not None) + fitted
+
+    @property
+    def disk_bytes(self) -> int:
+        """Least room on the disk that rows need which are read in blocks: none if they are read once."""
+        first = next((i for i, one in enumerate(self.steps) if one.way.name != "public"), len(self.steps))
+        m, numbers = self.mechanism, [step.domain.d for step in self.steps[first:]]
+        several = bool(numbers) and self.passes(first) > 1
+        if m is not None and m.question.steps > 1:
+            numbers, several = [*numbers, self.end[0].d], True
+        return 8 * self.domain.n * (min(numbers) + BESIDE) if several else 0
 
     @property
     def private_range_columns(self) -> set[str] | None:

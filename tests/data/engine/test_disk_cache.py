@@ -1,6 +1,7 @@
 """Rows in a private file are what they were; it goes with the context, and what does not fit is said."""
 
 import os
+import shutil
 import tempfile
 
 import numpy as np
@@ -8,7 +9,7 @@ import pyarrow.dataset as ds
 import pytest
 from streamed import front, stream_of, table_of
 
-from ppdp import make_pipeline
+from ppdp import Ledger, make_pipeline
 from ppdp.data.engine import disk_cache as module
 from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.parallel import PIECE
@@ -103,3 +104,17 @@ def test_so_is_one_of_rows_that_can_be_read_only_once(monkeypatch):
     monkeypatch.setattr(pq, "ParquetWriter", lambda path, *given, **named: writer("/dev/full", *given, **named))
     with pytest.raises(DiskFull, match=r"stage 'entrance': the disk of temporary files"):
         make_pipeline(*front(), LogisticRegression(classes=(0, 1))).fit(table_of(1000, 3).to_reader(), "y")
+
+
+def test_too_little_room_is_found_before_the_charge(monkeypatch):
+    pipe = make_pipeline(*front(), LogisticRegression(classes=(0, 1)), ledger=Ledger(), dataset="rows")
+    rows, needed = ds.dataset(table_of(1000, 3)), 8 * 1000 * (3 + module.BESIDE)
+    for free, fits in ((needed - 1, False), (needed, True)):
+        room = shutil.disk_usage("/")._replace(free=free)
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder, room=room: room)
+        if not fits:
+            with pytest.raises(DiskFull, match=r"has no room for the rows.*TMPDIR"):
+                pipe.fit(rows, "y")
+            assert not pipe.ledger.entries("rows")
+    pipe.fit(rows, "y")
+    assert len(pipe.ledger.entries("rows")) == 1
