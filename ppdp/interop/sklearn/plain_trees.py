@@ -18,7 +18,7 @@ from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.boosting.model import AdditiveModel
 
-Leaf = Callable[["_Tree", int], int]
+Leaf = Callable[["Tree", int], int]
 """Adds to a tree what stands below a node of this depth, and tells its number."""
 
 
@@ -50,10 +50,15 @@ def regressor(step: Any) -> Any:
     )
 
 
+def trees_of(model: AdditiveModel) -> list[Tree]:
+    """A tree for every column that has a shape, and for every pair; they are added to the baseline."""
+    trees = [_of_shape(model, column) for column, shape in enumerate(model.shapes) if shape.any()]
+    return trees + [_of_pair(model, *pair) for pair in model.pairs]
+
+
 def _boosting(kind: Any, model: AdditiveModel, answers: Any, scale: float = 1.0, shift: float = 0.0) -> Any:
     """Fitted to rows of zeros, before it gets its trees."""
-    trees = [_of_shape(model, column) for column, shape in enumerate(model.shapes) if shape.any()]
-    trees += [_of_pair(model, *pair) for pair in model.pairs]
+    trees = trees_of(model)
     fitted = kind(max_iter=max(len(trees), 1), learning_rate=1.0, early_stopping=False)
     fitted.fit(np.zeros((len(answers), len(model.shapes))), answers)
     (template,) = vars(fitted)["_predictors"][0]  # scikit-learn has no public name for them
@@ -65,8 +70,8 @@ def _boosting(kind: Any, model: AdditiveModel, answers: Any, scale: float = 1.0,
 
 
 @dataclass(slots=True)
-class _Tree:
-    """Nodes of a tree as they are added, each a dictionary of what scikit-learn's nodes hold."""
+class Tree:
+    """Nodes of a tree as they are added, each a dictionary of what scikit-learn's nodes hold; the first is the root."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
 
@@ -94,15 +99,15 @@ class _Tree:
         return plain.with_attributes(deepcopy(template), nodes=made)
 
 
-def _of_shape(model: AdditiveModel, column: int) -> _Tree:
-    tree, shape = _Tree(), model.shapes[column]
+def _of_shape(model: AdditiveModel, column: int) -> Tree:
+    tree, shape = Tree(), model.shapes[column]
     leaves = [_leaf(value) for value in shape]
     _by_column(model.cells, column, shape, leaves)(tree, 0)
     return tree
 
 
-def _of_pair(model: AdditiveModel, first: int, second: int, table: Array) -> _Tree:
-    tree, groups = _Tree(), model.groups
+def _of_pair(model: AdditiveModel, first: int, second: int, table: Array) -> Tree:
+    tree, groups = Tree(), model.groups
     rows = [_by_column(model.cells, second, groups[second], [_leaf(row[g]) for g in groups[second]]) for row in table]
     _by_column(model.cells, first, groups[first], [rows[g] for g in groups[first]])(tree, 0)
     return tree

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,10 @@ from ppdp.core.formula import FORMULAS
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Answers
 from ppdp.exceptions import ExportError
+from ppdp.interop.sklearn.to_onnx import to_onnx
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
 from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of
+from ppdp.pipeline.release.mlflow import logged
 from ppdp.pipeline.release.parquet import CertifiedFile, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.sketches import SketchTable
@@ -163,12 +164,50 @@ class Released(WithParquet, Mapping[str, Array]):
         ExportError
             If a step has no counterpart, which it names, or if the release may not leave.
         """
+        return to_sklearn(*self._steps(functions, stages, conditional=conditional))
+
+    def _steps(
+        self, functions: Mapping[str, Any] | None, stages: Sequence[type[Any]], *, conditional: bool
+    ) -> tuple[Any, list[Domain], str]:
+        """Steps that hold released numbers, the domain in front of each, and what becomes of improper cells."""
         record = self.certificate.record
         refuse_unsafe(record, conditional=conditional)
         steps, _ = restore(self.inference, functions or {}, tuple(stages))
-        twins = released_twins(record, steps, self.arrays)
         domains = [record.entrance.domain, *(step.domain for step in record.steps)]
-        return to_sklearn(twins, list(map(Domain.from_dict, domains)), record.invalid)
+        return released_twins(record, steps, self.arrays), list(map(Domain.from_dict, domains)), record.invalid
+
+    def to_onnx(
+        self,
+        initial_types: Sequence[Any] | None = None,
+        *,
+        functions: Mapping[str, Any] | None = None,
+        stages: Sequence[type[Any]] = (),
+        conditional: bool = False,
+    ) -> Any:
+        """The pipeline as a model of ONNX, which runs without Python: what skl2onnx makes of :meth:`to_sklearn`.
+
+        Boosted shapes and tables are one operator, ``TreeEnsembleRegressor``, with thresholds in double precision.
+        Outputs are called as skl2onnx calls them: ``label`` and ``probabilities``, or ``variable``.
+
+        Parameters
+        ----------
+        initial_types : sequence of tuple, optional
+            Names and types of the inputs, as skl2onnx takes them. Default: one matrix ``X`` of doubles; where columns
+            hold text, each column by its name, as a matrix with one column.
+        functions, stages, conditional
+            As for :meth:`to_sklearn`.
+
+        Returns
+        -------
+        onnx.ModelProto
+            The model; ``SerializeToString()`` of it is what a runtime loads.
+
+        Raises
+        ------
+        ExportError
+            As from :meth:`to_sklearn`, or if skl2onnx is not installed.
+        """
+        return to_onnx(*self._steps(functions, stages, conditional=conditional), initial_types)
 
     def log_model(self, name: str = "model", *, conditional: bool = False, **options: Any) -> Any:
         """Log the plain pipeline to the active run of MLflow, with the certificate as artefacts beside it.
@@ -195,19 +234,7 @@ class Released(WithParquet, Mapping[str, Array]):
         """
         conversion = {key: options.pop(key) for key in ("functions", "stages") if key in options}
         plain = self.to_sklearn(conditional=conditional, **conversion)
-        try:
-            import mlflow
-            import mlflow.sklearn
-        except ImportError:
-            raise ExportError("MLflow is not installed.", fix="pip install mlflow.") from None
-        mlflow.log_text(self.certificate.to_json(), f"{name}-certificate.json")
-        mlflow.log_text(self.certificate.to_html(), f"{name}-certificate.html")
-        mlflow.set_tags({"ppdp.certificate": self.certificate.digest, "ppdp.status": self.certificate.status})
-        accepted = signature(mlflow.sklearn.log_model).parameters
-        options["name" if "name" in accepted else "artifact_path"] = name
-        if "skops_trusted_types" in accepted and "serialization_format" not in options:
-            options.setdefault("skops_trusted_types", _all_types(plain))
-        return mlflow.sklearn.log_model(plain, **options)
+        return logged(plain, self.certificate, name, options)
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -386,11 +413,3 @@ def _arrays_of_rows(table: Any, others: bytes | None, shapes: Shapes, name: str)
     rows = np.column_stack([np.asarray(column, dtype=np.float64) for column in table.columns])
     rest = {array: list(shape) for array, shape in shapes.items() if array != name}
     return {name: rows.reshape(shapes[name]), **unpacked(others, rest)}
-
-
-def _all_types(plain: Any) -> list[str]:
-    """Types that skops would not read unasked: all can be trusted of a pipeline that was built here."""
-    from skops.io import dumps, get_untrusted_types
-
-    types: list[str] = get_untrusted_types(data=dumps(plain))
-    return types

@@ -36,7 +36,7 @@ def fitted(labels, text=True):
     model = (
         GradientBoostingRegressor((-2, 2), **how) if labels == "targets" else GradientBoostingClassifier(classes, **how)
     )
-    front = make_column_map((ranges, ["age", "dose"]), *([(encoder, ["ward"])] if text else []))
+    front = make_column_map((ranges, ["age", "dose"]), (encoder, ["ward"])) if text else ranges
     pipe = make_pipeline(front, model, epsilon=20.0, delta=1e-6)
     return pipe.fit(TABLE if text else TABLE[["age", "dose"]], y)
 
@@ -50,3 +50,28 @@ def test_trees_of_scikit_learn_say_the_same(labels):
     assert (plain.predict(WILD) == pipe.predict(WILD)).all() or labels == "targets"
     for method in ("predict",) if labels == "targets" else ("predict_proba", "decision_function"):
         np.testing.assert_allclose(getattr(plain, method)(WILD), getattr(pipe, method)(WILD), 0, 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+@pytest.mark.parametrize("labels", LABELS)
+def test_a_runtime_of_onnx_says_the_same(labels, kind):
+    """Numbers in both precisions: no edge of a cell is where whole numbers are."""
+    kinds, runtime = pytest.importorskip("skl2onnx.common.data_types"), pytest.importorskip("onnxruntime")
+    pipe = fitted(labels, text=False)
+    rows = WILD[["age", "dose"]].to_numpy(kind)
+    rows[:, 0] = np.rint(rows[:, 0])
+    single = [("X", kinds.FloatTensorType([None, 2]))] if kind == "float32" else None
+    found = pipe.release_.to_onnx(single).SerializeToString()
+    answers = runtime.InferenceSession(found, providers=["CPUExecutionProvider"]).run(None, {"X": rows})
+    rows = pd.DataFrame(rows.astype(np.float64), columns=["age", "dose"])
+    wanted = pipe.predict(rows)[:, None] if labels == "targets" else pipe.predict_proba(rows)
+    np.testing.assert_allclose(answers[-1], wanted, 0, 1e-6)
+    assert labels == "targets" or (answers[0] == pipe.predict(rows)).all()
+
+
+def test_a_runtime_of_onnx_takes_text_by_its_column():
+    runtime = pytest.importorskip("onnxruntime")
+    pipe, rows = fitted("two"), WILD.dropna()
+    cells = {name: rows[[name]].to_numpy(object if name == "ward" else np.float64) for name in rows}
+    session = runtime.InferenceSession(pipe.release_.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, cells)[1], pipe.predict_proba(rows), 0, 1e-6)

@@ -1,7 +1,6 @@
 """A release as a pipeline of scikit-learn alone: equal to 1e-12, or refused by name."""
 
 import sys
-import warnings
 from types import ModuleType
 
 import numpy as np
@@ -383,13 +382,10 @@ def test_every_class_of_the_tables_is_tried():
 class TestOnnx:
     """The most used converter takes it, clips included; its linear models know float32 only."""
 
-    def run(self, plain, X, options=None):
+    def run(self, release, X):
         skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
-        kinds = skl2onnx.common.data_types
-        kind = (kinds.DoubleTensorType if X.dtype == np.float64 else kinds.FloatTensorType)([None, D])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = skl2onnx.to_onnx(plain, initial_types=[("X", kind)], options=options)
+        single = [("X", skl2onnx.common.data_types.FloatTensorType([None, D]))]
+        found = release.to_onnx(single if X.dtype == np.float32 else None)
         session = runtime.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
         return session.run(None, {"X": X})
 
@@ -398,7 +394,7 @@ class TestOnnx:
     )
     def test_a_classifier(self, name):
         pipe = fit(*STAGES_TRIED[name], MODEL)
-        labels, shares = self.run(pipe.release_.to_sklearn(), WILD, {"zipmap": False})
+        labels, shares = self.run(pipe.release_, WILD)
         np.testing.assert_allclose(shares, pipe.predict_proba(WILD), 0, 1e-5)
         sure = np.abs(pipe.decision_function(WILD)) > 1e-4
         assert (labels == pipe.predict(WILD))[sure].all()
@@ -408,5 +404,5 @@ class TestOnnx:
         ranges, model = MinMaxScaler(ranges=RANGE), Ridge(y_range=(0, 10), solver="moments")
         pipe = fit(ranges, MeanImputer(), StandardScaler(), model, X=with_gaps(X - OFFSET))
         rows = with_gaps(WILD[:300] - OFFSET)
-        (found,) = self.run(pipe.release_.to_sklearn(), rows.astype(np.float32))
+        (found,) = self.run(pipe.release_, rows.astype(np.float32))
         np.testing.assert_allclose(found[:, 0], pipe.predict(rows), 0, 1e-4)

@@ -1,0 +1,166 @@
+"""A release as a model of ONNX: what skl2onnx makes of its plain pipeline, and trees in double precision."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+
+from ppdp.core.domain import Domain
+from ppdp.exceptions import ExportError
+from ppdp.interop.sklearn import plain_objects as plain
+from ppdp.interop.sklearn.plain_trees import trees_of
+from ppdp.interop.sklearn.to_sklearn import TREES, to_sklearn
+
+MOST_OPSET = 18
+TREES_DOMAIN, TREES_OPSET = "ai.onnx.ml", 3  # the first in which trees have thresholds in double precision
+
+
+def to_onnx(
+    steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], invalid: str, initial_types: Sequence[Any] | None
+) -> Any:
+    """Released steps as a model of ONNX; :class:`ExportError` names the first that has no plain counterpart."""
+    try:
+        import skl2onnx
+    except ImportError:
+        raise ExportError("skl2onnx is not installed.", fix="pip install skl2onnx.") from None
+    whole, (_, last) = to_sklearn(steps, domains, invalid), steps[-1]
+    known = {"": min(MOST_OPSET, skl2onnx.get_latest_tested_opset_version()), TREES_DOMAIN: TREES_OPSET}
+    how = {"initial_types": list(initial_types or _inputs(steps, domains[0])), "target_opset": known}
+    with warnings.catch_warnings():  # what its converters say of each other
+        warnings.simplefilter("ignore")
+        if type(last) not in TREES:
+            return skl2onnx.to_onnx(whole, options={"zipmap": False} if is_classifier(last) else None, **how)
+        d = domains[len(steps) - 1].d
+        front = whole.steps[:-1] or [("same", plain.scaler(np.zeros(d), np.ones(d)))]
+        return _with_trees(skl2onnx.to_onnx(plain.named(Pipeline(front), domains[0].feature_names), **how), last)
+
+
+def _inputs(steps: Sequence[tuple[str, Any]], domain: Domain) -> list[tuple[str, Any]]:
+    """One matrix of numbers; or a matrix of one column for every name, where the first step takes columns by name."""
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
+    located: Any = getattr(steps[0][1], "located", list)()
+    if not located or domain.feature_names is None:
+        return [("X", DoubleTensorType([None, domain.d]))]
+    texts = {at for block, positions, _ in located if block.reads_cells for at in positions}
+    kinds = (StringTensorType if at in texts else DoubleTensorType for at in range(domain.d))
+    return [(name, kind([None, 1])) for name, kind in zip(domain.feature_names, kinds)]
+
+
+def _with_trees(front: Any, step: Any) -> Any:
+    """The model, behind what stands in front of it."""
+    graph = _Graph(front)
+    scores = graph.scores(graph.node("Cast", graph.rows(), to=graph.kinds.DOUBLE), step.models_)
+    if not hasattr(step, "classes_"):
+        low, high = step.y_range_
+        targets = graph.node("Mul", scores, graph.constant([high / 2 - low / 2]))
+        targets = graph.node("Add", targets, graph.constant([low / 2 + high / 2]))
+        ends = (graph.node("Squeeze", graph.constant([end])) for end in (low, high))
+        graph.output("variable", graph.node("Clip", targets, *ends), graph.kinds.FLOAT, 1)
+        return front
+    if len(step.models_) == 1:
+        place = graph.node("Cast", graph.node("Greater", scores, graph.constant([0.0])), to=graph.kinds.INT64)
+        place = graph.node("Squeeze", place, graph.constant([1], np.int64))
+        scores = graph.node("Concat", graph.node("Neg", scores), scores, axis=1)
+        shares = graph.node("Sigmoid", scores)
+    else:
+        place = graph.node("ArgMax", scores, axis=1, keepdims=0)
+        logs = graph.node("Neg", graph.node("Softplus", graph.node("Neg", scores)))
+        shares = graph.node("Softmax", logs, axis=1)
+    labels = np.asarray(step.classes_)
+    graph.output("label", graph.node("Gather", graph.constant(labels, None), place), graph.kind_of(labels), None)
+    graph.output("probabilities", shares, graph.kinds.FLOAT, len(labels))
+    return front
+
+
+class _Graph:
+    """Adds nodes to a model."""
+
+    def __init__(self, model: Any) -> None:
+        import onnx
+
+        self.model, self.onnx, self.kinds, self.count = model, onnx, onnx.TensorProto, 0
+        others = [known for known in model.opset_import if known.domain != TREES_DOMAIN]
+        del model.opset_import[:]
+        model.opset_import.extend([*others, onnx.helper.make_opsetid(TREES_DOMAIN, TREES_OPSET)])
+
+    def name(self) -> str:
+        """One that nothing else has."""
+        self.count += 1
+        return f"ppdp_{self.count}"
+
+    def rows(self) -> str:
+        """A name for what the model answered so far, whose own may be that of what it answers now."""
+        (old,), new = self.model.graph.output, self.name()
+        for node in self.model.graph.node:
+            node.output[:] = [new if made == old.name else made for made in node.output]
+        del self.model.graph.output[:]
+        return new
+
+    def node(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """The name of what a node makes of these inputs."""
+        made = self.name()
+        made_by = self.onnx.helper.make_node(kind, list(inputs), [made], name=self.name(), domain=domain, **attributes)
+        self.model.graph.node.append(made_by)
+        return made
+
+    def constant(self, values: Any, kind: Any = np.float32) -> str:
+        """The name of some numbers, or of labels."""
+        name, array = self.name(), np.asarray(values, dtype=kind)
+        if array.dtype.kind in "UO":
+            text: Any = [str(label) for label in array]
+            made = self.onnx.helper.make_tensor(name, self.kinds.STRING, array.shape, text)
+        else:
+            made = self.onnx.numpy_helper.from_array(array, name)
+        self.model.graph.initializer.append(made)
+        return name
+
+    def kind_of(self, labels: Any) -> int:
+        """The type of labels."""
+        if labels.dtype.kind in "UO":
+            return int(self.kinds.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(labels.dtype))
+
+    def output(self, name: str, made: str, kind: int, width: int | None) -> None:
+        """What the model answers."""
+        identity = self.onnx.helper.make_node("Identity", [made], [name], name=self.name())
+        self.model.graph.node.append(identity)
+        shape = [None] if width is None else [None, width]
+        self.model.graph.output.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
+
+    def scores(self, rows: str, models: Sequence[Any]) -> str:
+        """A tree ensemble of all scores, in double precision."""
+        double = self.kinds.DOUBLE
+        nodes: dict[str, list[Any]] = {name: [] for name in _NODES}
+        leaves: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights_as_tensor")}
+        trees = [(score, tree) for score, model in enumerate(models) for tree in trees_of(model)]
+        for number, (score, tree) in enumerate(trees):
+            for place, node in enumerate(tree.nodes):
+                leaf = "is_leaf" in node
+                of_node = (
+                    number, place, "LEAF" if leaf else "BRANCH_LEQ", node.get("feature_idx", 0),
+                    float(node.get("num_threshold", 0.0)), node.get("left", 0), node.get("right", 0), 0,
+                )  # fmt: skip
+                for name, value in zip(nodes, of_node):
+                    nodes[name].append(value)
+                if leaf:
+                    for name, value in zip(leaves, (number, place, score, float(node["value"]))):
+                        leaves[name].append(value)
+        attributes: dict[str, Any] = {f"nodes_{name}": values for name, values in nodes.items()}
+        attributes |= {f"target_{name}": values for name, values in leaves.items()}
+        attributes["base_values_as_tensor"] = [model.baseline for model in models]
+        for name, values in attributes.items():
+            if name.endswith("_as_tensor"):
+                attributes[name] = self.onnx.helper.make_tensor(name, double, [len(values)], values)
+        return self.node("TreeEnsembleRegressor", rows, domain=TREES_DOMAIN, n_targets=len(models), **attributes)
+
+
+_NODES = (
+    "treeids", "nodeids", "modes", "featureids", "values_as_tensor", "truenodeids", "falsenodeids",
+    "missing_value_tracks_true",
+)  # fmt: skip
