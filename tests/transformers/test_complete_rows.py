@@ -26,17 +26,20 @@ from ppdp.transformers import (
 )
 from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.columns.categories import OneHot
+from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
     ColumnFacts,
     FillConstant,
     FunctionMap,
+    GapIndicators,
     Normalised,
     PublicMap,
     RangeScale,
 )
 from ppdp.transformers.columns.powers import PolynomialTerms
+from ppdp.transformers.columns.splines import Splines
 
 D = 3
 LARGEST = np.finfo(np.float64).max
@@ -108,6 +111,11 @@ STAGES = {
     "maxima": columns(Normalised("max"), ranges=None),
     "threshold": columns(Binarized(0.5), ranges=None),
     "powers": columns(PolynomialTerms(3), max_norm=1.0),
+    "waves": columns(FourierFeatures(None, 4), ranges=None),
+    "landmarks": columns(Landmarks(n_components=4), ranges=None),
+    "similar powers": columns(Landmarks("poly", 1.0, 2, 1.0, 4), ranges=(-1e40, 1e40)),
+    "splines": columns(Splines()),
+    "gaps": columns(GapIndicators(), ranges=None),
     "bins": columns(Binned(4, hot=False)),
     "hot bins": columns(Binned(4, hot=True), ranges=(-8e307, 8e307)),
     "labels": columns(OneHot(((0, 1), (0.0, 1e308), (5e-324,))), ranges=None),

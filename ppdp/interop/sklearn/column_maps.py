@@ -13,6 +13,7 @@ import numpy as np
 from ppdp.core.checks import choice, flag, integer, number, pair, shown
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.feature_maps import FEATURES
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.transformers.columns.categories import MISSING, Categorical, Encoded, OneHot, ReleasedCategories, is_gap
 from ppdp.transformers.columns.maps import (
@@ -335,6 +336,7 @@ def powers(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
 
 
 MAPS: dict[str, tuple[str, Callable[..., Any]]] = {
+    **FEATURES,
     "Binarizer": ("map anywhere", threshold),
     "FunctionTransformer": ("map anywhere", function),
     "KBinsDiscretizer": ("map", bins),

@@ -16,13 +16,23 @@ from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_map
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
-from ppdp.transformers import MinMaxScaler, NormClipper
+from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, Normalised, PublicMap, RangeScale, Unclipped
+from ppdp.transformers.columns.maps import (
+    Binarized,
+    Binned,
+    FillConstant,
+    Normalised,
+    PublicMap,
+    RangeScale,
+    Unclipped,
+)
 from ppdp.transformers.rowwise.ranges import has_private
 
+KERNELS = ("Nystroem", "RBFSampler")
+"""What may stand behind columns that ranges have scaled."""
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 _CATEGORIES_ARE_KEPT = "columns of 0 and 1 that stand for categories stay as they are"
 _RELEASED = "undeclared ranges are released with noise, and columns are scaled by them"
@@ -258,7 +268,8 @@ class _Converter:
         """The block with what bounds it, and without missing values that nothing else fills; additions are noted."""
         added: list[PublicMap] = []
         sized = codes or any(
-            isinstance(m, (RangeScale, OneHot, Normalised, Binarized))
+            m.sized
+            or isinstance(m, (RangeScale, OneHot, Normalised, Binarized))
             or (isinstance(m, (Binned, ReleasedCategories)) and m.hot)
             for m in block.maps
         )
@@ -342,13 +353,16 @@ class _Converter:
 
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""
-        if role_of(step) != "map anywhere" or self.units == "ranges":
+        step.scaled = any(isinstance(stage, StandardScaler) for _, stage in self.steps)
+        if role_of(step) != "map anywhere" or (self.units == "ranges" and step.kind not in KERNELS):
             raise UnsupportedOrder(
                 "it follows a fitted stage, so the ranges of the columns are no longer public.",
                 stage=step.name,
                 fix="put it first: missing values pass through it.",
             )
         self._check_components(step)
+        if self.units == "ranges":
+            step.changed.append("of columns that public ranges have scaled")
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
 
 

@@ -275,7 +275,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "SGDClassifier RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier": _CLASSIFIER,
     "LinearRegression SGDRegressor HuberRegressor TheilSenRegressor RANSACRegressor": _LEAST_SQUARES,
     "Ridge RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
-    "ARDRegression LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+    "ARDRegression SVR LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
     "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV QuantileRegressor": _RIDGE,
     **{
         name: Leak("high", _MODEL, name, f"{name}(y_range=...).")
@@ -284,7 +284,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "KNeighborsClassifier RadiusNeighborsClassifier GaussianProcessClassifier LabelPropagation LabelSpreading": Leak(
         "high", _ROWS, fix=_NO_CLASSIFIER
     ),
-    "KNeighborsRegressor RadiusNeighborsRegressor KernelRidge SVR NuSVR GaussianProcessRegressor": Leak(
+    "KNeighborsRegressor RadiusNeighborsRegressor KernelRidge NuSVR GaussianProcessRegressor": Leak(
         "high", _ROWS, fix=_NO_REGRESSOR
     ),
     "DecisionTreeClassifier ExtraTreeClassifier ExtraTreesClassifier RandomForestClassifier GradientBoostingClassifier "

@@ -102,10 +102,10 @@ def support(step: Step, facts: DeclaredFacts) -> Any:
 
 
 def kernel_support(step: Step, facts: DeclaredFacts) -> Any:
-    """Support vectors of a linear kernel."""
+    """Support vectors, of a radial kernel behind features of it."""
     given = step.read("C", "kernel", "probability", "class_weight", *_KERNEL)
-    if not is_word(given["kernel"], "linear"):
-        fix = "LinearSVC() behind RBFSampler(gamma=..., n_components=100) or PolynomialFeatures()."
+    if not is_word(given["kernel"], "linear", "rbf"):
+        fix = "kernel='rbf', or LinearSVC() behind PolynomialFeatures()."
         step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", fix)
     _check_strength(step, "C")
     probabilities = given["probability"] is True
@@ -172,6 +172,16 @@ def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
     return _regressor(step, mechanisms.Ridge, facts, given)
 
 
+def kernel_regressor(step: Step, facts: DeclaredFacts) -> Any:
+    """Squared error, of a radial kernel behind features of it."""
+    given = step.read("C", "epsilon", "kernel", "loss", "fit_intercept", *_KERNEL)
+    if not is_word(given.get("kernel"), None, "linear", "rbf"):
+        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf' or kernel='linear'.")
+    _check_strength(step, "C")
+    step.changed.append("squared error with a penalty of alpha='auto' instead of an error that counts beyond epsilon")
+    return _regressor(step, mechanisms.Ridge, facts, {"fit_intercept": True, **given})
+
+
 def _regressor(step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], **parameters: Any) -> Any:
     penalty = step.kind in ("Ridge", "LinearRegression")
     step.changed.append("trained with noise" if penalty else "trained with noise, without a penalty")
@@ -222,6 +232,8 @@ MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "SGDClassifier": ("model", descent_classifier),
     "LinearRegression": ("model", least_squares),
     "SGDRegressor": ("model", descent_regressor),
+    "LinearSVR": ("model", kernel_regressor),
+    "SVR": ("model", kernel_regressor),
     "Ridge": ("model", ridge),
     "RidgeCV": ("model", ridge_auto),
     "BayesianRidge": ("model", ridge_auto),

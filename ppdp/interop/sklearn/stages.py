@@ -12,7 +12,7 @@ from ppdp.core.checks import flag, integer, number, shown
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.column_maps import read_imputer
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.interop.sklearn.steps import Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
 
 
@@ -90,12 +90,7 @@ def projection(step: Step, facts: DeclaredFacts) -> Any:
         eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
         components = int(johnson_lindenstrauss_min_dim(facts.domain.n_rows, eps=eps))
         step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
-    seed = given["random_state"]
-    if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
-        seed = 0
-        step.changed.append("drawn from the public seed 0")
-    else:
-        step.changed.append(f"random_state={seed} became the public seed={seed}")
+    seed = public_seed(step, given)
     family, s = "gaussian", None
     if step.kind == "SparseRandomProjection":
         family, density, fix = "sparse", given["density"], "density='auto', or a share of at most 1."

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from sklearn.base import clone
+from sklearn.impute import MissingIndicator
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import FeatureUnion
 from sklearn.svm import LinearSVC
 
 from ppdp.core.checks import shown
@@ -41,6 +45,10 @@ class Step:
     """Parameters without a meaning for the counterpart."""
     calibrated: bool = False
     """Whether probabilities are asked of it."""
+    scaled: bool = False
+    """Whether it stands behind a StandardScaler of all columns."""
+    spreads: bool = False
+    """Whether it is a union of which only the first part goes on to what stands behind it."""
     own_category: bool = False
     """Whether it fills labels, whose missing values are a category of their own here."""
 
@@ -104,6 +112,16 @@ def is_word(value: Any, *words: str | None) -> bool:
     return (value is None or isinstance(value, str)) and value in words
 
 
+def public_seed(step: Step, given: Mapping[str, Any]) -> int:
+    """The seed of a public draw."""
+    seed = given["random_state"]
+    if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
+        step.changed.append("drawn from the public seed 0")
+        return 0
+    step.changed.append(f"random_state={seed} became the public seed={seed}")
+    return seed
+
+
 def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
     """The steps of a pipeline of scikit-learn or imbalanced-learn, also in it; steps that only pass are gone."""
     if estimator is None or (isinstance(estimator, str) and estimator == "passthrough"):
@@ -124,7 +142,16 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
         if depth > DEEPEST:
             raise InvalidParameter("an estimator contains itself, or too many others.", fix="one model.")
         return _unwrapped(step, name, depth)
-    return [step]
+    return _with_kernel(step)
+
+
+def _with_kernel(step: Step) -> list[Step]:
+    """Support vectors of a radial kernel behind features of it."""
+    if step.kind not in ("SVC", "SVR") or not is_word(step.given()["kernel"], "rbf"):
+        return [step]
+    features = Step(f"{step.name}-kernel", RBFSampler(gamma=step.given()["gamma"], n_components=200, random_state=0))
+    features.changed.append("200 random Fourier features of the radial kernel, and a linear model of them")
+    return [features, step]
 
 
 ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
@@ -142,12 +169,22 @@ def _settled(steps: list[Step]) -> list[Step]:
         mode = step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "most_frequent")
         if mode and any(later.kind in ENCODERS for later in steps[i + 1 :]):
             step.own_category = True
+    steps = [_beside_indicators(step) for step in steps]
     kept = [step for step in steps if not _is_idle(step)]
     if not kept:
         return steps
     for step in filter(_is_idle, steps):
         kept[0].changed.append(f"{step.name!r} is left out: a column that does not vary does no harm")
     return kept
+
+
+def _beside_indicators(step: Step) -> Step:
+    """An imputer that also tells where values were missing, as a union of both; any other step as it is."""
+    if not step.kind.endswith("Imputer") or step.given().get("add_indicator") is not True or step.own_category:
+        return step
+    filled = clone(step.estimator).set_params(add_indicator=False)
+    parts = [(step.name, filled), (f"{step.name}-indicator", MissingIndicator())]
+    return Step(step.name, FeatureUnion(parts, verbose_feature_names_out=False), spreads=True)
 
 
 def _is_idle(step: Step) -> bool:
@@ -205,6 +242,11 @@ def branches(prefix: str, steps: list[Step], depth: int = 0) -> Iterator[tuple[s
     union, front, behind = steps[at], steps[:at], steps[at + 1 :]
     if depth > DEEPEST:
         raise InvalidParameter("a FeatureUnion contains itself, or too many others.", fix="one list of transformers.")
+    if behind and union.spreads:
+        (_, first), (_, second) = union.given()["transformer_list"]
+        yield from branches(prefix, [*front, Step(union.name, first), *behind], depth + 1)
+        yield prefix, [*front, Step(f"{union.name}-indicator", second)]
+        return
     if behind:
         union.refuse(
             f"{behind[0].name!r} stands behind it, and not behind all columns.",

@@ -32,17 +32,20 @@ from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
+from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
     ClipToRange,
     FillConstant,
     FunctionMap,
+    GapIndicators,
     Normalised,
     RangeScale,
     Unclipped,
 )
 from ppdp.transformers.columns.powers import PolynomialTerms
+from ppdp.transformers.columns.splines import Splines
 from ppdp.transformers.rowwise.ranges import RISING
 
 Steps = list[tuple[str, Any]]
@@ -57,13 +60,17 @@ PARTS: dict[str, type[Any]] = {
     "Dated": Dated,
     "Encoded": Encoded,
     "Filled": FillConstant,
+    "Fourier": FourierFeatures,
     "Labelled": OrdinalCodes,
+    "Landmarks": Landmarks,
     "Mapped": FunctionMap,
     "NamedBlock": NamedGroup,
+    "Missing": GapIndicators,
     "Normalised": Normalised,
     "OneHot": OneHot,
     "Powers": PolynomialTerms,
     "Scaled": RangeScale,
+    "Splines": Splines,
     "Unlisted": ReleasedCategories,
     "Within": ClipToRange,
 }

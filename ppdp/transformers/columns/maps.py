@@ -82,6 +82,7 @@ class PublicMap:
     expects = False  # whether gaps are declared to come in
     reads = False  # whether it takes cells that are no numbers, if it comes first
     listed = False  # whether its columns hold public categories, and anything else counts as another
+    sized = False  # whether what comes out needs no scaling, whatever comes in
     narrows = False  # whether it clips its columns to public ranges of their own
     step = ""  # name of the step that it stands for
 
@@ -310,6 +311,28 @@ class Binarized(PublicMap):
         above = Codes.indicator(f"above {self.threshold:.6g}")
         note = f"1 above {self.threshold:.6g} in front of {self.step!r}"
         return Columns.raw(out.names, note, out.ranges, [above] * len(out.names))
+
+
+@dataclass(frozen=True)
+class GapIndicators(PublicMap):
+    """1 where a value is missing, 0 elsewhere."""
+
+    step: str = ""
+    bounds = True
+    sized = True
+    fills = True
+    expects = True
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        names = [f"missingindicator_{name}" for name in given.names]
+        return replace(ColumnFacts.within(names, np.tile([0.0, 1.0], (len(names), 1))), indicators=True)
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        return np.isnan(X).astype(np.float64)
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        kinds = [Codes.indicator("missing", name) for name in given.names]
+        return Columns.raw(out.names, "1 where it is missing", out.ranges, kinds)
 
 
 def few(width: int, step: str) -> None:

@@ -14,7 +14,8 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
@@ -37,10 +38,11 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     PolynomialFeatures,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from ppdp import Domain
 from ppdp.exceptions import (
@@ -80,7 +82,7 @@ REFUSALS = {
         "put it first",
     ),
     "most frequent": ([SimpleImputer(strategy="most_frequent")], {}, InvalidParameter, "strategy='constant'"),
-    "indicators": ([SimpleImputer(add_indicator=True)], {}, InvalidParameter, "leave it out"),
+    "indicators of other gaps": ([MissingIndicator(missing_values=0)], {}, InvalidParameter, "NaN"),
     "other gaps": ([SimpleImputer(missing_values=-1)], {}, InvalidParameter, "put NaN"),
     "centred only": ([StandardScaler(with_std=False)], {}, InvalidParameter, "learn an intercept"),
     "whitened": ([PCA(2, whiten=True)], {}, InvalidParameter, "StandardScaler"),
@@ -91,7 +93,11 @@ REFUSALS = {
     "quantile bins": ([KBinsDiscretizer(3, strategy="quantile")], {}, InvalidParameter, "strategy='uniform'"),
     "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),
     "unscaled robust": ([RobustScaler(unit_variance=True)], {}, InvalidParameter, "default"),
-    "nearest rows in columns of their own": ([KNNImputer(add_indicator=True)], {}, InvalidParameter, "leave it out"),
+    "kernel by the rows": ([SVC(kernel="sigmoid")], {}, InvalidParameter, "kernel='rbf'"),
+    "width by the rows": ([MinMaxScaler(), SVC()], {}, InvalidParameter, "StandardScaler() in front"),
+    "knots by the rows": ([SplineTransformer(knots="quantile")], {}, InvalidParameter, "knots='uniform'"),
+    "landmarks beyond memory": ([Nystroem(n_components=10**6)], {}, InvalidParameter, "within these limits"),
+    "cosines": ([Nystroem(kernel="cosine")], {}, InvalidParameter, "kernel='rbf'"),
     "chosen columns": ([SelectKBest(), MODEL], {}, UnknownStage, "public knowledge"),
     "fitted elsewhere": ([FrozenEstimator(StandardScaler()), MODEL], {}, UnknownStage, "Public(transformer)"),
     "union of components": ([FeatureUnion([("a", PCA(1))])], {}, InvalidParameter, "put it behind the FeatureUnion"),

@@ -26,6 +26,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    SplineTransformer,
 )
 
 from ppdp import Pipeline
@@ -97,6 +98,7 @@ class Draws:
     def by_extremes(self):
         """What reads smallest and largest values."""
         return self.one(
+            SplineTransformer(self.one(2, 4), degree=self.one(1, 3), include_bias=self.yes()),
             MinMaxScaler(self.one((0, 1), (-1, 1), (2, 5))),
             MaxAbsScaler(),
             KBinsDiscretizer(

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conversions import convert
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -11,6 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier, BaggingRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import (
     BayesianRidge,
     LogisticRegression,
@@ -23,8 +25,8 @@ from sklearn.linear_model import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
 
 AMOUNT = {"y_range": (0, 1)}
 THREE = {"classes": ("a", "b", "c")}
@@ -32,6 +34,9 @@ LOG = LogisticRegression()
 CASES = {
     "linear kernel": (SVC(kernel="linear"), {}, "LinearSVC", "a smooth hinge loss instead of hinge loss"),
     "probabilities": (SVC(kernel="linear", probability=True), {}, "LogisticRegression", "which gives probabilities"),
+    "radial kernel": ([StandardScaler(), SVC()], {}, "ColumnMap", "200 random Fourier features of the radial kernel"),
+    "radial regression": (SVR(gamma=0.5), AMOUNT, "Ridge", "instead of an error that counts beyond epsilon"),
+    "kernel of scaled rows": ([StandardScaler(), Nystroem(), LOG], {}, "ColumnMap", "that of standard normal rows"),
     "several margins": (LinearSVC(), THREE, "LogisticRegression", "which learns all classes together"),
     "weak penalty": (LinearSVC(C=10.0), {}, "LinearSVC", "C=10 has no effect: there is no penalty"),
     "little penalty": (PoissonRegressor(alpha=0.0), AMOUNT, "PoissonRegressor", "alpha=0 has no effect"),
@@ -65,6 +70,47 @@ def test_it_converts_and_says_how_it_differs(name):
     pipe = convert(steps, ranges=(0, 1), **(answer or {"classes": (0, 1)}))
     assert kind in [type(step).__name__ for _, step in pipe.steps]
     assert told in str(pipe.conversion)
+
+
+def features(*steps, ranges=(-1.0, 2.0), **answer):
+    pipe = convert([*steps, LOG], ranges=ranges, classes=(0, 1))
+    return pipe[0].fit_transform(NUMBERS), pipe
+
+
+NUMBERS = np.vstack([[-1.0] * 3, [2.0] * 3, np.random.default_rng(0).uniform(-1, 2, (40, 3))])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        RBFSampler(gamma=0.3, n_components=7, random_state=5),
+        SplineTransformer(n_knots=4, degree=2),
+        SplineTransformer(3, include_bias=False),
+    ],
+    ids=repr,
+)
+def test_features_are_those_of_scikit_learn(step):
+    found, _ = features(step)
+    assert np.allclose(found, clone(step).fit_transform(NUMBERS), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf", "gamma": 0.4}, {"kernel": "poly", "degree": 2, "coef0": 1}])
+def test_landmarks_are_public_and_all_else_is_that_of_scikit_learn(kernel):
+    found, pipe = features(Nystroem(n_components=6, random_state=3, **kernel))
+    block, _, facts = pipe[0].located()[0]
+    rows = block.maps[0].landmarks(facts[0])
+    assert np.abs(rows).max() <= 2
+    theirs = Nystroem(n_components=6, **kernel).fit(rows)
+    assert np.allclose(found @ found.T, theirs.transform(NUMBERS) @ theirs.transform(NUMBERS).T, atol=1e-6)
+
+
+def test_missing_values_have_columns_of_their_own():
+    gappy = np.where(NUMBERS > 1.5, np.nan, NUMBERS)
+    pipe = convert([SimpleImputer(add_indicator=True), StandardScaler(), LOG], ranges=(-1, 2), classes=(0, 1))
+    found = pipe[0].fit_transform(gappy)
+    assert np.array_equal(found[:, 3:], np.isnan(gappy))
+    assert list(pipe[0].get_feature_names_out())[3:] == [f"missingindicator_x{i}" for i in range(3)]
+    assert "of every column" in str(pipe.conversion)
 
 
 X = pd.DataFrame({"age": [1.0, 2.0, np.nan, 4.0], "ward": ["north", None, "south", "west"]})

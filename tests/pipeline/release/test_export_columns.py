@@ -24,8 +24,18 @@ from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
 from ppdp.pipeline.release.step_serialization import describe, restore
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, FunctionMap, Normalised, RangeScale
+from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
+from ppdp.transformers.columns.maps import (
+    Binarized,
+    Binned,
+    FillConstant,
+    FunctionMap,
+    GapIndicators,
+    Normalised,
+    RangeScale,
+)
 from ppdp.transformers.columns.powers import PolynomialTerms
+from ppdp.transformers.columns.splines import Splines
 
 N = 600
 RANGES = {"age": (0, 100), "dose": (-5, 5)}
@@ -124,6 +134,8 @@ EVERY_MAP = (
         (FillConstant(None), RangeScale(None), PolynomialTerms((1, 2), True, False, "p")),
         "pre__",
     ),
+    ColumnGroup([0, 1], (Landmarks("poly", 0.5, 2, 1, 3, 7, step="l"), FourierFeatures(0.5, 3, 1, "w"))),
+    ColumnGroup([0, 1], (Splines(4, 2, False, "s"), GapIndicators("g"))),
     ColumnGroup([0, -1], (Normalised("max", "n"), FunctionMap(np.tanh, step="t"))),
     ColumnGroup(np.array([True, False, True]), (Binned(4, hot=True, step="k"),)),
     ColumnGroup(None, (OneHot(((0, 1, np.nan), ("x", None), (True, 2.5)), "x", True, "h", (None, 0, 1)),), rest=True),

@@ -1,0 +1,79 @@
+"""Public maps that make features: kernels by public draws, splines of public ranges, and where values are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ppdp.core.checks import flag, integer, number, shown
+from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.steps import Step, is_word, public_seed
+from ppdp.transformers.columns.categories import is_gap
+from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
+from ppdp.transformers.columns.maps import MOST_COLUMNS, GapIndicators, PublicMap
+from ppdp.transformers.columns.splines import Splines
+
+
+def fourier(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Waves of directions that a public seed draws."""
+    given = step.read("gamma", "n_components", "random_state")
+    components = integer("n_components", given["n_components"], step.name, least=1, most=MOST_COLUMNS)
+    return FourierFeatures(_width_of_kernel(step, given), components, public_seed(step, given), step.name)
+
+
+def landmarks(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Similarity to public rows instead of some of the private ones."""
+    given = step.read("kernel", "gamma", "coef0", "degree", "n_components", "random_state")
+    if not is_word(given["kernel"], "rbf", "poly"):
+        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf' or kernel='poly'.")
+    components = integer("n_components", given["n_components"], step.name, least=1, most=MOST_COLUMNS)
+    step.changed.append(
+        "its landmarks are drawn from a public law, "
+        + ("that of standard normal rows" if step.scaled else "even over the public ranges")
+        + ", instead of from the rows"
+    )
+    defaults = {"degree": 3, "coef0": 1}
+    powers = {name: value if given[name] is None else given[name] for name, value in defaults.items()}
+    kernel = str(given["kernel"]), _width_of_kernel(step, given), powers["degree"], powers["coef0"]
+    return Landmarks(*kernel, components, public_seed(step, given), normal=step.scaled, step=step.name)
+
+
+def _width_of_kernel(step: Step, given: Mapping[str, Any]) -> float | None:
+    """Gamma; None is 1 over the number of columns, which is what "scale" gives for columns of variance 1."""
+    gamma = given["gamma"]
+    if is_word(gamma, "scale") and not step.scaled:
+        step.refuse("gamma='scale' goes by the variance of the columns.", "gamma=0.1, or StandardScaler() in front.")
+    if is_word(gamma, None, "auto", "scale"):
+        return None
+    return number("gamma", gamma, step.name, above=0, most=1e100)
+
+
+def splines(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Splines of the public ranges."""
+    given = step.read("n_knots", "knots", "degree", "extrapolation", "include_bias", "handle_missing")
+    if not is_word(given["knots"], "uniform"):
+        step.refuse("its knots would be read off the rows.", "knots='uniform', between public ranges.")
+    if is_word(given["extrapolation"], "periodic"):
+        step.refuse("extrapolation='periodic' has no counterpart.", "leave it out: nothing is outside public ranges.")
+    step.changed.append("knots at equal steps of the public ranges instead of the smallest and largest values")
+    knots, degree = (integer(name, given[name], step.name, least=0) for name in ("n_knots", "degree"))
+    return Splines(knots, degree, flag("include_bias", given["include_bias"], step.name), step.name)
+
+
+def indicators(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Where values are missing, of every column."""
+    given = step.read("features", "missing_values", "error_on_new", "sparse")
+    if not is_gap(given["missing_values"]):
+        step.refuse(f"missing_values={shown(given['missing_values'])} has no counterpart.", "NaN for missing values.")
+    if not is_word(given["features"], "all"):
+        step.changed.append("of every column: which columns have missing values is read off the rows")
+    return GapIndicators(step.name)
+
+
+FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "MissingIndicator": ("map", indicators),
+    "Nystroem": ("map anywhere", landmarks),
+    "RBFSampler": ("map anywhere", fourier),
+    "SplineTransformer": ("map", splines),
+}
+"""By class: as in ``MAPS``."""

@@ -1,0 +1,149 @@
+"""Features whose scalar products come close to a kernel, by public draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import choice, integer, number
+from ppdp.data.exact_matmul import product
+from ppdp.data.rows import Array
+from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.columns.maps import MOST_COLUMNS, ColumnFacts, PublicMap, few
+
+MOST_ENTRIES = 2**24  # of a matrix that is drawn: parameters that anybody may have written fill no memory
+_LEAST_EIGENVALUE = 1e-12  # of the kernel of landmarks, as in scikit-learn
+
+
+def _gamma(value: float | None, width: int, step: str) -> float:
+    """Width of a kernel; None is 1 over the number of columns."""
+    return 1.0 / width if value is None else number("gamma", value, step, above=0, most=1e100)
+
+
+def _components(value: int, width: int, step: str) -> int:
+    """How many features come out of so many columns."""
+    components = integer("n_components", value, step, least=1, most=MOST_COLUMNS)
+    few(components, step)
+    if components * max(components, width) > MOST_ENTRIES:
+        raise InvalidParameter(
+            f"n_components={components} needs more memory than {MOST_ENTRIES} numbers.", stage=step, fix="fewer."
+        )
+    return components
+
+
+def _complete(X: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Rows with zeros for gaps, and which rows had some."""
+    gaps = np.isnan(X)
+    return np.where(gaps, 0.0, X), np.asarray(gaps.any(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class FourierFeatures(PublicMap):
+    """Waves of random directions, whose products come close to ``exp(-gamma |x - y|^2)``, as ``RBFSampler`` has them.
+
+    A row with a gap is all gaps.
+    """
+
+    gamma: float | None = None
+    n_components: int = 100
+    seed: int = 0
+    step: str = ""
+    bounds = True
+    sized = True
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        width = len(given.names)
+        components = _components(self.n_components, width, self.step)
+        _gamma(self.gamma, width, self.step)
+        integer("seed", self.seed, self.step, least=0, most=2**32 - 1)
+        size = math.sqrt(2 / components)
+        box = ColumnFacts.within(_names("rbfsampler", components), np.tile([-size, size], (components, 1)))
+        return replace(box, square=2.0)
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        directions, offset = _waves(_gamma(self.gamma, X.shape[1], self.step), self.n_components, self.seed, X.shape[1])
+        complete, gaps = _complete(X)
+        waves = np.cos(product(complete, directions) + offset)
+        return np.where(gaps, np.nan, math.sqrt(2 / self.n_components) * waves)
+
+
+@lru_cache(maxsize=4)
+def _waves(gamma: float, components: int, seed: int, width: int) -> tuple[Array, Array]:
+    """Directions of shape (n_components, n_features) and offsets, drawn as scikit-learn draws them."""
+    draws = np.random.RandomState(seed)
+    directions = math.sqrt(2 * gamma) * draws.normal(size=(width, components))
+    return np.ascontiguousarray(directions.T), draws.uniform(0, 2 * np.pi, size=components)
+
+
+@dataclass(frozen=True)
+class Landmarks(PublicMap):
+    """Similarity to public landmarks, turned so that products are those of a kernel, as ``Nystroem`` has them.
+
+    Landmarks are drawn in the public ranges of the columns, or as standard normal rows for columns that are scaled to
+    variance 1. A row with a gap is all gaps.
+    """
+
+    kernel: str = "rbf"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    n_components: int = 100
+    seed: int = 0
+    normal: bool = False
+    step: str = ""
+    bounds = True
+    sized = True
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        components = _components(self.n_components, len(given.names), self.step)
+        choice("kernel", self.kernel, ("rbf", "poly"), self.step)
+        integer("seed", self.seed, self.step, least=0)
+        integer("degree", self.degree, self.step, least=1, most=100)
+        number("coef0", self.coef0, self.step, least=0, most=1e100)
+        gamma = _gamma(self.gamma, len(given.names), self.step)
+        # A feature vector is no longer than the row's own in the kernel's space: k(x, x) is its squared length there.
+        largest = 1.0
+        if self.kernel == "poly":
+            with np.errstate(over="ignore"):  # what no float holds is refused
+                own = (np.abs(given.bounded(self.step).ranges).max(axis=1) ** 2).sum()
+                largest = float((gamma * own + self.coef0) ** self.degree)
+        size = math.sqrt(largest)
+        box = ColumnFacts.within(_names("nystroem", components), np.tile([-size, size], (components, 1)))
+        return replace(box, square=largest)
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        rows = self.landmarks(given)
+        complete, gaps = _complete(X)
+        turned = product(self.similarity(complete, rows), self._turn(rows))
+        return np.where(gaps, np.nan, turned)
+
+    def landmarks(self, given: ColumnFacts) -> Array:
+        """Public rows, of shape (n_components, n_features)."""
+        draws, shape = np.random.default_rng(self.seed), (self.n_components, len(given.names))
+        if self.normal or not np.isfinite(given.ranges).all():
+            return draws.standard_normal(shape)
+        low, high = given.ranges.T
+        return np.asarray(low + (high - low) * draws.random(shape))
+
+    def similarity(self, X: Array, rows: Array) -> Array:
+        """The kernel between rows and landmarks, shape (n_samples, n_components)."""
+        gamma = _gamma(self.gamma, X.shape[1], self.step)
+        if self.kernel == "poly":
+            return np.asarray((gamma * product(X, rows) + self.coef0) ** self.degree)
+        apart = np.zeros((len(X), len(rows)))
+        for column, ends in zip(X.T, rows.T):  # column after column: a row's sum is the same wherever it stands
+            apart += (column[:, None] - ends) ** 2
+        return np.asarray(np.exp(-gamma * apart))
+
+    def _turn(self, rows: Array) -> Array:
+        """The inverse root of the landmarks' own kernel."""
+        left, sizes, right = np.linalg.svd(self.similarity(rows, rows))
+        return np.asarray((left / np.sqrt(np.maximum(sizes, _LEAST_EIGENVALUE))) @ right)
+
+
+def _names(kind: str, components: int) -> tuple[str, ...]:
+    return tuple(f"{kind}{i}" for i in range(components))
