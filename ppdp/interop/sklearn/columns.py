@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ppdp.core.checks import shown
+from ppdp.core.formula import AT
 from ppdp.exceptions import InvalidParameter, PpdpError
-from ppdp.interop.sklearn.counterparts import is_public, public_maps, refuse_unknown, role_of
+from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
-from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 
 
 @dataclass
@@ -28,6 +29,8 @@ class Split:
     """An imputer and a scaler that all columns share."""
     uneven: Step | None = None
     """The scaler, if it was asked for some of the columns only."""
+    groups: list[tuple[str, list[Step]]] = field(default_factory=list)
+    """Where sets of columns share no statistics: the stages of each, by the name of its blocks."""
     errors: list[PpdpError] = field(default_factory=list)
     """Of sets of columns that have no counterpart: they are no block."""
 
@@ -66,6 +69,7 @@ class _Branch:
     steps: list[Step] | None
     prefix: str
     rest: bool = False
+    group: str = ""
 
 
 def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: list[Step]) -> Split:
@@ -74,7 +78,10 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
     What stands in front of a union stands in front of each of its parts, and each of them takes all columns.
     """
     if step.kind == "FeatureUnion":
-        parts = [_Branch(None, steps, prefix) for prefix, steps in branches("", [*front, step])]
+        parts = [
+            _Branch(None, steps, prefix, group=f"part-{i}")
+            for i, (prefix, steps) in enumerate(branches("", [*front, step]), 1)
+        ]
     elif front:
         front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
     else:
@@ -93,19 +100,25 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         except PpdpError as error:
             split.errors.append(error)
             continue
-        split.blocks.append(ColumnGroup(branch.columns, maps, branch.prefix, branch.rest))
+        split.blocks.append(NamedGroup(branch.columns, maps, branch.prefix, branch.rest, group=branch.group))
         tails.append(steps[len(public) :])
         split.inside += [inner for inner in steps if all(inner is not known for known in split.inside)]
     for tail in tails:
-        _check_tail(step, tail)
+        _check_tail(tail)
+    if not _is_shared(tails, step, behind):
+        return _grouped(split, tails)
+    split.blocks = [_unnamed(block) for block in split.blocks]
     imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
-    imputer, scaler = _shared(step, imputers), _shared(step, scalers)
+    imputer, scaler = _first(imputers), _first(scalers)
     kept = [block for block in split.blocks if not block.drop]
     if imputer is not None and any(own is None and not block.fills for own, block in zip(imputers, kept)):
         imputer.changed.append("missing values of all columns are filled, also of those that had no imputer")
     if scaler is not None and None in scalers:
         split.uneven = scaler
-        _check_uneven(step, scaler, behind)
+        scaler.changed.append(
+            "all columns are scaled but those of 0 and 1 that stand for categories: for a linear model without a "
+            "penalty that is the same"
+        )
     split.tail = [one for one in (imputer, scaler) if one is not None]
     return split
 
@@ -117,17 +130,44 @@ def _imputer_and_scaler(tail: list[Step]) -> tuple[Step | None, Step | None]:
     return imputer, tail[-1] if roles[-1:] == ["scaler"] else None
 
 
-def _check_uneven(step: Step, scaler: Step, behind: list[Step]) -> None:
-    """Only a model may stand behind a scaler of some columns; what is unknown is refused by itself."""
-    if any(role_of(later) not in ("model", "") for later in behind):
-        scaler.refuse(
-            f"it scales some of the columns, and what stands behind the {step.kind} would see others.",
-            f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
-        )
-    scaler.changed.append(
-        "all columns are scaled but those of 0 and 1 that stand for categories: for a linear model without a penalty "
-        "that is the same"
-    )
+_SHAPES: tuple[list[str], ...] = ([], ["imputer"], ["scaler"], ["imputer", "scaler"], ["imputer", "imputer"])
+"""Roles of stages that all columns may share; of two imputers the first leaves the other nothing to do."""
+
+
+def _is_shared(tails: Sequence[list[Step]], step: Step, behind: Sequence[Step]) -> bool:
+    """Whether one statistic of all columns does what all sets of columns ask for, in the eyes of what stands behind."""
+    if any([role_of(inner) for inner in tail] not in _SHAPES for tail in tails):
+        return False
+    imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
+    if any(len(_forms(found)) > 1 for found in (imputers, scalers)):
+        return False
+    uneven = any(scalers) and None in scalers
+    return not uneven or all(role_of(later) in ("model", "") for later in behind)
+
+
+def _forms(found: Sequence[Step | None]) -> set[str]:
+    """Classes with parameters, each once."""
+    asked = [one for one in found if one is not None]
+    return {repr((own_name(one.estimator), sorted(one.given().items(), key=lambda pair: pair[0]))) for one in asked}
+
+
+def _first(found: Sequence[Step | None]) -> Step | None:
+    return next((one for one in found if one is not None), None)
+
+
+def _unnamed(block: ColumnGroup) -> ColumnGroup:
+    return block if block.drop else ColumnGroup(block.columns, block.maps, block.prefix, block.rest)
+
+
+def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:
+    """The same with stages for each set of columns; an imputer that stood in front of all of them stays there."""
+    own = list(tails)
+    while all(own) and all(tail[0] is own[0][0] for tail in own) and role_of(own[0][0]) == "imputer" and len(own) > 1:
+        split.tail.append(own[0][0])
+        own = [tail[1:] for tail in own]
+    kept = [block for block in split.blocks if isinstance(block, NamedGroup)]
+    split.groups = list({block.group: (block.group, tail) for block, tail in zip(kept, own)}.values())
+    return split
 
 
 def _check_public(steps: list[Step], public: list[Step]) -> None:
@@ -249,33 +289,13 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
             if not rest:
                 yield _Branch(columns, None, prefix)
             continue
-        for own, steps in branches(prefix, flattened(name, one)):
-            yield _Branch(columns, steps, own, rest)
+        for i, (own, steps) in enumerate(branches(prefix, flattened(name, one)), 1):
+            group = name.replace("__", "-").replace(".", "-").replace(AT, "-")
+            yield _Branch(columns, steps, own, rest, group if i == 1 else f"{group}-{i}")
 
 
-def _check_tail(step: Step, tail: list[Step]) -> None:
-    """Behind the public maps come an imputer, a scaler, or both in this order."""
-    roles = [role_of(inner) for inner in tail]
-    if roles in ([], ["imputer"], ["scaler"], ["imputer", "scaler"], ["imputer", "imputer"]):
-        return  # of two imputers the first leaves the other nothing to do
-    extra = next((s for s, role in zip(tail, roles) if role not in ("imputer", "scaler")), None)
-    if extra is None:
-        tail[-1].refuse("the order has no counterpart.", "an imputer, then a scaler.")
-    if role_of(extra) in ("components", "projection"):
-        why = "it works on some of the columns."
-        if step.kind == "FeatureUnion":
-            why = "what it makes stands beside other columns, and no bound is proved for both together."
-        extra.refuse(why, f"put it behind the {step.kind}, for all columns.")
-    refuse_unknown(extra)
-
-
-def _shared(step: Step, found: Sequence[Step | None]) -> Step | None:
-    """The one statistic that all sets of columns share, if they have any."""
-    asked = [one for one in found if one is not None]
-    forms = {repr((own_name(one.estimator), sorted(one.given().items(), key=lambda pair: pair[0]))) for one in asked}
-    if len(forms) > 1:
-        step.refuse(
-            f"{', '.join(repr(one.name) for one in asked)} take different statistics of different columns.",
-            "give them the same class and parameters: one statistic of all columns is released.",
-        )
-    return asked[0] if asked else None
+def _check_tail(tail: list[Step]) -> None:
+    """Behind the public maps come stages that see the rows."""
+    for inner in tail:
+        if role_of(inner) not in STAGES:
+            refuse_unknown(inner)

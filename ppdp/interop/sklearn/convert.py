@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 from ppdp.core.checks import shown
@@ -18,8 +19,9 @@ from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
 from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
-from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -35,6 +37,7 @@ KERNELS = ("Nystroem", "RBFSampler")
 """What may stand behind columns that ranges have scaled."""
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 _CATEGORIES_ARE_KEPT = "columns of 0 and 1 that stand for categories stay as they are"
+_PROJECTED = "it scales the projected columns, not the components: for a linear model without a penalty the same"
 _RELEASED = "undeclared ranges are released with noise, and columns are scaled by them"
 
 
@@ -65,20 +68,24 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         else:
             entrance = split_columns(container, facts, front, rest)
             errors += entrance.errors
+    counterparts: dict[int, Any] = {}
+    inside = [(step, False) for _, tail in entrance.groups for step in tail]
     rest = [*entrance.tail, *rest]
-    counterparts: list[tuple[Step, Any]] = []
-    for step in rest:
+    for step, last in [*inside, *((step, step is rest[-1]) for step in rest)]:
         with _collected(errors):
-            made = None if is_public(step) else counterpart(step, facts, last=step is rest[-1])
-            counterparts.append((step, made))
+            counterparts[id(step)] = None if is_public(step) else counterpart(step, facts, last=last)
     if container is not None or all(isinstance(error, MissingBound) for error in errors):
         with _collected(errors):  # what is refused might bound all rows
             _check_bounds(entrance.blocks, rest, facts, plain=container is None)
     facts.refuse(errors)
-    converter = _Converter(facts, reserved, entrance.uneven)
+    converter = _Converter(facts, reserved, entrance.uneven, dict(entrance.groups))
     converter.add_entrance([step for step in entrance.inside if is_public(step)], entrance.blocks, rest, container)
-    for step, made in counterparts:
-        converter.add(step, made)
+    for step in entrance.tail:
+        converter.add(step, counterparts[id(step)])
+    if container is not None and entrance.groups:
+        converter.add_groups(container, counterparts)
+    for step in rest[len(entrance.tail) :]:
+        converter.add(step, counterparts[id(step)])
     first = converter.steps[0][1] if converter.steps else None
     unused = facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
     return converter.steps, Conversion(tuple(converter.report), unused)
@@ -176,6 +183,8 @@ class _Converter:
     reserved: frozenset[str]
     uneven: Step | None
     """The scaler that was asked for some of the columns only."""
+    groups: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    """The stages of every set of columns, where these share no statistics."""
     steps: list[tuple[str, Any]] = field(default_factory=list)
     report: list[Converted] = field(default_factory=list)
     units: str = "own"
@@ -221,7 +230,8 @@ class _Converter:
                 notes.append("they are scaled to [-1, 1]")
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
-            gaps = any(block.expects for block in blocks) and not self._filled_later(rest)
+            gaps = any(block.expects for block in blocks) or any(map(self._has, self.groups, repeat("imputer")))
+            gaps = gaps and not self._filled_later(rest)
             self.coded = any(map(holds_codes, blocks))
             own: list[str] = []
             if self.coded and facts.scales and [step.kind in TREES for step in rest] == [True]:
@@ -234,7 +244,8 @@ class _Converter:
             name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
         if made is None:
             return
-        self.units = "ranges" if facts.scales else "own"
+        scaled = [self._has(_group_of(block), "scaler") for block in blocks if block.encoder is None and not block.drop]
+        self.units = "ranges" if facts.scales and not (scaled and all(scaled)) else "own"
         became = self.add_step(name, made)
         first = whole or (public[0] if public else Step("", None))
         first.changed += notes or ([] if whole is None and public else ["bounds every row"])
@@ -247,7 +258,15 @@ class _Converter:
 
     def _stage(self, blocks: Sequence[ColumnGroup], gaps: bool, notes: list[str], *, codes: bool) -> ColumnMap:
         """The public stage of these blocks, in which codes of categories stay as they are if they may."""
-        finished = tuple(self._finished(block, gaps, notes, codes=codes and holds_codes(block)) for block in blocks)
+        finished = tuple(
+            self._finished(
+                block,
+                gaps and not self._has(_group_of(block), "imputer"),
+                notes,
+                codes=codes and holds_codes(block),
+            )
+            for block in blocks
+        )
         return ColumnMap(finished, _public_ranges(self.facts, finished), self.facts.max_norm)
 
     def _plain_bound(self, maps: list[PublicMap]) -> Any:
@@ -277,7 +296,7 @@ class _Converter:
             return replace(block, maps=(Unclipped(), *block.maps))
         if self.facts.scales and not sized and not block.drop:
             added.append(RangeScale())
-            self.rescaled = True
+            self.rescaled |= not self._has(_group_of(block), "scaler")
             notes.append(f"{block.described}: what comes out is scaled from its public range to [-1, 1]")
         if gaps and not block.fills:
             added.append(FillConstant(None))
@@ -302,6 +321,27 @@ class _Converter:
             self._learned(step, made)
         self.note(step, self.add_step(step.name, made), made)
 
+    def add_groups(self, whole: Step, made: Mapping[int, Any]) -> None:
+        """Stages for one set of columns each, which stand as they are."""
+        split = ColumnSplit([(group, None) for group in self.groups])
+        words = ["its columns stand in groups, and every stage sees those of its own"]
+        self.note(Step("", None, words), self.add_step(f"{whole.name}-split", split), split)
+        for group, tail in self.groups.items():
+            projected = None
+            for step in tail:
+                role, stage = role_of(step), made[id(step)]
+                if role == "components":
+                    self._components(step, stage)
+                    projected = step
+                elif role == "scaler" and projected is not None:
+                    self.stretched = True
+                    step.changed.append(_PROJECTED)
+                self.note(step, self.add_step(step.name, ColumnSubset(stage, group)), stage)
+
+    def _has(self, group: str, role: str) -> bool:
+        """Whether a set of columns has a stage of this role."""
+        return any(role_of(step) == role for step in self.groups.get(group, ()))
+
     def _scaled(self, step: Step) -> None:
         """What a scaler of all columns makes of units and axes."""
         self.units, self.rescaled = "own", step is self.uneven
@@ -311,9 +351,7 @@ class _Converter:
         self.shifted = self.shifted and not step.given().get("with_mean", True)
         if self.projected is not None:
             self.stretched = self.rescaled = True
-            step.changed.append(
-                "it scales the projected columns, not the components: for a linear model without a penalty the same"
-            )
+            step.changed.append(_PROJECTED)
 
     def _components(self, step: Step, made: Any) -> None:
         """Projected columns in place of components."""
@@ -364,6 +402,11 @@ class _Converter:
         if self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
+
+
+def _group_of(block: ColumnGroup) -> str:
+    """The set of columns that it belongs to; empty where all share their statistics."""
+    return block.group if isinstance(block, NamedGroup) else ""
 
 
 def _made_of_categories(stage: Any) -> bool:

@@ -136,10 +136,9 @@ class RouteSearch:
                 self._known[key] = stage.fit_modes(route.domain, route.distance)
             except PpdpError as error:
                 raise (error if name == type(stage).__name__.lower() else error.at(name)) from None
-            if route.domain.indicators and stage.keeps_columns:
-                kept = route.domain.indicators
+            if stage.keeps_columns and (route.domain.indicators or route.domain.layout):
                 self._known[key] = tuple(
-                    replace(way, domain=way.domain.with_indicators(kept)) for way in self._known[key]
+                    replace(way, domain=_same_columns(route.domain, way.domain)) for way in self._known[key]
                 )
         return self._known[key]
 
@@ -237,6 +236,12 @@ def _label(ways: Iterable[tuple[str, str]]) -> str:
 def _of_same_columns(one: StatisticRequest, other: StatisticRequest) -> bool:
     """Whether statistics are of the same group of columns, or of all."""
     return one.statistic.partition(AT)[1:] == other.statistic.partition(AT)[1:]
+
+
+def _same_columns(before: Domain, behind: Domain) -> Domain:
+    """The domain behind a stage that keeps every column in its place, with what is said of columns."""
+    layout = [replace(part, row_norm=None) for part in before.layout]
+    return behind.with_indicators(before.indicators).laid_out(layout)
 
 
 def _squares_pay(domain: Domain) -> bool:
