@@ -295,7 +295,11 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
 
 
 def _check_tail(tail: list[Step]) -> None:
-    """Behind the public maps come stages that see the rows."""
+    """Behind the public maps come stages that see the rows, imputers first."""
     for inner in tail:
         if role_of(inner) not in STAGES:
             refuse_unknown(inner)
+    roles = [role_of(inner) for inner in tail]
+    late = next((i for i, role in enumerate(roles) if role == "imputer" and set(roles[:i]) - {"imputer"}), None)
+    if late is not None:
+        tail[late].refuse("the order has no counterpart.", "an imputer, then a scaler.")
