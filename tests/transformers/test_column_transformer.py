@@ -21,6 +21,7 @@ from ppdp.transformers import (
     MinMaxScaler,
     NormClipper,
     RandomProjection,
+    RobustScaler,
     StandardScaler,
 )
 
@@ -237,3 +238,15 @@ def test_gaps_of_a_group_are_its_own():
         UnsupportedOrder, match=r"'prep-age': rows may have missing values in its columns.*max_missing=0"
     ):
         pipe.fit(X, y)
+
+
+def test_a_stage_that_helps_takes_the_place_of_one_in_a_group():
+    robust = RobustScaler(fit_mode="exact")
+    made = ColumnTransformer([("a", [("scale", robust)], [0]), ("b", robust, [1])], remainder=robust)
+    kinds = {(words.rsplit(" for ", 1)[1], type(one._stages_by_key()).__name__) for words, one in made.instead()}
+    assert {key for key, _ in kinds} == {"'a__scale'", "'b'", "'remainder'"}
+    for words, one in made.instead():
+        key = words.rsplit(" for ", 1)[1].strip("'")
+        changed = dict(one._stages_by_key())
+        assert repr(changed[key]) != repr(robust)
+        assert all(repr(stage) == repr(robust) for other, stage in changed.items() if other != key)

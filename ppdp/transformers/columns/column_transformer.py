@@ -275,7 +275,10 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         for key, stage in self._stages_by_key():
             for words, other in stage.instead():
                 changed = clone(self)
-                dict(changed._stages_by_key())[key].set_params(**other.get_params(deep=False))
+                own = dict(changed._stages_by_key())[key]
+                changed.transformers, changed.remainder = _exchanged(
+                    (changed.transformers, changed.remainder), own, other
+                )
                 yield f"{words} for {key!r}", changed
 
     def set_output(self, *, transform: str | None = None) -> Any:
@@ -416,3 +419,14 @@ def _named_tail(name: str, part: ColumnPart, leading: int) -> Iterator[Named]:
 
 
 _FIX = '[("numbers", [MinMaxScaler(ranges=...), StandardScaler()], ["age"]), ("text", CategoryEncoder(...), ["sex"])].'
+
+
+def _exchanged(given: Any, own: Any, other: Any) -> Any:
+    """The same with another stage in the place of one, however deep it stands."""
+    if given is own:
+        return other
+    if isinstance(given, (list, tuple)):
+        return type(given)(_exchanged(one, own, other) for one in given)
+    if hasattr(given, "steps"):
+        given.steps = _exchanged(given.steps, own, other)
+    return given
