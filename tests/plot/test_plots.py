@@ -1,6 +1,7 @@
 """The figures: each returns its axis, shows the numbers of what it is given, and takes no data."""
 
 import dataclasses
+import functools
 import inspect
 import math
 import sys
@@ -14,14 +15,14 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import ppdp.plot
-from ppdp import Domain, Pipeline, PrivacyLoss, PrivateSearchCV, make_pipeline
+from ppdp import Domain, Pipeline, PrivacyLoss, PrivateSearchCV, make_column_map, make_pipeline
 from ppdp.audit import MembershipReport
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, GradientBoostingClassifier, LaplaceMechanism, LogisticRegression
 from ppdp.privacy.gate import GATE_KINDS, Gate
 from ppdp.privacy.losses import Pure
 from ppdp.testing.confidence import Certified
-from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import PCA, CategoryEncoder, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -52,6 +53,18 @@ def gated(gate="gaussian", mechanism=None):
 def released():
     pipe = make_pipeline(NormClipper(), GaussianMechanism(), random_state=0)
     return pipe.fit(np.linspace(-1, 1, 400)[:, None]).certificate_
+
+
+@functools.cache
+def boosted():
+    """Of three classes, from a column of numbers and one of categories."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 90, 900), "ward": rng.choice(["north", "$outh"], 900)})
+    frame.loc[::5, "age"] = np.nan
+    encoder = CategoryEncoder({"ward": ["north", "$outh"]}, encoding="ordinal")
+    front = make_column_map((MinMaxScaler(ranges={"age": (0, 90)}), ["age"]), (encoder, ["ward"]))
+    model = GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16, categorical_features=["ward"])
+    return make_pipeline(front, model, epsilon=9.0).fit(frame, rng.integers(0, 3, 900)).release_
 
 
 def attacked(*curve, **parameters):
@@ -88,6 +101,7 @@ def figures():
         "gate": plan,
         "membership": attacked(),
         "privacy_utility": [(0.5, 0.7), (1.0, 0.8)],
+        "shape": boosted(),
     }
 
 
@@ -363,3 +377,25 @@ class TestPrivacyUtility:
     def test_pairs_that_are_none(self, wrong):
         with pytest.raises(InvalidParameter, match="privacy_utility draws"):
             ppdp.plot.privacy_utility(wrong)
+
+
+class TestShape:
+    def test_it_shows_the_steps_and_bands_that_were_released(self):
+        table, ax = boosted().to_pandas(), ppdp.plot.shape(boosted(), "age")
+        bands, lines = ax.patches[::2], ax.patches[1::2]
+        assert [line.get_label() for line in lines] == ["0", "1", "2"]
+        for label, band, line in zip("012", bands, lines):
+            own = table[(table["statistic"] == f"shape of {label}") & (table["column"] == "age")][:-1]
+            values, ends, _ = line.get_data()
+            np.testing.assert_allclose(values, own["value"])
+            np.testing.assert_allclose(ends, [*own["raw_low"], own["raw_high"].iloc[-1]])
+            np.testing.assert_allclose(band.get_data().values, own["value"] + 2 * own["standard_error"])
+
+    def test_categories_have_their_names(self):
+        ax = ppdp.plot.shape(boosted(), "ward")
+        assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["north", r"\$outh"]
+
+    @pytest.mark.parametrize(("release", "column"), [(released, None), (boosted, "height")])
+    def test_what_has_no_shape_is_refused(self, release, column):
+        with pytest.raises(InvalidParameter, match="Fix:"):
+            ppdp.plot.shape(release(), column)

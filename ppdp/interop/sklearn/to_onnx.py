@@ -58,8 +58,11 @@ def _with_trees(front: Any, step: Any) -> Any:
     scores = graph.scores(graph.node("Cast", graph.rows(), to=graph.kinds.DOUBLE), step.models_)
     if not hasattr(step, "classes_"):
         low, high = step.y_range_
-        targets = graph.node("Mul", scores, graph.constant([high / 2 - low / 2]))
-        targets = graph.node("Add", targets, graph.constant([low / 2 + high / 2]))
+        if getattr(step, "log_link", False):
+            targets = graph.node("Exp", scores)
+        else:
+            targets = graph.node("Mul", scores, graph.constant([high / 2 - low / 2]))
+            targets = graph.node("Add", targets, graph.constant([low / 2 + high / 2]))
         ends = (graph.node("Squeeze", graph.constant([end])) for end in (low, high))
         graph.output("variable", graph.node("Clip", targets, *ends), graph.kinds.FLOAT, 1)
         return front

@@ -197,6 +197,10 @@ class Bins:
         """Sums over the cells of each bin, along the last axis."""
         return np.add.reduceat(of_cells, self.starts, axis=-1)
 
+    def of_each_cell(self) -> Array:
+        """Shares of the cells: a bin has them spread evenly."""
+        return np.asarray((self.shares / np.bincount(self.of_cells))[self.of_cells])
+
     def places(self) -> Array:
         """Middle of each bin in its column, -1 to 1."""
         cells = len(self.of_cells) - 1

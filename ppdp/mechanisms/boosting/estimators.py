@@ -27,6 +27,7 @@ from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.bins import CellGrid
+from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.losses import LOSSES
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
@@ -44,7 +45,7 @@ INTERACTIONS = {"pairwise": True, "no_interactions": False}
 
 
 @dataclass(eq=False, repr=False)
-class GradientBoosting(SharedDocstring, Supervised):
+class GradientBoosting(Explained, SharedDocstring, Supervised):
     """Mixin for boosted shapes of columns and of pairs of columns.
 
     Parameters
@@ -73,6 +74,8 @@ class GradientBoosting(SharedDocstring, Supervised):
     feature_importances_ : ndarray of shape (n_features,)
         Standard deviation of what each column adds to the score, by itself, as shares of their sum; from released
         numbers only.
+    expected_value_ : float or ndarray of shape (n_classes,)
+        What :meth:`shap_values` are added to.
     n_iter_ : int
         Rounds.
 
@@ -240,11 +243,15 @@ class GradientBoosting(SharedDocstring, Supervised):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")
 
-    def _scores(self: Any, X: Any) -> Array:
-        """Score of each row, or of each row and class if there are several."""
+    def _codes(self: Any, X: Any) -> list[Any]:
+        """Cells of the values of every column."""
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
-        codes = self.models_[0].codes(X)
+        return list(self.models_[0].codes(X))
+
+    def _scores(self, X: Any) -> Array:
+        """Score of each row, or of each row and class if there are several."""
+        codes = self._codes(X)
         scores = np.column_stack([model.scores(codes) for model in self.models_])
         return np.asarray(scores[:, 0] if len(self.models_) == 1 else scores)
 

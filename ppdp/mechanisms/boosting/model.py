@@ -32,6 +32,8 @@ class AdditiveModel:
         Two columns, and what their groups add, shape (9, 9).
     importances : ndarray of shape (n_columns,)
         Standard deviation over the rows of what the shape of each column adds, by released shares of its cells.
+    shares : list of ndarray
+        Of each column the released shares of its cells; those of cells in one bin are equal.
     """
 
     cells: CellGrid
@@ -41,13 +43,15 @@ class AdditiveModel:
     groups: list[Codes]
     pairs: list[tuple[int, int, Array]]
     importances: Array
+    shares: list[Array]
 
     @classmethod
     def constant(cls, cells: CellGrid, baseline: float) -> AdditiveModel:
         """The same score for every row."""
         zeros = [np.zeros(width) for width in cells.widths]
         groups = [np.zeros(width, dtype=np.intp) for width in cells.widths]
-        return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [], np.zeros(len(zeros)))
+        even = [np.full(width, 1 / width) for width in cells.widths]
+        return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [], np.zeros(len(zeros)), even)
 
     def codes(self, X: Array) -> list[Codes]:
         """Cells of the values of every column."""
@@ -93,6 +97,7 @@ class AdditiveModel:
             "importances": self.importances,
             "pairs": pairs,
             "shapes": np.concatenate(self.shapes),
+            "shares": np.concatenate(self.shares),
         }
 
     @classmethod
@@ -106,4 +111,4 @@ class AdditiveModel:
         pairs = [(int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"] if row[0] != row[1]]
         groups = [group.astype(np.intp) for group in split("groups")]
         of_columns = split("shapes"), split("errors"), groups
-        return cls(cells, float(arrays["baseline"]), *of_columns, pairs, arrays["importances"])
+        return cls(cells, float(arrays["baseline"]), *of_columns, pairs, arrays["importances"], split("shares"))

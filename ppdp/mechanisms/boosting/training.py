@@ -132,6 +132,7 @@ class Training:
         learner = _Learner(self, label, [], [], [], AdditiveModel.constant(self.cells, self.loss.score(rate)))
         for column, by_label in enumerate(histogram):
             learner.add_column(column, by_label, noise, rate)
+        learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
         learner.weigh()
         for step in progress(range(self.parameters["rounds"]), "boosting rounds"):
             learner.make_round(self.parameters["rounds"] - step)

@@ -1,0 +1,159 @@
+"""What a released model says of columns: its shapes in raw units, and what each value adds to a score."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ppdp.core.domain import Domain
+from ppdp.data.intervals import no_ends
+from ppdp.data.rows import Array
+from ppdp.data.unit_conversion import Answers, Codes, Columns
+from ppdp.mechanisms.boosting.bins import Codes as Cells
+from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
+
+if TYPE_CHECKING:
+    from ppdp.mechanisms.base import QuerySpec
+
+MISSING = "missing"
+ELSE = "anything else"
+POSTERIOR = "its error is the posterior's, of noise and of labels"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a column adds to a score, by runs of values that add the same.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_runs,)
+        Ends of every run, as values are in front of the model; NaN for missing ones, which are the last.
+    values, errors : ndarray of shape (n_runs,)
+        What a run adds, and its standard error.
+    """
+
+    low: Array
+    high: Array
+    values: Array
+    errors: Array
+
+
+class Explained:
+    """Mixin for what models of shapes say of themselves."""
+
+    def _line(self: Any) -> tuple[float, float]:
+        """Slope and offset of what is explained: a score, or the target that follows from it."""
+        if not hasattr(self, "y_range_") or getattr(self, "log_link", False):
+            return 1.0, 0.0
+        low, high = self.y_range_
+        return high / 2 - low / 2, low / 2 + high / 2
+
+    @property
+    def expected_value_(self: Any) -> Any:
+        """Score, or target, that is expected of rows whose columns are drawn by released shares, independently."""
+        slope, offset = self._line()
+        found = np.array([offset + slope * expected_score(model) for model in self.models_])
+        return float(found[0]) if len(found) == 1 else found
+
+    def shap_values(self: Any, X: Any) -> Array:
+        """What each column of a row adds to :attr:`expected_value_`: exact Shapley values, of released numbers alone.
+
+        They and the expected value add up to ``decision_function``; of targets to the prediction, before it is clipped
+        to its range, or to its logarithm where counts and amounts are learned.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, as they are in front of the model: ``pipe[-1].shap_values(pipe[:-1].transform(X))``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_classes)
+            Of several classes those of every score.
+        """
+        codes = self._codes(X)
+        values = self._line()[0] * np.stack([shap_values(model, codes) for model in self.models_], axis=-1)
+        return np.asarray(values[..., 0] if len(self.models_) == 1 else values)
+
+    def answers(self: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
+        """Shapes and baseline, and how much every column matters."""
+        labels = [f" of {label}" for label in self.classes_] if len(self.models_) > 1 else [""]
+        return [one for model, of in zip(self.models_, labels) for one in model_answers(model, of, columns)]
+
+
+def shape_of(model: AdditiveModel, column: int) -> Shape:
+    """The shape of a column; of categories every code is a run of its own."""
+    cells, values, errors = model.cells, model.shapes[column], model.errors[column]
+    count = len(values) - 1
+    starts = np.arange(count)
+    if cells.categories[column]:
+        low, high = starts - 0.5, starts + 0.5
+    else:
+        changes = (np.diff(values[:-1]) != 0) | (np.diff(errors[:-1]) != 0)
+        starts = np.flatnonzero(np.append(True, changes))
+        edges = np.linspace(-cells.bound, cells.bound, count + 1)
+        low, high = edges[starts], edges[np.append(starts[1:], count)]
+    at = np.append(starts, count)
+    return Shape(np.append(low, math.nan), np.append(high, math.nan), values[at], errors[at])
+
+
+def model_answers(model: AdditiveModel, of: str, columns: Columns) -> list[Answers]:
+    """Shapes in raw units, the baseline of the score, and how much every column matters; tables have no lines."""
+    found = [_shape_answers(shape_of(model, at), f"shape{of}", columns, at) for at in range(len(model.shapes))]
+    importances = Answers.of(f"importance{of}", Columns.raw(columns.names), model.importances, math.nan)
+    return [*found, Answers.plain(f"baseline{of}", model.baseline, math.nan), importances]
+
+
+def _shape_answers(shape: Shape, statistic: str, columns: Columns, column: int) -> Answers:
+    here, kind = columns.at([column] * len(shape.values)).noted(POSTERIOR), columns.kinds[column]
+    reach = columns.ranges[column]  # bounds on entries are a little wider
+    ends = np.fmin(np.fmax([shape.low, shape.high], reach[0]), reach[1]) + 0 * shape.low
+    raw = np.sort(columns.raw_value(column, ends), axis=0)
+    raw[np.abs(raw) < 1e-7 * np.abs(here.slope)] = 0.0
+    names = [""] * (len(shape.values) - 1) + [ELSE if isinstance(kind, Codes) else MISSING]
+    if isinstance(kind, Codes):
+        codes = list(zip(kind.values, kind.names))
+        names[:-1] = [", ".join(name for code, name in codes if low <= code <= high) for low, high in raw.T[:-1]]
+    answer = Answers(
+        statistic, here.names, shape.values, shape.errors, shape.values, shape.errors, here.notes,
+        np.vstack([ends, raw]), tuple(names), here.dates,
+    )  # fmt: skip
+    return replace(answer, ends=partial(no_ends, shape.values))
+
+
+def shap_values(model: AdditiveModel, codes: list[Cells]) -> Array:
+    """Shapley values of a score, shape (n_samples, n_columns): what each cell adds to the expected score.
+
+    Columns that are left out of a coalition are drawn independently of each other, by released shares of their cells.
+    A shape gives all to its column, less its mean; a table of two columns gives each one half of what they say together
+    and of what each says alone, so that all values and the expected score add up to the score.
+    """
+    values = np.empty((len(codes[0]), len(model.shapes)))
+    for column, (shape, shares, code) in enumerate(zip(model.shapes, model.shares, codes)):
+        values[:, column] = (shape - shape @ shares)[code]
+    for first, second, table in model.pairs:
+        group, other = model.groups[first][codes[first]], model.groups[second][codes[second]]
+        one, two = group_shares(model, first), group_shares(model, second)
+        of_first, of_second, of_none = table @ two, one @ table, float(one @ table @ two)
+        together, alone = table[group, other], (of_first[group], of_second[other])
+        values[:, first] += (together + alone[0] - alone[1] - of_none) / 2
+        values[:, second] += (together - alone[0] + alone[1] - of_none) / 2
+    return values
+
+
+def group_shares(model: AdditiveModel, column: int) -> Array:
+    """Released shares of the groups of a column."""
+    return np.bincount(model.groups[column], model.shares[column], SIDE).astype(np.float64)
+
+
+def expected_score(model: AdditiveModel) -> float:
+    """The score that is expected of rows whose columns are drawn by released shares, independently."""
+    of_shapes = sum(float(shape @ shares) for shape, shares in zip(model.shapes, model.shares))
+    of_pairs = (
+        float(group_shares(model, first) @ table @ group_shares(model, second)) for first, second, table in model.pairs
+    )
+    return model.baseline + of_shapes + sum(of_pairs)

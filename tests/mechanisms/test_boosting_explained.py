@@ -1,0 +1,86 @@
+"""What boosted models say of themselves: shapes in raw units, and exact Shapley values."""
+
+from functools import cache
+from itertools import chain, combinations
+from math import factorial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.inspection import partial_dependence
+
+from ppdp import make_pipeline
+from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.transformers import MinMaxScaler
+
+pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
+
+N, NAMES = 3000, ["age", "dose", "time"]
+RNG = np.random.default_rng(0)
+ROWS = pd.DataFrame(RNG.uniform(0, 8, (N, 3)), columns=NAMES)
+EFFECT = (ROWS["age"] - 4) * (ROWS["dose"] - 4) / 3 + ROWS["time"] / 2 - 2
+LABELS = {"two": EFFECT > 0, "three": np.digitize(EFFECT, [-1, 1]), "targets": EFFECT}
+
+
+@cache
+def fitted(labels):
+    how, y = {"max_iter": 2, "max_bins": 4, "interaction_cst": "pairwise"}, LABELS[labels]
+    classes = tuple(np.unique(y).tolist())
+    model = (
+        GradientBoostingRegressor((-4, 4), **how) if labels == "targets" else GradientBoostingClassifier(classes, **how)
+    )
+    return make_pipeline(MinMaxScaler(ranges=(0, 8)), model, epsilon=20.0, delta=1e-6).fit(ROWS, y)
+
+
+def shapley(model, cells):
+    """By all coalitions: columns outside are drawn independently, by the shares of their cells."""
+    d = len(cells)
+    grid = [axis.ravel() for axis in np.meshgrid(*(np.arange(len(own)) for own in model.shares), indexing="ij")]
+    scores = model.scores(grid)
+
+    def expected(known):
+        weights = [at == cells[j] if j in known else model.shares[j][at] for j, at in enumerate(grid)]
+        return np.prod(weights, axis=0) @ scores
+
+    values = []
+    for column in range(d):
+        others = [j for j in range(d) if j != column]
+        coalitions = chain.from_iterable(combinations(others, k) for k in range(d))
+        gain = [(len(c), expected({*c, column}) - expected({*c})) for c in coalitions]
+        values.append(sum(factorial(k) * factorial(d - k - 1) / factorial(d) * change for k, change in gain))
+    return values
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_shapley_values_are_those_of_all_coalitions(labels):
+    pipe, rows = fitted(labels), ROWS[:200]
+    model, X = pipe[-1], pipe[:-1].transform(rows)
+    assert any(of_score.pairs for of_score in model.models_)
+    values = model.shap_values(X)
+    answers = pipe.predict(rows) if labels == "targets" else pipe.decision_function(rows)
+    added = model.expected_value_ + values.sum(axis=1)
+    np.testing.assert_allclose(np.clip(added, -4, 4) if labels == "targets" else added, answers, 0, 1e-9)
+    codes = [column[:2] for column in model.models_[0].codes(X)]
+    for at, cells in enumerate(zip(*codes)):
+        found = values[at].reshape(3, -1) / (4.0 if labels == "targets" else 1.0)
+        for score, of_score in enumerate(model.models_):
+            np.testing.assert_allclose(found[:, score], shapley(of_score, cells), 0, 1e-9)
+
+
+def test_shapes_have_the_units_of_the_table():
+    pipe = fitted("two")
+    lines = pipe.release_.to_pandas()
+    for name in NAMES:
+        own = lines[(lines["statistic"] == "shape") & (lines["column"] == name)]
+        middle = pd.DataFrame(4.1, index=range(len(own)), columns=NAMES)
+        middle[name] = (own["raw_low"] + own["raw_high"]).to_numpy() / 2
+        cells = pipe[-1].models_[0].codes(pipe[:-1].transform(middle))[NAMES.index(name)]
+        np.testing.assert_array_equal(pipe[-1].models_[0].shapes[NAMES.index(name)][cells], own["value"])
+        assert (own["raw_low"].iloc[0], own["raw_high"].iloc[-2], own["category"].iloc[-1]) == (0, 8, "missing")
+        assert (own["standard_error"] > 0).all()
+    assert np.isnan(pipe.release_.conf_int()["lower"]).all()
+
+
+def test_partial_dependence_is_scikit_learns():
+    found = partial_dependence(fitted("two"), ROWS[:300], ["time"], grid_resolution=5)["average"]
+    assert found[0, -1] - found[0, 0] > 0.2
