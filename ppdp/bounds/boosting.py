@@ -131,9 +131,9 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
 def _arrays(
     domain: Domain, steps: int, size: int, *, categories: Sequence[int], cells: int, n_classes: int = 2, **_: Any
 ) -> dict[str, list[int]]:
-    """Shapes by cell with their standard errors, groups of cells, and tables of two columns."""
+    """Shapes by cell with standard errors and shares of the rows, groups of cells, and tables of two columns."""
     scores, width = n_scores(n_classes), sum(widths(categories, cells))
-    by_cell = {name: [scores, width] for name in ("errors", "groups", "shapes")}
+    by_cell = {name: [scores, width] for name in ("errors", "groups", "shapes", "shares")}
     by_column = {"importances": [scores, domain.d]}
     return {**by_cell, **by_column, "baseline": [scores], "pairs": [scores, n_pairs(domain.d), 2 + (GROUPS + 1) ** 2]}
 

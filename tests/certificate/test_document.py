@@ -178,7 +178,7 @@ class TestFigures:
             return
         called, size = mechanism["name"], mechanism["size"]
         if mechanism["formula"] == "learning.boosting":  # which releases a model by its parts
-            parts = ("baseline", "errors", "groups", "importances", "pairs", "shapes")
+            parts = ("baseline", "errors", "groups", "importances", "pairs", "shapes", "shares")
             assert own.keys() == {f"{called}.{part}" for part in parts}
             return
         trained = mechanism["formula"].startswith("learning.")
