@@ -22,6 +22,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, TunedThresholdClassifierCV
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -41,6 +42,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from ppdp import Pipeline as PrivatePipeline
+from ppdp import PrivateSearchCV
 from ppdp.exceptions import PpdpError
 
 __all__ = ["CORPUS", "outcome"]
@@ -425,7 +427,8 @@ CORPUS = {**MODELS, **STAGES, **COLUMNS, **AROUND}
 def outcome(case):
     """The converted pipeline fitted to the table, or the error that refuses it."""
     try:
-        pipe = PrivatePipeline.from_sklearn(case.pipe, epsilon=5.0, delta=1e-6, random_state=0, **case.declared())
+        kind = PrivateSearchCV if isinstance(case.pipe, BaseSearchCV) else PrivatePipeline
+        pipe = kind.from_sklearn(case.pipe, epsilon=5.0, delta=1e-6, random_state=0, **case.declared())
         pipe.fit(case.table(), case.targets())
     except PpdpError as refused:
         return refused

@@ -338,8 +338,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high",
         "which candidate won, and its scores: both are read off the rows",
         "PrivateSearchCV",
-        "ppdp.PrivateSearchCV(Pipeline.from_sklearn(its estimator, ...), param_grid) charges the search; "
-        "in place of C it takes alpha, which is 1/C.",
+        "ppdp.PrivateSearchCV.from_sklearn(search, ranges=..., classes=...) converts its candidates and charges all; "
+        "in place of C they have alpha, which is 1/C.",
     ),
 }
 

@@ -49,13 +49,14 @@ from ppdp.pipeline.input_checks import check_sparse_plan
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
+from ppdp.pipeline.search.from_sklearn import SearchFromSklearn
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
 from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, already_charged, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered
 
 
-class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
 
     All of it together keeps (epsilon, delta). Which rows are for training is decided by their position alone, so

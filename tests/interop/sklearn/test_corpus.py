@@ -44,8 +44,6 @@ REFUSED = {
     "words weighed",
     "words hashed",
     "words hashed beside numbers",
-    "grid of C",
-    "grid over columns",
     "random search of a forest",
     "voting",
     "stacking",
