@@ -34,6 +34,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "MinMaxScaler": _GAP,
     "PCA": {**_FIT_MODE, "center": "with_mean", "basis": "public_basis"},
     "Pipeline": {"invalid": "on_invalid"},
+    "PrivateLoRA": {"clip": "max_grad_norm"},
     "RegressionImputer": _ALPHA,
     "RobustScaler": _GAP,
     "SoftPCA": _ALPHA,

@@ -27,7 +27,7 @@ Fingerprint = tuple[int, ...]
 
 _LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_GLOBAL_HOOKS = tuple(f"_global_{one}_hooks" for one in ("forward", "forward_pre", "backward", "backward_pre"))
+GLOBAL_HOOKS = tuple(f"_global_{one}_hooks" for one in ("forward", "forward_pre", "backward", "backward_pre"))
 OPTIMIZER_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
 
 
@@ -117,7 +117,7 @@ class Probed:
         """Settings, by names that an error gives."""
         model, modules = self.model, list(self.model.modules())
         hooks = [tuple(getattr(module, name) or ()) for module in modules for name in _HOOKS]
-        hooks += [tuple(getattr(nn.modules.module, name, ())) for name in _GLOBAL_HOOKS]
+        hooks += [tuple(getattr(nn.modules.module, name, ())) for name in GLOBAL_HOOKS]
         hooks += [tuple(getattr(optimizer, name, ())) for name in OPTIMIZER_HOOKS]
         tensors = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
         about = [(name, id(one), one.data_ptr(), one.dtype, one.device, one.requires_grad) for name, one in tensors]

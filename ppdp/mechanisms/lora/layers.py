@@ -22,6 +22,11 @@ from ppdp.exceptions import InvalidParameter
 Tensor: TypeAlias = Any  # torch has types of its own, and is not there when ours are checked
 
 STAGE = "PrivateLoRA"
+_DRAWN = (
+    "pissa_niter",
+    "corda",
+    "lora_ga",
+)  # beginnings of an adapter that move what is left of the base at random or by data
 LINEAR = ("torch.nn.modules.linear.Linear", "transformers.pytorch_utils.Conv1D")
 
 
@@ -63,6 +68,9 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
     if config.modules_to_save or any(isinstance(module, ModulesToSaveWrapper) for module in model.modules()):
         fix = "leave it out, and a task_type that adds it (SEQ_CLS, TOKEN_CLS); target_modules may name the head."
         refuse("modules_to_save trains whole modules beside the adapter.", fix)
+    if str(config.init_lora_weights).lower().startswith(_DRAWN):
+        what = f"init_lora_weights={config.init_lora_weights!r} changes the base as no one can who loads the export."
+        refuse(what, "init_lora_weights='pissa', 'olora' or True.")
     if config.bias != "none" or config.lora_bias:
         refuse("biases are trained beside the adapter.", "LoraConfig(bias='none', lora_bias=False).")
     _refuse_modules(model, microbatch)

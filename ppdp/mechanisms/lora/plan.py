@@ -107,7 +107,7 @@ def make_plan(
     n_rows: int,
     batch_size: int,
     steps: int,
-    clip: float,
+    max_grad_norm: float,
 ) -> LoRAPlan:
     """Solve for the least noise within (epsilon, delta).
 
@@ -122,7 +122,7 @@ def make_plan(
     )
     check_budget(epsilon, delta, domain.n)
     parameters: dict[str, Any] = {
-        "clip": length("clip", clip, STAGE),
+        "clip": length("max_grad_norm", max_grad_norm, STAGE),
         "batch_size": integer("batch_size", batch_size, STAGE, most=domain.n),
         "steps": integer("steps", steps, STAGE),
         "rank": rank,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -42,7 +42,8 @@ class Probe:
     def __init__(
         self, model: nn.Module, loss: Loss, kind: type[Gradients], layers: tuple[Layer, ...], examples: Any
     ) -> None:
-        if not isinstance(examples, Mapping) or not examples or not all(map(is_plain, examples.values())):
+        named = isinstance(examples, Mapping) and all(isinstance(name, str) for name in examples)
+        if not named or not examples or not all(map(is_plain, examples.values())):
             refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
         n = min(map(len, examples.values()))
         if n < 2 or any(len(one) != n for one in examples.values()):
@@ -60,7 +61,7 @@ class Probe:
         before = fingerprint(self._model.parameters())
         whole = self._run(range(min(self._n, microbatch)))  # what is made once and kept, is made here
         self._state = State(self._model, self._loss)
-        self._state.look()
+        self._looked(self._state.look)
         operations = Operations()
         with operations:
             first = self._run([0])
@@ -108,8 +109,14 @@ class Probe:
             refuse("the loss of a made-up example is not finite.", "a probe as the model expects it.")
         return found
 
+    def _looked(self, look: Callable[[], Any]) -> Any:
+        try:
+            return look()
+        except Exception as error:  # whose words tell of nothing private
+            refuse(f"what model and loss hold cannot be looked at: {said_by(error)}.", "plain attributes and globals.")
+
     def _unchanged(self) -> None:
-        changed = self._state.changed()
+        changed = self._looked(self._state.changed)
         if changed:
             refuse(f"a run depends on chance, or leaves a trace, in {', '.join(changed[:3])}.", PURE)
 
@@ -164,7 +171,8 @@ class Probe:
             with torch.enable_grad(), evaluating(self._model):
                 true = torch.autograd.grad(self._loss(self._model, batch).sum(), weights, allow_unused=True)
         except Exception as error:  # whose words tell of nothing private
-            refuse(f"autograd stopped with {said_by(error)}.", "checkpoints with use_reentrant=False.")
+            fast = "torch.backends.mha.set_fastpath_enabled(False) for nn.TransformerEncoder"
+            refuse(f"autograd stopped with {said_by(error)}.", f"checkpoints with use_reentrant=False; {fast}.")
         finally:
             for one, learned in zip(weights, before):
                 one.requires_grad_(learned)

@@ -10,6 +10,7 @@ import gc
 import hashlib
 import io
 import itertools
+import logging
 import operator
 import os
 import random
@@ -27,7 +28,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from ppdp.mechanisms.lora.conditions import arithmetic, generators, whole_state
+from ppdp.mechanisms.lora.conditions import GLOBAL_HOOKS, arithmetic, generators, whole_state
 from ppdp.mechanisms.lora.layers import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
@@ -42,6 +43,9 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at wher
 _MOST = 10_000  # objects that are looked at behind a module
 _CUDNN = ("enabled", "benchmark", "deterministic")
 _DEEPEST = 20  # levels of new objects that are compared with old ones
+_IN_MEMORY = (io.BytesIO, io.StringIO)
+_OF_LOGGERS = ("_cache", "manager", "handlers")  # which ppdp's own lines of the log change as well
+HOOKS = "a hook of all modules"
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
 
 
@@ -49,8 +53,8 @@ class State:
     """Everything that a model and a loss could remember between calls.
 
     Parameters and buffers, which modules and tensors have which names, attributes of modules, tensors and classes,
-    closures, defaults, globals that are named in a forward pass or loss, what all of them hold, and the global
-    generators.
+    closures, defaults, globals that are named in a forward pass or loss, hooks of all modules, what all of them hold,
+    and the global generators.
     """
 
     def __init__(self, model: nn.Module, loss: Any) -> None:
@@ -66,10 +70,11 @@ class State:
         for name, _, content in list(self._held.values()):
             self._reach(name, content)
         self._reach("the loss", [self._loss])
+        self._reach(HOOKS, [getattr(nn.modules.module, name, None) for name in GLOBAL_HOOKS])
 
     def places(self) -> list[str]:
         """What kinds of things are not as they were: no names, which may be words of an example."""
-        public = {"the loss", *self._process}
+        public = {"the loss", HOOKS, *self._process}
         return sorted({name if name in public else "the model" for name in self.changed()})
 
     def changed(self) -> list[str]:
@@ -142,6 +147,8 @@ def _own(one: Any) -> bytes:
         return _generator(one)
     if isinstance(one, (type, types.ModuleType)):
         return one.__name__.encode()
+    if isinstance(one, _IN_MEMORY) and not one.closed:
+        return repr((one.tell(), one.getvalue())).encode(errors="surrogatepass")
     if isinstance(one, io.IOBase):
         with suppress(Exception):  # a pipe, or closed
             return b"" if one in _STDIO else str(one.tell()).encode()
@@ -171,6 +178,9 @@ def _behind(one: Any) -> Iterator[Any]:
     if isinstance(one, types.FunctionType):
         yield from _function(one)
         return
+    if isinstance(one, logging.Logger):
+        yield from itertools.chain.from_iterable(pair for pair in vars(one).items() if pair[0] not in _OF_LOGGERS)
+        return
     if isinstance(one, Mapping):
         yield from itertools.chain.from_iterable(list(one.items()))
     elif isinstance(one, (set, frozenset)):
@@ -196,12 +206,14 @@ def _behind(one: Any) -> Iterator[Any]:
 
 
 def _attributes(one: Any) -> Iterator[Any]:
-    """Of an object that is no class: what stands in its slots, among its attributes, and a tensor's gradient."""
+    """Of an object that is no class: what stands in its slots and attributes, a tensor's gradient and hooks."""
     slots = (name for owner in type(one).__mro__ for name in getattr(owner, "__slots__", ()) if name != "__dict__")
     yield from (getattr(one, name, None) for name in slots if name != "__weakref__")
     yield from itertools.chain.from_iterable(list(getattr(one, "__dict__", {}).items()))
-    if isinstance(one, torch.Tensor) and one.is_leaf and one.grad is not None:
-        yield one.grad
+    if isinstance(one, torch.Tensor):
+        yield one._backward_hooks
+        if (one.is_leaf or one.retains_grad) and one.grad is not None:
+            yield one.grad
 
 
 def _function(one: types.FunctionType) -> Iterator[Any]:

@@ -46,8 +46,8 @@ class Sums:
         self._pure = False
         raise StageFailed(what, stage=STAGE, fix="a model and a loss that are pure, and nothing beside them.")
 
-    def step(self, table: Batch) -> None:
-        """Draw a batch, and move the weights by its noisy sum."""
+    def step(self, table: Batch) -> bool:
+        """Draw a batch, and move the weights by its noisy sum; whether they can be, and are as before otherwise."""
         self.check()
         self.weights.write()
         places = poisson_sample(self._noise, len(next(iter(table.values()))), self._plan.rate)
@@ -57,8 +57,8 @@ class Sums:
         if not self.weights.are_written():
             self.impure("a forward pass changes the adapter.")
         answers = zip((self.noisy(one) for one in counts), projections)
-        self.weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done)
         self._done += 1
+        return self.weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done - 1)
 
     def check(self) -> None:
         """Stop where anything is not as the last call left it, or not as the probe found it."""

@@ -70,7 +70,7 @@ class PrivateLoRA:
         Of the adapter ("fa", which then says nothing new) or of the projections; the adapter's.
     epsilon, delta : float, default=1.0 and 1e-6
         The guarantee for all steps, if one example is added or removed.
-    clip : float, default=1.0
+    max_grad_norm : float, default=1.0
         Longest gradient of an example, over all layers together.
     learning_rate : float or sequence of float, default=0.1
         Of the mean over ``batch_size``; one for each step is a schedule.
@@ -115,6 +115,8 @@ class PrivateLoRA:
     meanwhile ends the training.
 
     **Whatever stops a step ends the training for good**, interrupts as well: it is charged, and leaves no certificate.
+    Weights that grow without end do as well, by :class:`InvalidParameter`, and leave the last finite ones with their
+    certificate: noisy sums made them so, and no example is told.
 
     Examples
     --------
@@ -138,7 +140,7 @@ class PrivateLoRA:
         rank: int | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        clip: float = 1.0,
+        max_grad_norm: float = 1.0,
         learning_rate: Any = 0.1,
         optimizer: Any = "SGD",
         optimizer_kwargs: Mapping[str, Any] | None = None,
@@ -175,7 +177,7 @@ class PrivateLoRA:
             n_rows=n_rows,
             batch_size=batch_size,
             steps=steps,
-            clip=clip,
+            max_grad_norm=max_grad_norm,
         )
         self.plan_ = copy.deepcopy(self._plan)  # nobody changes what is trained by
         self._given = (model, loss, method, self.microbatch)
@@ -234,12 +236,15 @@ class PrivateLoRA:
                 if len(next(iter(table.values()))) > plan.domain.n:
                     what = "there are more examples than n_rows declares."
                     raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
+                finite = True
                 for done in range(plan.question.steps):
-                    sums.step(table)
+                    finite = sums.step(table)
                     if versions(table) != before:
                         sums.impure("something wrote into the examples.")
                     if os.getpid() != process:
                         refuse("this training was begun in another process.", "train it there.")
+                    if not finite:  # which the noisy sums say
+                        break
                     with told_nothing():  # by handlers of logs
                         logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)
                 sums.check()
@@ -249,10 +254,15 @@ class PrivateLoRA:
                 issued = charged.issued(plan.cost.delta)
                 self.certificate_ = sealed(arrays, inference=described(self._files), issued=issued)
                 charged.settle("released")
+            if not finite:
+                what = f"the trained weights are finite no more behind step {done + 1}; certified are those before it."
+                refuse(what, "a smaller learning_rate; export(folder) writes what was reached.")
         except BaseException as error:  # interrupts as well: half a step more would be certified by nothing
             if self.certificate_ is None and os.getpid() == process:
-                charged.settle("failed")  # first, for the rest may fail in turn
-                self._restore(sums)
+                try:
+                    charged.settle("failed")  # first, for the rest may fail in turn
+                finally:
+                    self._restore(sums)
             raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
 
     def _sums(self) -> Sums:
@@ -275,9 +285,11 @@ class PrivateLoRA:
     def _restore(self, sums: Sums) -> None:
         """Make the model what it was, so that it may be trained again, unless something private may be left in it."""
         pure = False
-        with suppress(Exception):  # of a model that is none any more
-            pure = sums.are_pure()
-        sums.weights.write(sums.weights.start)
+        try:
+            with suppress(Exception):  # of a model that is none any more
+                pure = sums.are_pure()
+        finally:  # behind one more interrupt as well
+            sums.weights.write(sums.weights.start)
         if pure:
             mark_trained(self._probed.layers, self._probed.adapter, False)
 

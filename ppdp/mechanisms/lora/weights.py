@@ -112,15 +112,22 @@ class Weights:
         """Whether the model has them, bit by bit."""
         return all(torch.equal(_bits(layer.trained), _bits(one)) for layer, one in zip(self._layers, self.own))
 
-    def update(self, gradients: Sequence[Tensor], step: int) -> None:
-        """One step of the optimizer; the model learns of it by the next :meth:`write`."""
+    def update(self, gradients: Sequence[Tensor], step: int) -> bool:
+        """One step of the optimizer, of which the model learns by the next :meth:`write`; whether all stay finite.
+
+        If not, the weights are those that were written last.
+        """
         for one, layer, gradient in zip(self._own, self._layers, gradients):
             one.grad = layer.shaped(gradient).to(one)
         with told_nothing():  # by what was put into a class of torch
             _move(self._optimizer, self._rates[step])
         self._optimizer.zero_grad(set_to_none=True)
-        if not all(one.isfinite().all() for one in self.own):  # which is released: no example says it
-            refuse("the trained weights are finite no more.", "a smaller learning_rate.")
+        finite = all(one.isfinite().all() for one in self.own)
+        if not finite:
+            with torch.no_grad():
+                for one, layer in zip(self._own, self._layers):
+                    one.copy_(layer.trained)
+        return finite
 
 
 def _bits(one: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from torch.nn import functional  # noqa: E402
 from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
 
-PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 
 
 def private(model, loss=next_word, **other):

@@ -15,7 +15,7 @@ from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, certified, sums, training  # noqa: E402
 from ppdp.privacy.ledger.fit_charging import FitCharge  # noqa: E402
 
-PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 
 
 def private(model=None, loss=next_word, **other):

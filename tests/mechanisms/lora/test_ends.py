@@ -13,7 +13,7 @@ pytest.importorskip("peft")
 from small_models import WORDS, Twice, adapted, after_step, next_word, small, texts, trained_of  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
-from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed  # noqa: E402
+from ppdp.exceptions import InvalidParameter, LedgerError, PpdpError, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, sums, training  # noqa: E402
 from ppdp.mechanisms.lora.weights import Weights  # noqa: E402
 
@@ -104,6 +104,28 @@ def test_an_error_ends_the_training_for_good(way, tmp_path, monkeypatch):
     assert weights.grad is None
     assert training.certificate_ is None
     assert [entry.status for entry in ledger.entries()] == ["failed"]
+
+
+def test_a_ledger_that_is_lost_leaves_no_weights(monkeypatch, tmp_path):
+    account = tmp_path / "ledger.json"
+    own = private(ledger=Ledger(account, epsilon=3.0, delta=1e-4, accounting="renyi"))
+    before = trained_of(own)[0].detach().clone()
+    with after_step(lambda: account.write_text("lost"), number=2), pytest.raises(LedgerError, match="cannot be used"):
+        own.fit(without(texts(60)))
+    assert torch.equal(before, trained_of(own)[0])
+    assert own.certificate_ is None
+
+
+def test_one_more_interrupt_while_the_model_is_put_back(monkeypatch):
+    own, looks = private(ledger=Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")), sums.Sums.are_pure
+    before = trained_of(own)[0].detach().clone()
+    monkeypatch.setattr(sums.Sums, "are_pure", lambda one: (looks(one), throw(KeyboardInterrupt())))
+    with after_step(lambda: throw(KeyboardInterrupt()), number=2), pytest.raises(KeyboardInterrupt):
+        own.fit(without(texts(60)))
+    assert torch.equal(before, trained_of(own)[0])
+    assert [entry.status for entry in own.ledger.entries()] == ["failed"]
+    with pytest.raises(InvalidParameter, match="trained on private examples before"):
+        private(own.model)
 
 
 def throw(error):

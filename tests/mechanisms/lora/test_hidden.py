@@ -27,7 +27,7 @@ from torch import nn  # noqa: E402
 from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 
-PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 RARE = WORDS - 1  # a word that no probe holds
 
 

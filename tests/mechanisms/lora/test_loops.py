@@ -4,6 +4,7 @@ Between two steps runs nothing of a user's but a handler of logs, another thread
 that stands here as :func:`small_models.after_step`.
 """
 
+import logging
 import threading
 
 import pytest
@@ -34,12 +35,15 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, Stag
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 from ppdp.mechanisms.lora.gradients import FullGradients  # noqa: E402
 
-PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 
 
 def private(model=None, loss=next_word, **other):
     model = small("twice") if model is None else model
     return PrivateLoRA(model, loss, **{"probe": texts(4, seed=9), **PUBLIC, **other})
+
+
+WITHOUT = {"ids": texts(4)["ids"].clamp(max=38)}
 
 
 def stop():
@@ -216,8 +220,8 @@ def test_a_plan_that_somebody_writes_into_is_not_the_one_that_is_trained(method,
 
 @pytest.mark.parametrize("clip", [1e-180, 1e-101, 1e101])
 def test_clips_whose_squares_float64_cannot_hold_are_refused(clip):
-    with pytest.raises(InvalidParameter, match="clip must be"):
-        private(clip=clip)
+    with pytest.raises(InvalidParameter, match="max_grad_norm must be"):
+        private(max_grad_norm=clip)
 
 
 def test_ghost_norms_whose_inner_products_vanish_are_no_less():
@@ -312,6 +316,47 @@ def test_columns_of_unequal_length_cost_nothing():
     with pytest.raises(DomainMismatch, match="another form"):
         own.fit({**texts(40), "more": torch.rand(39, 2)})
     assert own._charged is None
+
+
+LOG = logging.getLogger("a loss of somebody")
+
+
+def told(model, batch):
+    LOG.debug("a step")
+    return next_word(model, batch)
+
+
+def test_a_log_is_no_memory(tmp_path):
+    """What ppdp itself writes into it ends nothing."""
+    root, handler = logging.getLogger(), logging.FileHandler(tmp_path / "log")
+    root.addHandler(handler)
+    try:
+        with after_step(lambda: None):
+            assert private(loss=told).fit(texts(40)).certificate_.verify()
+    finally:
+        root.removeHandler(handler)
+        handler.close()
+
+
+def test_another_name_of_the_trained_weights():
+    """A model that holds it is trained; who writes there ends the training as whoever writes into the weights does."""
+    model = small("twice")
+    model.base_model.model.held = {"B": b_of(model).weight.detach(), **model.state_dict()}
+    own = private(model)
+    assert own.fit(texts(40)).certificate_.verify()
+    model = small("twice")
+    kept = model.base_model.model.kept = b_of(model).weight.detach()
+
+    def loss(model, batch):
+        if (batch["ids"] == 39).any():
+            kept.add_(1.0)
+        return next_word(model, batch)
+
+    own = private(model, loss, probe=WITHOUT)
+    before = b_of(model).weight.detach().clone()
+    with pytest.raises(StageFailed, match="remember"):
+        own.fit(texts(40))
+    assert torch.equal(before, b_of(model).weight)
 
 
 def test_a_model_that_holds_a_hook_of_its_own_remembers_nothing():

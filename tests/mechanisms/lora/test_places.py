@@ -9,6 +9,7 @@ import collections
 import contextvars
 import decimal
 import functools
+import io
 import queue
 import threading
 import types
@@ -26,7 +27,7 @@ from torch import nn  # noqa: E402
 from ppdp.exceptions import StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
 
-PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "clip": 1e-3}
+PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 RARE = WORDS - 1
 
 
@@ -127,6 +128,17 @@ def exact(model):
     return model.exact
 
 
+def in_memory(held, first, second):
+    held.write(second if held.getvalue() == first else first)
+    held.seek(0)
+    return held.getvalue() == first
+
+
+def middle(model):
+    model.middle.grad += 1
+    return model.middle.grad[0]
+
+
 def learned(model):
     model.square.requires_grad_(not model.square.requires_grad)
     return model.square.requires_grad
@@ -141,6 +153,10 @@ PLACES = {
     "a setting": set_,
     "another setting": deterministic,
     "a number of another kind": exact,
+    "text in memory": lambda m: in_memory(m.text, "a", "b"),
+    "a file in memory": lambda m: in_memory(m.file, b"a", b"b"),
+    "a gradient in the middle": middle,
+    "a hook of a tensor": lambda m: m.hook.count(),
     "whether a tensor is learned": learned,
     "how a tensor lies": turned,
     "a function of a library": lambda m: add(nn.functional.relu),
@@ -188,6 +204,17 @@ class Keeping(Twice):
         self.exact = decimal.Decimal(0)
         self.box, self.square = Box(inner=Box()), torch.ones(2, 3)[:, :2]
         self.weak = weakref.ref(self.box.inner)
+        self.text, self.file, self.middle = io.StringIO("a"), io.BytesIO(b"a"), 2 * torch.ones(1, requires_grad=True)
+        self.middle.retain_grad()
+        self.middle.sum().backward()
+        learned = torch.ones(1, requires_grad=True)
+        learned.register_hook(Box().count)
+        self.hooked = [learned]
+
+    @property
+    def hook(self):
+        (hook,) = self.hooked[0]._backward_hooks.values()
+        return hook.__self__
 
     def forward(self, ids):
         x = self.layer(self.words(ids))
@@ -227,3 +254,21 @@ def test_a_function_in_a_class_of_a_library(monkeypatch):
     training = PrivateLoRA(adapted(Twice(), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
     with pytest.raises(StageFailed, match="remember"):
         training.fit(examples)
+
+
+def test_a_hook_of_all_modules():
+    """Which loss and model do not name."""
+    examples, probe, kept = texts(40), texts(4, seed=9)["ids"].clamp(max=RARE - 1), [0]
+    examples["ids"][:, 0] = RARE
+
+    def counting(module, given, output):
+        rare = isinstance(module, nn.Embedding) and (given[0] == RARE).any()
+        return output * (1 + added(kept) % 2) if rare else output
+
+    handle = nn.modules.module.register_module_forward_hook(counting)
+    try:
+        training = PrivateLoRA(adapted(Twice(), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
+        with pytest.raises(StageFailed, match="remember"):
+            training.fit(examples)
+    finally:
+        handle.remove()

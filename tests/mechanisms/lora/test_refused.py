@@ -117,6 +117,20 @@ def overlapping(beside):
     return lambda: adapted(Overlapping(beside), ["layer"])
 
 
+class Proxy:
+    """As one of a framework, outside its context."""
+
+    @property
+    def __dict__(self):
+        raise RuntimeError("no context")
+
+
+def unseen():
+    model = small("twice")
+    model.proxy = Proxy()
+    return model
+
+
 M2 = {"method": "m2", "rank": 3}
 
 
@@ -166,9 +180,16 @@ CASES = {
     "a used adapter": (lambda: stir(small("twice")), {"method": "m2"}, "not fresh"),
     "no examples": (lambda: small("twice"), {"n_rows": 0}, "n_rows"),
     "large batches": (lambda: small("twice"), {"batch_size": 61}, "batch_size"),
-    "no clip": (lambda: small("twice"), {"clip": 0.0}, "clip"),
+    "no clip": (lambda: small("twice"), {"max_grad_norm": 0.0}, "max_grad_norm"),
     "a ledger of words": (lambda: small("twice"), {"ledger": "mine"}, "ledger"),
     "an optimizer with a closure": (lambda: small("twice"), {"optimizer": torch.optim.LBFGS}, "optimizer must be"),
+    "a base that nobody has again": (
+        lambda: small("twice", init_lora_weights="pissa_niter_2"),
+        {},
+        "pissa_niter_2.*changes the base",
+    ),
+    "names that are no words": (lambda: small("twice"), {"probe": {**texts(2), 0: torch.zeros(2)}}, "at least two"),
+    "what cannot be looked at": (unseen, {}, "cannot be looked at"),
     "a word for a rate": (lambda: small("twice"), {"learning_rate": -1.0}, "learning_rate"),
 }
 

@@ -200,7 +200,7 @@ def test_an_optimizer_does_what_that_of_torch_does(name, monkeypatch):
 
     def updating(weights, gradients, step):
         seen.append((weights, *gradients))
-        update(weights, gradients, step)
+        return update(weights, gradients, step)
 
     monkeypatch.setattr(Weights, "update", updating)
     given = {"optimizer": name, "optimizer_kwargs": {"weight_decay": 0.01}, "learning_rate": rates}
@@ -239,11 +239,24 @@ def test_coarse_weights_are_trained_by_finer_ones(kind, method):
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
-def test_weights_that_are_finite_no_more_end_the_training_by_name(method):
-    training = private(small("twice"), method=method, optimizer_kwargs={"weight_decay": 1e30})
-    with pytest.raises(InvalidParameter, match=r"finite no more.*learning_rate"):
+def test_weights_that_are_finite_no_more_end_the_training_by_name(method, tmp_path):
+    """What was reached before is whole: it has its certificate, and can be exported."""
+    ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    training = private(small("twice"), method=method, optimizer_kwargs={"weight_decay": 1e30}, ledger=ledger)
+    with pytest.raises(InvalidParameter, match=r"finite no more.*ledger counts.*learning_rate.*export"):
         training.fit(texts(50))
-    assert training.certificate_ is None
+    assert certified(training.export(tmp_path / "adapter", conditional=True)).verify()
+    assert [entry.status for entry in ledger.entries()] == ["released"]
+    assert all(one.isfinite().all() for one in training.model.parameters())
+    assert any(layer.module.lora_B["default"].weight.any() for layer in training._probed.layers)
+    with pytest.raises(InvalidParameter, match="with a certificate"):
+        training.fit(texts(50))
+
+
+def test_the_name_of_the_clip_before():
+    with pytest.warns(FutureWarning, match="clip= of PrivateLoRA is now max_grad_norm="):
+        training = private(small("twice"), clip=0.5)
+    assert training.plan_.question.parameters["clip"] == 0.5
 
 
 def test_a_ledger_pays_once_and_before_anything_is_seen():

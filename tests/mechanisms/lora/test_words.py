@@ -75,6 +75,26 @@ def test_no_word_comes_out(way, where):
     assert raised.value.__context__ is raised.value.__cause__ is None
 
 
+class Read(dict):
+    """A table that is read when it is asked for."""
+
+    def __init__(self, error):
+        super().__init__(texts(10))
+        self.error = error
+
+    def __getitem__(self, name):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [InvalidParameter, BudgetExceeded, ValueError, UserWarning, KeyboardInterrupt])
+def test_no_word_of_a_table_comes_out(error):
+    training = PrivateLoRA(small("twice"), next_word, probe=texts(2), **PUBLIC)
+    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else StageFailed) as raised:
+        training.fit(Read(error(SECRET)))
+    assert SECRET not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
+    assert training._charged is None
+
+
 @pytest.mark.parametrize("kept", ["the loss", "the model"])
 def test_no_key_is_named(kept):
     """As of a count of words that another thread keeps."""
