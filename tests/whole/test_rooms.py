@@ -52,6 +52,7 @@ OF_OTHERS = {
     "_BatchNorm": "what every batch-norm of torch derives from",
     "_actions": "argparse has no other list of the options of a parser",
     "_SubParsersAction": "nor of its commands",
+    "_backward_hooks": "where torch keeps the hooks of a tensor",
     "_asdict": "public in a named tuple, in spite of the underscore",
     "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",
     "_doc_link_module": "how scikit-learn documents that others link to their own pages",

@@ -69,7 +69,7 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
         fix = "leave it out, and a task_type that adds it (SEQ_CLS, TOKEN_CLS); target_modules may name the head."
         refuse("modules_to_save trains whole modules beside the adapter.", fix)
     if str(config.init_lora_weights).lower().startswith(_DRAWN):
-        what = f"init_lora_weights={config.init_lora_weights!r} changes the base in a way that loading the export does not repeat."
+        what = f"init_lora_weights={config.init_lora_weights!r} changes the base, and loading the export another way."
         refuse(what, "init_lora_weights='pissa', 'olora' or True.")
     if config.bias != "none" or config.lora_bias:
         refuse("biases are trained beside the adapter.", "LoraConfig(bias='none', lora_bias=False).")
