@@ -159,7 +159,7 @@ def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) ->
     leak = leak_of_container(estimator) if contains else leak_of(estimator, covered=covered)
     if leak is not None:
         yield _finding(step, estimator, leak)
-    covered = covered or (contains and root_of(estimator) == "ppdp")
+    covered = covered or (contains and root_of(estimator) == "ppdp" and not isinstance(estimator, ColumnTransformer))
     above |= {id(estimator)}
     for name, inner, leak in _inside(estimator):
         where = f"{step}__{name}" if step else name
@@ -213,7 +213,9 @@ def _members(parameter: str, members: Any, size: int) -> Iterator[Inner]:
         name, inner, *columns = member
         if columns and callable(columns[0]):
             yield name, columns[0], CHOOSES
-        if not (inner is None or (issubclass(type(inner), str) and inner in ("drop", "passthrough"))):
+        if size == 3 and issubclass(type(inner), list | tuple):
+            yield from ((f"{name}__{label}", one, None) for label, one in named_stages(inner))
+        elif not (inner is None or (issubclass(type(inner), str) and inner in ("drop", "passthrough"))):
             yield name, inner, None
 
 

@@ -195,7 +195,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
             if isinstance(one, BaseEstimator) and not hasattr(one, "steps"):
                 yield name, one
             elif not isinstance(one, str):
-                for inner, stage in _pairs(one):
+                for inner, stage in named_stages(one):
                     if isinstance(stage, BaseEstimator):
                         yield f"{name}__{inner}", stage
 
@@ -346,7 +346,7 @@ def _is_part(one: Any) -> bool:
     return isinstance(one, (list, tuple)) and len(one) == 3 and isinstance(one[0], str)
 
 
-def _pairs(given: Any) -> list[Named]:
+def named_stages(given: Any) -> list[Named]:
     """Stages with their names: those of a pipeline, of a list of pairs, or their classes."""
     given = getattr(given, "steps", given)
     listed = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -363,7 +363,7 @@ def _stages(given: Any, part: str) -> list[Named] | None:
     """The stages of a part; None drops its columns."""
     if isinstance(given, str) and given in (PASS, DROP):
         return [] if given == PASS else None
-    found = _pairs(given)
+    found = named_stages(given)
     for _, stage in found:
         if isinstance(stage, ColumnTransformer):
             raise UnknownStage(
