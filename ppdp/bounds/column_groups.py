@@ -210,6 +210,24 @@ class OfGroup(Stability):
         return self.inner.takes_gaps(domain_of(domain, self.group))
 
 
+@dataclass(frozen=True, slots=True)
+class OfNothing(Stability):
+    """What a stage is for a group that has no columns: everything that is known stays."""
+
+    def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
+        """Domain and distance as they are."""
+        sane(bool(domain.groups) and not parameters)
+        return domain, distance
+
+
+def nothing(domain: Domain, distance: Distance) -> Point:
+    """No column is there: rows stay as they are, and so does all that is known of groups."""
+    return domain, distance
+
+
+FORMULAS["column-groups.none"] = OfNothing("column-groups.none", "column-groups", nothing, ("ColumnSubset",), gaps=True)
+
+
 @lru_cache(maxsize=1024)
 def formula_of_group(known: Formula, group: str) -> Formula:
     """The same formula for one group of columns."""

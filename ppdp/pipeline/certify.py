@@ -38,8 +38,8 @@ from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.pipeline.release.step_serialization import describe
-from ppdp.pipeline.steps import class_of
 from ppdp.privacy.gate import Gate
+from ppdp.transformers.columns.column_subset import class_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _step(step: PlannedStep, *, gated: bool) -> StepRecord:
     way = step.way
     return StepRecord(
         name=step.name,
-        class_=class_of(step.stage),
+        class_=class_of(step.stage, way.formula),
         way=way.name,
         formula=way.formula,
         parameters=way.parameters,

@@ -84,11 +84,6 @@ def any_fills_gaps(steps: Sequence[Named]) -> bool:
     return any(bool(getattr(step, "fills_gaps", False)) for _, step in steps)
 
 
-def class_of(step: Any) -> str:
-    """The class that a certificate names: of a stage for some of the columns, that of the stage."""
-    return str(getattr(step, "certified_class", type(step).__name__))
-
-
 _ON_THE_PIPELINE = {
     "noise_scale": "leave it out: the pipeline solves the noise.",
     "random_state": "set it on the Pipeline.",

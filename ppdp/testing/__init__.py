@@ -33,12 +33,18 @@ def register(kind: type[Any]) -> type[Any]:
 def examples() -> list[Any]:
     """One working instance of every registered class, and pipelines of them."""
     from ppdp.pipeline.pipeline import make_pipeline
+    from ppdp.transformers.columns.column_transformer import ColumnTransformer
 
     stages = ppdp.transformers.NormClipper(), ppdp.transformers.Deduplicator()
     return [
         *(kind.example() for kind in REGISTRY.values()),
         make_pipeline(*stages, ppdp.mechanisms.LogisticRegression(), epsilon=20.0, delta=1e-3),
-        make_pipeline(*stages, ppdp.transformers.PCA(n_components=1, fit_mode="noisy"), epsilon=20.0, delta=1e-3),
+        make_pipeline(
+            ColumnTransformer.example(),
+            ppdp.transformers.PCA(n_components=1, fit_mode="noisy"),
+            epsilon=20.0,
+            delta=1e-3,
+        ),
     ]
 
 

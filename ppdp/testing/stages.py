@@ -39,6 +39,7 @@ from ppdp.testing.neighbours import (
     kept,
     outgrown,
 )
+from ppdp.transformers.columns.column_subset import class_of
 from ppdp.transformers.fit_mode import FitMode
 
 T = TypeVar("T")
@@ -192,7 +193,7 @@ def _check_formula(stage: Any, way: FitMode, world: World) -> None:
     found = lookup(way.formula, "stability")
     again = found(world.domain, world.distance, **plain)
     demand(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
-    known = not found.used_by or getattr(stage, "certified_class", type(stage).__name__) in found.used_by
+    known = not found.used_by or class_of(stage, way.formula) in found.used_by
     demand(known, stage, f"{way.formula} does not list it in used_by.")
     asked = {way.request.statistic} if way.request is not None else set()
     served = bool(asked) == (way.name == "noisy" or bool(found.releases)) and asked <= set(found.releases)

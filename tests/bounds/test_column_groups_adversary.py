@@ -126,7 +126,11 @@ def test_what_is_no_stage_of_a_group():
     with pytest.raises(UnknownStage, match="acts on whole rows"):
         ColumnSubset(Deduplicator(), "a").fit_modes(domain, ONE)
     with pytest.raises(UnknownStage, match="no group of columns"):
-        ColumnSubset(StandardScaler(), "c").fit_modes(domain, ONE)
+        ColumnSubset(StandardScaler(), "a").fit_modes(BOX, ONE)
+    (way,) = ColumnSubset(StandardScaler(), "of no columns").fit_modes(domain, ONE)
+    assert (way.domain, way.distance) == (domain, ONE)
+    with pytest.raises(CertificateError):
+        lookup("column-groups.none", "stability")(BOX, ONE)
     for name, there in (("deduplication.unanimous@a", domain), ("scaling.none@c", domain), ("scaling.none@a", BOX)):
         with pytest.raises(CertificateError):
             lookup(name, "stability")(there, ONE)

@@ -110,7 +110,12 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "keyed": ([BOX, ("dedup", Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
     "groups of columns": (
         [
-            ("groups", ColumnTransformer([("ab", [BOX[1], MeanImputer(), StandardScaler()], ["a", "b"])])),
+            (
+                "groups",
+                ColumnTransformer(
+                    [("ab", [BOX[1], MeanImputer(), StandardScaler()], ["a", "b"]), ("none", NormClipper(), [])]
+                ),
+            ),
             ("model", classifier()),
         ],
         {},

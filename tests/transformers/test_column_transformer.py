@@ -250,3 +250,26 @@ def test_a_stage_that_helps_takes_the_place_of_one_in_a_group():
         changed = dict(one._stages_by_key())
         assert repr(changed[key]) != repr(robust)
         assert all(repr(stage) == repr(robust) for other, stage in changed.items() if other != key)
+
+
+def test_what_was_released_as_plain_objects_and_by_lint():
+    X, y = patients()
+    steps = [numbers(MeanImputer(), StandardScaler(fit_mode="noisy")), ("some", RandomProjection(2), []), TEXT]
+    pipe = Pipeline(
+        [("prep", ColumnTransformer(steps)), ("model", LogisticRegression(classes=(0, 1)))], epsilon=3.0, delta=1e-5
+    ).fit(X, y)
+    plain = pipe.release_.to_sklearn()
+    np.testing.assert_array_equal(plain.predict(X), pipe.predict(X))
+    found = {one.step: one.severity for one in ppdp.lint(pipe)}
+    assert found["prep__numbers__standardscaler"] == "none"
+    assert {one.step: one.severity for one in ppdp.lint(ColumnTransformer(steps))}["numbers__standardscaler"] == "low"
+
+
+def test_blocks_of_a_file_give_the_same_bits(tmp_path):
+    X, y = patients()
+    X.assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    pipe = pipeline(MeanImputer(), StandardScaler(), random_state=0)
+    there = clone(pipe).fit(tmp_path / "rows.parquet", "y")
+    here = pipe.fit(X, y)
+    assert there.certificate_.record.released.sha256 == here.certificate_.record.released.sha256
+    np.testing.assert_array_equal(there.predict(tmp_path / "rows.parquet"), here.predict(X))

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sources import INSTALLED
 
 import ppdp
-from ppdp import make_pipeline, mechanisms, transformers
+from ppdp import ColumnTransformer, make_pipeline, mechanisms, transformers
 from ppdp.exceptions import MissingBudget
 from ppdp.mechanisms import LogisticRegression
 from ppdp.mechanisms.base import Mechanism
@@ -41,7 +41,9 @@ def full_pipeline():
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose; what must not warn, they look for
-@pytest.mark.parametrize("estimator", [*map(short, examples()), full_pipeline()], ids=titled)
+@pytest.mark.parametrize(
+    "estimator", [*map(short, examples()), full_pipeline(), ColumnTransformer.example()], ids=titled
+)
 def test_no_check_fails_and_none_is_excused(estimator):
     results = check_estimator(estimator, on_skip=None, on_fail=None)
     assert len(results) >= 40
@@ -71,6 +73,7 @@ NOT_FOR_USERS = (
     "stage",
     "column_map",
     "column_stage",
+    "column_subset",
     "floor",
     "Imputer",
     "ColumnImputer",

@@ -13,6 +13,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.known_estimators import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak
 from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of
 from ppdp.interop.sklearn.steps import DEEPEST, is_named
+from ppdp.transformers.columns.column_transformer import ColumnTransformer, named_stages
 
 
 @dataclass(frozen=True, slots=True)

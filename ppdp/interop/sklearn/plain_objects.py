@@ -77,6 +77,13 @@ def on_columns(objects: Sequence[Any], columns: Sequence[int], d: int) -> Any:
     return make_pipeline(union, select(np.argsort([*columns, *rest]).tolist(), d))
 
 
+def beside(objects: Sequence[Any], start: int, stop: int, d: int) -> Any:
+    """The objects for some neighbouring columns, which may become others; those beside them are as they were."""
+    parts = [("before", range(start), ()), ("own", range(start, stop), objects), ("behind", range(stop, d), ())]
+    chains = [(name, make_pipeline(select(list(own), d), *made)) for name, own, made in parts if len(own)]
+    return FeatureUnion(chains) if len(chains) > 1 else chains[0][1]
+
+
 def model(kind: Any, answers: Any, d: int, **attributes: Any) -> Any:
     """A linear model, fitted to rows of zeros with these answers before it gets its attributes."""
     with warnings.catch_warnings():  # what their solvers say of each other's options

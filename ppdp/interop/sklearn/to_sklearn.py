@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from ppdp.interop.sklearn import plain_trees
 from ppdp.interop.sklearn.plain_columns import plain_columns
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 
 _LEAST = math.exp(-700)  # prediction of a generalised linear model
 _SLACK = 1 + 1e-13  # what rounding may add to the norm of rows that a clip would leave as they are
@@ -164,8 +166,29 @@ def _columns(name: str, step: Any, domain: Domain) -> Objects:
     return [plain_columns(name, step, domain.feature_names), *([] if bounded else _norm(step.norm_, width))]
 
 
+def _split(name: str, step: Any, domain: Domain) -> Objects:
+    identity = step.order_ == list(range(step.n_features_in_))
+    objects: Objects = [] if identity else [plain.select(step.order_, step.n_features_in_, domain.feature_names)]
+    ends = [0, *accumulate(step.widths_)]
+    for (start, stop), norm, fill in zip(pairwise(ends), step.norms_, step.filled_):
+        own = [plain.imputer(np.zeros(stop - start))] if fill else []
+        own += _norm(norm, stop - start) if norm else []
+        objects += [plain.beside(own, start, stop, ends[-1])] if own else []
+    return objects
+
+
+def _subset(name: str, step: Any, domain: Domain) -> Objects:
+    if step.behind_ is None:
+        return []
+    own = _objects(name, step.stage, step.inner_[1].but(feature_names=None))
+    d = step.n_features_in_
+    return [plain.beside(own, step.start_, d - step.behind_, d)] if own else []
+
+
 STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     ColumnMap: _columns,
+    ColumnSplit: _split,
+    ColumnSubset: _subset,
     transformers.CategoryEncoder: _columns,
     transformers.MeanImputer: _imputed,
     transformers.MedianImputer: _imputed,

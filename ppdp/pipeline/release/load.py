@@ -36,7 +36,7 @@ from ppdp.pipeline.release.export import (
 from ppdp.pipeline.release.parquet import verified
 from ppdp.pipeline.release.step_serialization import restore
 from ppdp.pipeline.release.table import Released
-from ppdp.pipeline.steps import class_of
+from ppdp.transformers.columns.column_subset import class_of
 
 
 class ReleasedPipeline(Pipeline):
@@ -165,7 +165,9 @@ def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str
     c = release.certificate.record
     last = () if c.mechanism is None else (c.mechanism,)
     names = tuple(c.entrance.domain.get("feature_names", ()))
-    if [(step.name, step.class_) for step in (*c.steps, *last)] != [(name, class_of(step)) for name, step in steps]:
+    said = [(step.name, step.class_) for step in (*c.steps, *last)]
+    named = [(name, class_of(step, one.formula)) for one, (name, step) in zip((*c.steps, *last), steps)]
+    if said != named or len(said) != len(steps):
         raise ExportError("the steps are not those of the certificate.")
     if isinstance(steps[-1][1], Mechanism) != bool(last) or columns not in (None, names):
         raise ExportError("the steps or columns are not those of the certificate.")

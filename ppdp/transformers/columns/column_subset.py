@@ -27,6 +27,7 @@ from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, hold
 from ppdp.transformers.fit_mode import FitMode, Measure
 
+NOTHING = "column-groups.none"
 Layout = Sequence[tuple[str, Sequence[str | int] | None]]
 
 
@@ -192,11 +193,6 @@ class ColumnSubset(Transformer):
     chooses = _of_stage("chooses")
     reads_cells = _of_stage("reads_cells", default=False)
 
-    @property
-    def certified_class(self) -> str:
-        """The class that a certificate names: that whose bound it is."""
-        return type(self.stage).__name__
-
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         if not isinstance(self.stage, Transformer):
             raise UnknownStage(
@@ -204,8 +200,10 @@ class ColumnSubset(Transformer):
                 stage=type(self.stage).__name__,
                 fix="put it in front of the ColumnTransformer, or behind it.",
             )
-        if all(one.name != self.group for one in domain.groups):
+        if not domain.groups:
             raise UnknownStage(f"no group of columns is called {self.group!r} here.", fix="a ColumnTransformer.")
+        if all(one.name != self.group for one in domain.groups):  # it has no columns, so that nothing is to be done
+            return (FitMode.by(NOTHING, domain, distance),)
         here = domain_of(domain, self.group)
         if here.missing_rows and not self.stage.allows_gaps:
             raise UnsupportedOrder(
@@ -262,6 +260,8 @@ class ColumnSubset(Transformer):
         return {"start": start, "behind": way.domain.d - stop, "names": names, "inner": (statistics, here)}
 
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
+        if way.formula == NOTHING:
+            return {"start": 0, "behind": None, "names": None, "inner": None}
         here = domain_of(domain, self.group)
         own = Rows.of(np.empty((0, here.d))) if way.name == "public" else rows_of_group(rows, domain, self.group)
         return self._fitted(self.stage.prepare(own, self._inner(way), here), way, here)
@@ -275,12 +275,16 @@ class ColumnSubset(Transformer):
         return moments
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        if statistics["behind"] is None:
+            return rows
         start, stop = statistics["start"], rows.d - statistics["behind"]
         own = replace(rows.with_X(np.ascontiguousarray(rows.X[:, start:stop])), ours=True)
         made = self.stage.apply(own, statistics["inner"][0]).X
         return rows.with_X(np.concatenate([rows.X[:, :start], made, rows.X[:, stop:]], axis=1))
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        if statistics["behind"] is None:
+            return X
         start, stop = statistics["start"], X.shape[1] - statistics["behind"]
         own = np.ascontiguousarray(X[:, start:stop])
         made = self.stage.map_rows(own, statistics["inner"][0])
@@ -288,7 +292,8 @@ class ColumnSubset(Transformer):
 
     def hold(self, statistics: Statistics) -> None:
         super().hold(statistics)
-        self.stage = hold(clone(self.stage), *statistics["inner"])
+        if statistics["inner"] is not None:
+            self.stage = hold(clone(self.stage), *statistics["inner"])
 
     def without_release(self, way: FitMode) -> Statistics:
         found = self.stage.without_release(self._inner(way))
@@ -298,6 +303,8 @@ class ColumnSubset(Transformer):
         return tuple(self.stage.declarations())
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
+        if all(one.name != self.group for one in domain.groups):
+            return ()
         return tuple(self.stage.declared(domain_of(domain, self.group)))
 
     def instead(self) -> Iterator[tuple[str, Any]]:
@@ -305,10 +312,14 @@ class ColumnSubset(Transformer):
             yield words, ColumnSubset(stage, self.group)
 
     def units(self, columns: Columns) -> Columns | None:
+        if self.behind_ is None:
+            return columns
         made = self.stage.units(columns.at(self._own(len(columns.names))))
         return self._beside(columns, made)
 
     def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns | None:
+        if way.formula == NOTHING:
+            return columns
         _, start, stop = span_of(domain, self.group)
         here = domain_of(domain, self.group)
         made = self.stage.public_units(columns.at(range(start, stop)), self._inner(way), here)
@@ -318,7 +329,7 @@ class ColumnSubset(Transformer):
 
     def _own(self, width: int) -> range:
         """Positions of the columns of the group, among so many."""
-        return range(self.start_, width - self.behind_)
+        return range(self.start_, 0 if self.behind_ is None else width - self.behind_)
 
     def _beside(self, columns: Columns, made: Columns | None) -> Columns | None:
         if made is None:
@@ -335,6 +346,11 @@ class ColumnSubset(Transformer):
         if width != len(made):
             made = np.asarray(self.names_, dtype=object)
         return np.concatenate([names[: own.start], made, names[own.stop :]])
+
+
+def class_of(step: Any, formula: str) -> str:
+    """The class that a certificate names beside a formula: that whose bound it is."""
+    return type(getattr(step, "stage", step) if AT in formula else step).__name__
 
 
 @dataclass(frozen=True, slots=True)

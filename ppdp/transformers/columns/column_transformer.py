@@ -18,6 +18,8 @@ from ppdp.core.checks import flag, shown
 from ppdp.core.formula import AT
 from ppdp.core.keywords import Answering
 from ppdp.core.pages import Documented
+from ppdp.data.frames import readable
+from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
@@ -99,9 +101,9 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
     @classmethod
     def example(cls) -> Any:
         """An instance that works on any numeric data, for contract tests."""
-        from ppdp.transformers import NormClipper, StandardScaler
+        from ppdp.transformers import NormClipper, RandomProjection
 
-        return cls([("scaled", [NormClipper(2.0), StandardScaler()], [0])], remainder=NormClipper(1.0))
+        return cls([("drawn", [NormClipper(1.0), RandomProjection(1)], [0])], remainder=NormClipper(1.0))
 
     def parts(self) -> list[ColumnPart]:
         """Its transformers and what becomes of the other columns, checked as far as no column need be known."""
@@ -222,14 +224,17 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         y : ignored
             Present by convention.
         """
+        X = self._checked(X, reset=True)
         self.alone_ = self._alone()
         made = self.alone_.fit_transform(X, y)
-        self.transformers_, self.n_features_in_ = self.alone_.transformers_, self.alone_.n_features_in_
-        if hasattr(self.alone_, "feature_names_in_"):
-            self.feature_names_in_ = self.alone_.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self.transformers_ = self.alone_.transformers_
         return made
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """A table, of which the form is checked."""
+        X = readable(X)
+        validated(self, X, dtype=None, ensure_all_finite=False, reset=reset)
+        return X
 
     def _alone(self) -> Any:
         """Scikit-learn's, of the same stages."""
@@ -251,7 +256,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if not hasattr(self, "twins_"):
-            return self.alone_.transform(X)
+            return self.alone_.transform(self._checked(X, reset=False))
         made = self.twins_[0][1].transform(X)
         for _, twin in self.twins_[1:]:
             made = twin.map_rows(np.asarray(made, dtype=np.float64), twin.held())
