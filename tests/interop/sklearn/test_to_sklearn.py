@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 from sklearn.preprocessing import StandardScaler as PlainStandardScaler
 
 from ppdp import Certificate, Domain, Pipeline, load, make_pipeline
+from ppdp import ColumnTransformer as OwnColumns
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import MODELS, STAGES, to_sklearn
 from ppdp.mechanisms import (
@@ -97,6 +98,7 @@ def assert_same(plain, pipe, X, tolerance=1e-12):
                 assert (theirs == ours).all()
 
 
+GROUPS = OwnColumns([("a", StandardScaler(fit_mode="noisy"), [2, 0]), ("b", RandomProjection(2), [1, 3])])
 STAGES_TRIED = {
     "scaler": [RANGES, StandardScaler()],
     "tight clip of scaled rows": [RANGES, StandardScaler(clip=0.5)],
@@ -111,6 +113,15 @@ STAGES_TRIED = {
     "signs": [RANGES, RandomProjection(3, family="rademacher")],
     "few signs": [RANGES, RandomProjection(3, family="oporp")],
     "identity": [RowMap(out_ranges=[RANGE, RANGE, (-3, 2), (1e6, 1e6 + 5)])],
+    "groups behind a stage": [RANGES, GROUPS],
+    "groups of a table": [
+        OwnColumns(
+            [
+                ("a", [MinMaxScaler(ranges=(-5.0, 10.0)), StandardScaler(fit_mode="noisy")], [2, 0]),
+                ("b", [MinMaxScaler(ranges=(0.0, 1e6)), RandomProjection(1)], [1, 3]),
+            ]
+        )
+    ],
     "function": [RANGES, RowMap(np.tanh, out_ranges=(-0.5, 0.5), lipschitz=1.0)],
     "function into a ball": [RANGES, RowMap(np.tanh, out_norm=0.75, lipschitz=1.0)],
     "published scaler": [
@@ -374,6 +385,7 @@ class TestRefused:
 
 def test_every_class_of_the_tables_is_tried():
     tried = {type(stage).__name__ for stages in STAGES_TRIED.values() for stage in stages}
+    tried |= {"ColumnSplit", "ColumnSubset"} if "ColumnTransformer" in tried else set()
     tried |= {"CategoryEncoder", "ColumnMap", "MeanImputer", "MedianImputer", "RobustScaler", "TrimmedMeanImputer"}
     assert {kind.__name__ for kind in STAGES} <= tried
     assert len(MODELS) == 7
