@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
 from ppdp.data.rows import Array
@@ -97,14 +98,14 @@ class Posterior:
         whitened = solve_triangular(root, sums, lower=True)
         seen = np.array([slopes @ kernel @ slopes.T for kernel in kernels])
         one = np.eye(len(sums))
+        every = seen.reshape(len(seen), -1)
 
         def unlikely(logs: Array) -> tuple[float, Array]:
             variances = np.exp(logs)
-            factor = cho_factor(one + np.tensordot(variances, seen, 1), lower=True)
-            weights = cho_solve(factor, whitened)
-            inverse = cho_solve(factor, one)
-            value = whitened @ weights / 2 + np.log(np.diag(factor[0])).sum() + WEIGHT * variances.sum()
-            slope = np.einsum("ij,kij->k", inverse, seen) - np.einsum("i,kij,j->k", weights, seen, weights)
+            factor, inverse = _inverted(one + (variances @ every).reshape(one.shape))
+            weights = inverse @ whitened
+            value = whitened @ weights / 2 + np.log(np.diag(factor)).sum() + WEIGHT * variances.sum()
+            slope = every @ (inverse - np.outer(weights, weights)).ravel()
             return float(value), variances * (slope / 2 + WEIGHT)
 
         bounds = [(FEWEST, MOST)] * len(seen)
@@ -121,3 +122,16 @@ class Posterior:
         mean = gain @ cho_solve(factor, whitened)
         covariance = kernel - gain @ cho_solve(factor, gain.T)
         return cls(mean, covariance, float(whitened @ whitened) / 2 - float(best.fun))
+
+
+def _inverted(matrix: Array) -> tuple[Array, Array]:
+    """The triangular factor of a positive definite matrix, and its inverse, by the routines of LAPACK alone.
+
+    :class:`ArithmeticError` if it is not positive definite.
+    """
+    factor, failed = dpotrf(matrix, lower=1)
+    inverse, singular = dpotri(factor, lower=1)
+    if failed or singular:
+        raise ArithmeticError("not positive definite")
+    half = np.tril(inverse)
+    return factor, half + half.T - np.diag(np.diag(half))
