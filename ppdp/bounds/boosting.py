@@ -16,7 +16,13 @@ from ppdp.core.rounding import inflate
 
 GROUPS = 8  # of the values of a column in a table of two columns; missing values are one more
 MOST_PAIRED = 8  # columns of which tables of two are made, at most
-LOSSES = {"logistic": "logistic", "squared": "squared"}  # of a score, and of the linear model of the shapes
+TARGET_CELLS = 512  # equal ones of the range of the targets
+# Between bins of the distance of targets from predicted quantiles, in units of scores.
+WINDOWS = (*(-(2.0**-i) for i in range(7)), 0.0, *(2.0**-i for i in range(6, -1, -1)))
+WINDOW = 0.5  # what a row counts in one of them
+POWERS = {"poisson": 1.0, "gamma": 2.0}  # of the mean that the variance of targets is proportional to
+# Of a score, and of the linear model of the shapes.
+LOSSES = {"logistic": "logistic", "squared": "squared", "quantile": "squared", **dict.fromkeys(POWERS, "glm")}
 
 
 def widths(categories: Sequence[int], cells: int) -> list[int]:
@@ -46,18 +52,23 @@ class AnswerFactors:
 
     histogram: float
     linear: float  # beside those of the Newton steps
+    targets: float
     round: float
 
     @classmethod
     def of(cls, shares: Sequence[float], rounds: int, n_scores: int, linear: Mapping[str, Any]) -> AnswerFactors:
-        """So that histogram and linear model cost these shares of ``mu²`` where a row is replaced, and rounds the rest;
-        all together cost as many answers as there are of vectors that differ by 2.
+        """So that histogram, linear model and, if there are three, the histogram of the targets cost these shares of
+        ``mu²`` where a row is replaced, and rounds the rest; all together cost as many answers as there are of vectors
+        that differ by 2.
         """
-        count, steps = answers(rounds, n_scores, linear), newton.answers(**linear)
+        of_histogram, of_linear, *of_targets = shares
+        steps = newton.answers(**linear)
+        count = answers(rounds, n_scores, linear, targets=bool(of_targets))
         rest = 1 - math.fsum(shares)
         return cls(
-            math.sqrt(2 * count * shares[0]),
-            math.sqrt(count * shares[1] / (n_scores * steps)),
+            math.sqrt(2 * count * of_histogram),
+            math.sqrt(count * of_linear / (n_scores * steps)),
+            math.sqrt(2 * count * math.fsum(of_targets)),
             2 * math.sqrt(count * rest / (n_scores * rounds)),
         )
 
@@ -70,14 +81,9 @@ def linear_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(LINEAR): value for name, value in parameters.items() if name.startswith(LINEAR)}
 
 
-def answers(rounds: int, n_scores: int, linear: Mapping[str, Any]) -> int:
-    """How often rows are asked for: a histogram, and for every score a linear model and rounds."""
-    return 1 + n_scores * (newton.answers(**linear) + rounds)
-
-
-def _parts(loss: str, n_classes: int) -> int:
-    """Numbers by which a histogram holds the label of a row."""
-    return 2 if loss == "squared" else n_classes
+def answers(rounds: int, n_scores: int, linear: Mapping[str, Any], *, targets: bool) -> int:
+    """How often rows are asked for: a histogram, one of the targets, and for every score a linear model and rounds."""
+    return 1 + targets + n_scores * (newton.answers(**linear) + rounds)
 
 
 def n_scores(n_classes: int) -> int:
@@ -98,17 +104,20 @@ def _checked(
     replaces: bool,
     n_classes: int = 2,
     y_range: Sequence[float] | None = None,
+    quantile: float | None = None,
     **linear: Any,
 ) -> None:
     sane(all(name.startswith(LINEAR) for name in linear))
     sane(loss in LOSSES and len(categories) == domain.d and whole(*categories, cells, rounds, n_classes))
     sane(all(count == 0 or 1 <= count <= 1024 for count in categories))
     sane(2 <= cells <= 1024 and cells & (cells - 1) == 0 and 1 <= rounds <= 1000 and 2 <= n_classes <= 1000)
-    sane(len(shares) == 2 and all(share > 0 for share in shares) and math.fsum(shares) < 1)
+    sane(len(shares) == 2 + (y_range is not None) and all(share > 0 for share in shares) and math.fsum(shares) < 1)
     sane(type(replaces) is bool and 0 < norm < math.inf and 0 < bound < math.inf)
-    sane((loss == "squared") == (y_range is not None))
+    sane((loss == "logistic") == (y_range is None) and (loss == "logistic" or n_classes == 2))
+    sane((loss == "quantile") == (quantile is not None) and (quantile is None or 0 < quantile < 1))
+    sane(linear.get(f"{LINEAR}power") == POWERS.get(loss))
     sane(bound == (min(largest_entry(domain), 1.0) if any(categories) else largest_entry(domain)))
-    sane(loss == "squared" or domain.classes is None or len(domain.classes) == n_classes)
+    sane(loss != "logistic" or domain.classes is None or len(domain.classes) == n_classes)
     sane(y_range is None or domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
 
 
@@ -119,13 +128,19 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
     linear, count = linear_of(parameters), parameters.get("n_classes", 2)
     steps = newton.shape(derived(domain, parameters["norm"]), loss=LOSSES[loss], **linear)
     size = max(
-        _parts(loss, count) * sum(nodes(categories, cells)),
+        count * sum(nodes(categories, cells)),
         steps[0],
-        sum(widths(categories, cells)),
-        n_pairs(domain.d) * (GROUPS + 1) ** 2,
+        sum(widths(categories, cells)) + _windows(loss),
+        n_pairs(domain.d) * (GROUPS + 1) ** 2 + _windows(loss),
+        2 * TARGET_CELLS - 2 if "y_range" in parameters else 0,
     )
     factors = AnswerFactors.of(parameters["shares"], parameters["rounds"], n_scores(count), linear)
-    return size, max(factors.histogram, factors.linear * steps[1], factors.round)
+    return size, max(factors.histogram, factors.linear * steps[1], factors.targets, factors.round)
+
+
+def _windows(loss: str) -> int:
+    """Numbers of a round that say how many targets are near their predicted quantiles."""
+    return len(WINDOWS) + 1 if loss == "quantile" else 0
 
 
 def _arrays(
@@ -141,7 +156,7 @@ def _arrays(
 def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[float]:
     """Sensitivity of each answer, whatever earlier ones were.
 
-    Every answer is a mean over the public n of ``w v``, times a public factor. Of the histogram v has norm 1 and no
+    Every answer is a mean over the public n of ``w v``, times a public factor. Of a histogram v has norm 1 and no
     negative number, so two rows differ by √2. Of a round v is a gradient in the cells of the row, over the public
     diameter of all such vectors for the model that has been released (:func:`diameter`). Rows that moved count as
     replaced.
@@ -153,8 +168,9 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     paired, single = far.unmatched
     factors = AnswerFactors.of(parameters["shares"], rounds, scores, linear)
     rounding = 8 * counting_step(domain.n) * min(far.changed, domain.n)
-    histogram = factors.histogram * (math.sqrt(2) * paired + single + rounding) / domain.n
+    of_histogram = (math.sqrt(2) * paired + single + rounding) / domain.n
     y_range = parameters.get("y_range")
+    targets = [] if y_range is None else [factors.targets * of_histogram]
     steps = newton.of_answers(
         derived(domain, parameters["norm"]),
         distance,
@@ -165,7 +181,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     )
     of_round = paired + single / math.sqrt(2) if parameters["replaces"] else 2 * paired + single
     each = [factors.linear * step for step in steps] + rounds * [factors.round * (of_round + rounding) / domain.n]
-    return [histogram, *(scores * each)]
+    return [*targets, factors.histogram * of_histogram, *(scores * each)]
 
 
 @formula(
@@ -177,7 +193,9 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     used_by=("GradientBoostingClassifier", "GradientBoostingRegressor"),
     shape=_shape,
     each=of_answers,
-    steps=lambda domain, *, rounds, n_classes=2, **others: answers(rounds, n_scores(n_classes), linear_of(others)),
+    steps=lambda domain, *, rounds, shares, n_classes=2, **others: answers(
+        rounds, n_scores(n_classes), linear_of(others), targets=len(shares) > 2
+    ),
     arrays=_arrays,
 )
 def boosting(domain: Domain, distance: Distance, **parameters: Any) -> float:
@@ -186,17 +204,17 @@ def boosting(domain: Domain, distance: Distance, **parameters: Any) -> float:
     return inflate(math.sqrt(math.fsum(own * own for own in each) / len(each)))
 
 
-def diameter(terms: int, closeness: Sequence[float], largest: float, *, replaces: bool) -> float:
+def diameter(terms: int, closeness: Sequence[float], largest: float, *, replaces: bool, window: float = 0.0) -> float:
     """Bound on how far apart the vectors of two rows are in a round, or on the norm of one if none is replaced.
 
-    A row has its gradient g, at most ``largest`` in size, in one cell of each of so many ``terms``. ``closeness[m]`` is
-    the most by which the predicted means of two rows differ that share the cells of all terms but m; gradients of
-    unlike labels then differ by ``1 + closeness[m]`` at most. With ``s = 1 + closeness[m]``, ``k`` terms:
-    ``k s² - 2 m (s - 1)``, and ``2 k largest²`` of rows that share no cell (Statement 2).
+    A row has its gradient g, at most ``largest`` in size, in one cell of each of so many ``terms``, and ``window`` in
+    one more cell. Gradients of two rows that share the cells of all terms but m differ by ``s = 1 + closeness[m]`` at
+    most. With k terms: ``k s² - 2 m (s - 1)``, ``2 k largest²`` of rows that share no cell (Statement 2), and
+    ``2 window²`` more.
     """
     if not replaces:
-        return inflate(math.sqrt(terms) * largest)
+        return inflate(math.hypot(math.sqrt(terms) * largest, window))
     squares = [
         terms * (1 + close) ** 2 - 2 * shared * close for shared, close in enumerate(closeness) if shared <= terms
     ]
-    return inflate(math.sqrt(max(2 * terms * largest**2, *squares)))
+    return inflate(math.sqrt(max(2 * terms * largest**2, *squares) + 2 * window**2))

@@ -7,6 +7,7 @@ import pytest
 from adversary import DISTANCES, World, attack, named
 from effort import found, rounds
 from neighbours import ROUNDING, Pair
+from sklearn.base import clone
 
 from ppdp import Distance, Domain
 from ppdp.bounds.boosting import diameter, of_answers
@@ -28,7 +29,10 @@ MODELS = {
     "classes": (GradientBoostingClassifier((0, 1), **SMALL, interaction_cst="pairwise"), CODES),
     "codes": (GradientBoostingClassifier((0, 1), **SMALL, categorical_features={0: 3}), CODES),
     "three classes": (GradientBoostingClassifier((0, 1, 2), **SMALL), 2 * CODES),
-    "targets": (GradientBoostingRegressor(**SMALL, interaction_cst="pairwise"), TARGETS),
+    "targets": (GradientBoostingRegressor((-1, 1), **SMALL, interaction_cst="pairwise"), TARGETS),
+    "counts": (GradientBoostingRegressor((0, 1), loss="poisson", **SMALL), TARGETS),
+    "amounts": (GradientBoostingRegressor((0, 1), loss="gamma", **SMALL), TARGETS),
+    "quantiles": (GradientBoostingRegressor((0, 1), loss="quantile", quantile=0.7, **SMALL), TARGETS),
 }
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
 
@@ -58,9 +62,8 @@ def steep(question, seed, size):
 
 
 def use(model, labels, distance, seed):
-    domain = DOMAIN.but(y_range=(-1.0, 1.0)) if labels is TARGETS else DOMAIN
-    question = model.query_spec_at(domain, distance, 1.0)
-    each = np.array(of_answers(domain, distance, **question.parameters))
+    question = model.query_spec_at(DOMAIN, distance, 1.0)
+    each = np.array(of_answers(DOMAIN, distance, **question.parameters))
     settings = [((), 1e-6)] + [(steep(question, seed + i, size), 1e-3) for i, size in enumerate((1.0, 1e3))]
 
     def ratio(pair):
@@ -76,7 +79,7 @@ def use(model, labels, distance, seed):
 def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
     """Also where values are missing, or stand in other places."""
     world = World(DOMAIN, distance, labels=True, deleted=True, gaps=2)
-    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=3, steps=3)
+    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=2, steps=2)
     assert reached <= ROUNDING
 
 
@@ -94,19 +97,26 @@ def rows_of(*table, y, absent=0):
 
 
 @pytest.mark.parametrize("distance", [ONE, GONE], ids=named)
-def test_histogram_and_rounds_attain_it(distance):
-    """Cells far from each other; opposite labels in the same cells of a model that says the same of all rows."""
-    model = GradientBoostingClassifier((0, 1), max_bins=4, max_iter=1, interaction_cst="no_interactions")
+@each_model
+def test_histograms_and_rounds_attain_it(model, labels, distance):
+    """Cells far from each other, or opposite labels in the same cells, of a model that says the same of all rows."""
+    model = clone(model).set_params(interaction_cst="no_interactions", max_iter=1)
     question = model.query_spec_at(DOMAIN, distance, 1.0)
-    each = of_answers(DOMAIN, distance, **question.parameters)
-    flat = [np.zeros(question.size) for _ in range(question.steps)]
-    right = rows_of([0, 0], y=[0.0], absent=1) if distance.toggled else rows_of([-0.7, -0.7], y=[1.0])
-    far = apart(model, question, Pair(rows_of([0.7, 0.7], y=[1.0]), right), flat, 1e3)
-    if not distance.toggled:
-        right = rows_of([0.7, 0.7], y=[0.0])
-    near = apart(model, question, Pair(rows_of([0.7, 0.7], y=[1.0]), right), flat, 1e3)
-    assert 0.99 < found(far[0] / each[0]) <= ROUNDING
-    assert 0.99 < found(near[-1] / each[-1]) <= ROUNDING
+    each = np.array(of_answers(DOMAIN, distance, **question.parameters))
+    alike = Rows(np.zeros((N, 2)), np.resize(labels, N), np.ones(N))
+    flat, reached = answers(model, question, alike, noise_scale=1e-6)[1], np.zeros(question.steps)
+    for y, other, place in (
+        (*labels, 0.7),
+        (*labels[::-1], 0.7),
+        (labels[0], labels[0], -0.7),
+        (*labels[[1, 1]], -0.7),
+    ):
+        right = rows_of([0, 0], y=[0.0], absent=1) if distance.toggled else rows_of([place, place], y=[other])
+        pair = Pair(rows_of([0.7, 0.7], y=[y]), right)
+        reached = np.maximum(reached, apart(model, question, pair, flat, 1e-6) / each)
+    asked = [0, *[1] * (labels is TARGETS), -1]  # histograms and round
+    assert found(reached.max()) <= ROUNDING
+    assert found(reached[asked].min()) > 0.99
 
 
 def test_the_diameter_is_that_of_the_gradients():
@@ -151,6 +161,8 @@ def test_parameters_that_mean_nothing_are_refused():
             formula(DOMAIN, ONE, **{**question.parameters, name: value})
 
 
-@pytest.mark.parametrize("model", [MODELS["classes"][0], MODELS["targets"][0]], ids=["classes", "targets"])
+@pytest.mark.parametrize(
+    "model", [MODELS["classes"][0], GradientBoostingRegressor(**SMALL)], ids=["classes", "targets"]
+)
 def test_the_library_check_finds_nothing(model):
-    assert check_mechanism(model, runs=rounds(200)) > 0.5
+    assert check_mechanism(model, runs=rounds(100)) > 0.5

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ppdp.bounds.boosting import WINDOW, WINDOWS
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.boosting.bins import CellGrid, Codes
 from ppdp.mechanisms.boosting.losses import ScoreLoss
@@ -32,13 +33,23 @@ def sums_in_steps(places: Places, size: int, step: float, block: Rows) -> Array:
     return np.asarray(sums.ravel())
 
 
+def _targets(rows: Rows) -> Array:
+    assert rows.y is not None
+    return rows.y
+
+
+def targets_in_cells(grid: CellGrid, block: Rows) -> tuple[list[Codes], Array]:
+    """Weights in the cells of targets."""
+    return [grid.of_column(0, _targets(block))], np.ones((1, block.n))
+
+
 def labels_in_cells(loss: ScoreLoss, starts: Sequence[int], n_labels: int, block: Rows) -> tuple[list[Codes], Array]:
     """Labels in the cells of every column."""
     codes = [column.astype(np.intp) + start for column, start in zip(block.X.T, starts)]
-    return codes, np.array([loss.labels(block, label) for label in range(n_labels)])
+    return codes, np.array([loss.labels(_targets(block), label) for label in range(n_labels)])
 
 
-def residuals_of_terms(
+def gradients_in_terms(
     loss: ScoreLoss,
     model: AdditiveModel,
     label: int,
@@ -46,18 +57,24 @@ def residuals_of_terms(
     starts: Sequence[int],
     block: Rows,
 ) -> tuple[list[Codes], Array]:
-    """What labels have beside the model, in the cells of every term."""
+    """Gradients in the cells of every term."""
     codes = list(block.X.T)
-    residuals = loss.labels(block, label) - loss.mean(model.scores(codes))
-    return [term(codes) + start for term, start in zip(terms, starts)], residuals[None]
+    gradients = loss.gradients(_targets(block), model.scores(codes), label)
+    return [term(codes) + start for term, start in zip(terms, starts)], gradients[None]
+
+
+def targets_in_windows(loss: ScoreLoss, model: AdditiveModel, block: Rows) -> tuple[list[Codes], Array]:
+    """How far targets are from what is predicted."""
+    distances = loss.distances(_targets(block), model.scores(list(block.X.T)))
+    return [np.searchsorted(WINDOWS, distances)], np.full((1, block.n), WINDOW)
 
 
 def of_shapes(loss: ScoreLoss, label: int, tables: list[Array], norm: float, rows: Rows) -> Rows:
-    """Rows of what each column adds, clipped to a norm, with the labels of one score."""
+    """Rows of what each column adds, clipped to a norm, with the targets of one score."""
     X = np.column_stack([table[codes] for table, codes in zip(tables, rows.X.T)])
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     X *= (norm / np.maximum(lengths, norm))[:, None]
-    y = rows.y if loss.name == "squared" else loss.labels(rows, label)
+    y = loss.linear_targets(_targets(rows), label)
     return replace(rows, X=X, y=y, raw=None, ours=True, texts=None, marks=None)
 
 

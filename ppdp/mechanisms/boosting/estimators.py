@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.boosting import LINEAR as PREFIX
 from ppdp.bounds.boosting import LOSSES as LINEAR
-from ppdp.bounds.boosting import answers, derived, n_scores
-from ppdp.core.checks import choice, integer, shown
+from ppdp.bounds.boosting import POWERS, answers, derived, n_scores
+from ppdp.core.checks import choice, integer, number, shown
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
@@ -28,19 +28,27 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.boosting.explain import Explained
-from ppdp.mechanisms.boosting.losses import LOSSES
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
-SHARES = (0.4, 0.2)  # of mu², of the histogram and of the linear model; rounds have the rest
+# Of mu²: of the histogram, of the linear model, and of the histogram of the targets; rounds have the rest.
+SHARES, OF_TARGETS = (0.4, 0.2), 0.04
 NORM = 4.0  # at which rows of shapes are clipped, over the root of the number of columns
 MOST_BINS, FEW_CELLS, MANY_CELLS = 64, 64, 256
 CERTAIN = 2000.0  # `n mu / √(2 d)`, from which on there are many cells
 ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
 MOST_CATEGORIES = 1024
+LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
+FORMULA_LOSSES = {
+    "squared_error": "squared",
+    "absolute_error": "quantile",
+    "gamma": "gamma",
+    "poisson": "poisson",
+    "quantile": "quantile",
+}
 INTERACTIONS = {"pairwise": True, "no_interactions": False}
 
 
@@ -102,10 +110,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     fills_gaps = True
     takes_codes = True
 
-    _loss = "logistic"
-
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
-        """Parameters of the formula that follow from the labels."""
+        """Parameters of the formula that follow from loss and labels."""
         raise NotImplementedError
 
     def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
@@ -129,16 +135,15 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         of_loss, categories, bound = self._of_loss(domain), self._categories(domain), largest_entry(domain)
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
-        norm = NORM * math.sqrt(domain.d)
+        norm, targets = NORM * math.sqrt(domain.d), "y_range" in of_loss
         linear = self._linear(derived(domain, norm), (mu or USUAL_MU) * math.sqrt(SHARES[1] / scores), of_loss)
         if self.interaction_cst is not None:
             choice("interaction_cst", self.interaction_cst, list(INTERACTIONS), self)
         parameters = {
-            "loss": self._loss,
             "categories": list(categories),
             "bound": min(bound, 1.0) if any(categories) else bound,
             "cells": self._cells(certain),
-            "shares": list(SHARES),
+            "shares": [*SHARES, *[OF_TARGETS] * targets],
             "rounds": rounds,
             "norm": norm,
             **{f"{PREFIX}{name}": value for name, value in linear.items()},
@@ -146,18 +151,19 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             **of_loss,
         }
         question = QuerySpec.asked(
-            "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear)
+            "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear, targets=targets)
         )
         factors, largest = self._factors(domain)
         return replace(question, factors=factors, largest_weight=largest * (domain.max_weight or 1.0))
 
     def _linear(self, domain: Domain, mu: float, of_loss: Mapping[str, Any]) -> dict[str, Any]:
         """How the linear model of shapes is trained."""
-        formula = f"learning.{LINEAR[self._loss]}-gradient"
+        formula = f"learning.{LINEAR[of_loss['loss']]}-gradient"
+        power = {"power": POWERS[of_loss["loss"]]} if of_loss["loss"] in POWERS else {}
         config = TrainingConfig(
             type(self).__name__,
             {"dpgd": formula},
-            {"fit_intercept": True, **{name: value for name, value in of_loss.items() if name == "y_range"}},
+            {"fit_intercept": True, **power, **{name: of_loss[name] for name in ("y_range",) if name in of_loss}},
             alpha=None,
             max_iter=None,
             batch_size=None,
@@ -221,7 +227,6 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         training = Training.of(
             rows,
             cells,
-            LOSSES[question.parameters["loss"]],
             answer,
             noise_scale,
             question.size,
@@ -299,7 +304,7 @@ class GradientBoostingClassifier(GradientBoosting, ClassifierMixin, Mechanism):
     class_weight: Mapping[Any, float] | None = None
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
-        return {"n_classes": self._n_classes(domain)}
+        return {"loss": "logistic", "n_classes": self._n_classes(domain)}
 
     def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
         if self.class_weight is None:
@@ -350,25 +355,57 @@ class GradientBoostingClassifier(GradientBoosting, ClassifierMixin, Mechanism):
 
 @dataclass(eq=False, repr=False)
 class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
-    """Boosted shapes and tables for targets in a public range, by least squares.
+    """Boosted shapes and tables for targets in a public range.
 
     Parameters
     ----------
     y_range : tuple of two floats, optional
-        Public range of the targets, here or in the pipeline's domain; targets outside are clipped.
+        Public range of the targets, here or in the pipeline's domain; targets outside are clipped. For counts and
+        amounts it must not begin below 0.
+    loss : {"squared_error", "absolute_error", "gamma", "poisson", "quantile"}, default="squared_error"
+        Least squares; medians; amounts and counts, whose logarithms shapes add up; or other quantiles.
+    quantile : float, optional
+        Share of the targets that shall lie below what is predicted, between 0 and 1, for ``loss="quantile"``.
 
     Attributes
     ----------
     y_range_ : tuple of two floats
         Range of the targets, in which all predictions lie.
+
+    Notes
+    -----
+    A histogram of the targets is released first, for 4 % of mu². It says beyond which of them so few lie that they are
+    better clipped, where the median is, and how far targets are spread around it.
     """
 
     y_range: Sequence[float] | None = None
-
-    _loss = "squared"
+    _: KW_ONLY
+    loss: str = "squared_error"
+    quantile: float | None = None
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
-        return {"y_range": list(self._range(domain))}
+        loss = FORMULA_LOSSES[choice("loss", self.loss, list(FORMULA_LOSSES), self)]
+        low, high = self._range(domain)
+        of_loss: dict[str, Any] = {"loss": loss, "y_range": [low, high]}
+        if loss in POWERS and (low < 0 or not 1e-100 <= high <= 1e100):
+            raise InvalidParameter(
+                "the range of counts and amounts must begin at 0 or above and end between 1e-100 and 1e100.",
+                stage=type(self).__name__,
+                fix="pass y_range=(low, high) with low >= 0, or loss='squared_error'.",
+                parameter="y_range",
+            )
+        if self.loss == "quantile":
+            if self.quantile is None or not 0 < number("quantile", self.quantile, self, least=0, most=1) < 1:
+                raise InvalidParameter(
+                    "loss='quantile' needs a quantile between 0 and 1.",
+                    stage=type(self).__name__,
+                    fix="quantile=0.9, or loss='absolute_error' for the median.",
+                    parameter="quantile",
+                )
+            of_loss["quantile"] = float(self.quantile)
+        elif loss == "quantile":
+            of_loss["quantile"] = 0.5
+        return of_loss
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         super().read(released, domain, question)
@@ -385,4 +422,6 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
         """
         scores = self._scores(X)
         low, high = self.y_range_
+        if FORMULA_LOSSES[self.loss] in POWERS:
+            return np.clip(np.exp(np.clip(scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)), low, high)
         return np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * scores, low, high)

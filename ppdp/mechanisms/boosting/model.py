@@ -85,6 +85,13 @@ class AdditiveModel:
             self.baseline + float(sum(table.max() for table in tables)),
         )
 
+    def scaled(self, factor: float, shift: float) -> AdditiveModel:
+        """The same model of ``factor * score + shift``."""
+        pairs = [(first, second, factor * table) for first, second, table in self.pairs]
+        shapes, errors = ([factor * shape for shape in of_columns] for of_columns in (self.shapes, self.errors))
+        importances, baseline = factor * self.importances, factor * self.baseline + shift
+        return AdditiveModel(self.cells, baseline, shapes, errors, self.groups, pairs, importances)
+
     def to_arrays(self) -> dict[str, Array]:
         """What is released of it: arrays whose shapes are public."""
         pairs = np.zeros((n_pairs(len(self.shapes)), 2 + SIDE**2))

@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.boosting import GROUPS, MOST_PAIRED, AnswerFactors, diameter, linear_of
+from ppdp.bounds.boosting import (
+    GROUPS,
+    MOST_PAIRED,
+    TARGET_CELLS,
+    WINDOW,
+    WINDOWS,
+    AnswerFactors,
+    diameter,
+    linear_of,
+)
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.queries import counting_step
 from ppdp.core.progress import progress
@@ -27,15 +36,18 @@ from ppdp.mechanisms.boosting.blocks import (
     Places,
     bin_of,
     cell_of,
+    gradients_in_terms,
     in_cells,
     labels_in_cells,
     of_shapes,
-    residuals_of_terms,
     sums_in_steps,
+    targets_in_cells,
+    targets_in_windows,
 )
-from ppdp.mechanisms.boosting.losses import ScoreLoss
+from ppdp.mechanisms.boosting.losses import OF_TARGETS, LogisticLoss, ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
 from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
+from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
@@ -43,10 +55,12 @@ TRUST = 1.0  # by how much a round changes what a bin adds, at most
 LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
 LEAST_CURVATURE = 0.02  # of a step of the baseline
 LARGEST_SCORE = 30.0
+FARTHEST = 0.1  # of the way from the mean label to 0 or 1, which a first shape leaves at least
 SLACK = 1e-9  # on the closeness of means, for their rounding
 # Variance of the noise on a cell of a table of two columns, over that of its labels, up to which tables pay.
 CERTAIN = 50.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
+CLIPPED = 4.0  # share of the targets that are clipped, over the noise on their mean that a round has in one column
 NODES = np.polynomial.hermite_e.hermegauss(9)
 LENGTH = 0.6  # in ranks from -1 to 1, over which smooth parts of tables change
 
@@ -61,7 +75,6 @@ class Training:
 
     rows: Rows | Stream
     cells: CellGrid
-    loss: ScoreLoss
     answer: Callable[[Array], Array]
     noise_scale: float
     size: int
@@ -104,13 +117,26 @@ class Training:
         found = fold(Counts(size * n_sums, steps), self.rows)
         return np.asarray(found * step, dtype=np.float64).reshape(n_sums, size)
 
-    # ------------------------------------------------------------ the first histogram
+    # ------------------------------------------------------------ histograms
 
-    def histogram(self) -> tuple[list[Array], float]:
+    def loss(self) -> ScoreLoss:
+        """The loss, of targets on the scale that their released histogram says."""
+        if self.parameters["loss"] == "logistic":
+            return LogisticLoss()
+        grid = CellGrid((0,), TARGET_CELLS, 1.0)
+        (exact,) = self.summed(partial(targets_in_cells, grid), TARGET_CELLS + 1)
+        noisy, noise = self.released(grid.in_nodes(0, exact)[:-1], 1.0, self.factors.targets)
+        counts = grid.from_nodes(0, np.append(noisy, 0.0))[:-1]
+        price = CLIPPED * math.sqrt(2 * self.rows.d) * self.noise_scale / self.factors.round
+        low, high = self.parameters["y_range"]
+        targets = TargetDistribution.of(counts, np.linspace(-1.0, 1.0, TARGET_CELLS + 1), noise * grid.levels / 2)
+        return OF_TARGETS[self.parameters["loss"]](targets, price, (low, high), self.parameters.get("quantile"))
+
+    def histogram(self, loss: ScoreLoss) -> tuple[list[Array], float]:
         """Noisy weights by label and cell of each column, shape (labels, cells), and the deviation of their noise."""
-        starts, n_labels = self.cells.starts, 2 if self.loss.name == "squared" else self.n_classes
+        starts, n_labels = self.cells.starts, self.n_classes
 
-        places = partial(labels_in_cells, self.loss, starts, n_labels)
+        places = partial(labels_in_cells, loss, starts, n_labels)
         exact = np.split(self.summed(places, sum(self.cells.widths), n_labels), starts[1:], axis=1)
         in_nodes = [self.cells.in_nodes(column, weights) for column, weights in enumerate(exact)]
         total = np.concatenate([numbers.ravel() for numbers in in_nodes])
@@ -123,13 +149,15 @@ class Training:
 
     def models(self) -> list[AdditiveModel]:
         """One for every score."""
-        histogram, noise = self.histogram()
-        return [self.model(histogram, noise, label) for label in (range(self.n_scores) if self.n_scores > 1 else (1,))]
+        loss = self.loss()
+        histogram, noise = self.histogram(loss)
+        labels = range(self.n_scores) if self.n_scores > 1 else (1,)
+        return [self.model(loss, histogram, noise, label) for label in labels]
 
-    def model(self, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
+    def model(self, loss: ScoreLoss, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
         """The model of one score, from the histogram of all."""
         rate = float(np.clip(np.mean([h[label].sum() / max(h.sum(), 1.0) for h in histogram]), 1e-3, 1 - 1e-3))
-        learner = _Learner(self, label, [], [], [], AdditiveModel.constant(self.cells, self.loss.score(rate)))
+        learner = _Learner(self, loss, label, [], [], [], AdditiveModel.constant(self.cells, loss.score(rate)))
         for column, by_label in enumerate(histogram):
             learner.add_column(column, by_label, noise, rate)
         learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
@@ -137,7 +165,7 @@ class Training:
         for step in progress(range(self.parameters["rounds"]), "boosting rounds"):
             learner.make_round(self.parameters["rounds"] - step)
         learner.model.importances = learner.importances()
-        return learner.model
+        return learner.model.scaled(*learner.loss.units)
 
 
 @dataclass(slots=True)
@@ -145,11 +173,13 @@ class _Learner:
     """What is known of one score; everything in it follows from released numbers."""
 
     training: Training
+    loss: ScoreLoss
     label: int
     bins: list[Bins]
     kernels: list[list[Array]]
     posteriors: list[Posterior]
     model: AdditiveModel
+    middle: float | None = None  # of the distances of targets from scores, if released
 
     @property
     def n_rows(self) -> float:
@@ -157,22 +187,26 @@ class _Learner:
 
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
         """Bins of a column, and its first shape."""
-        training, loss = self.training, self.training.loss
+        training, loss = self.training, self.loss
         counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
         bins = Bins.of(counts, training.most_bins, ordered=ordered)
         sums = bins.summed(by_label[self.label] - rate * counts)
         present = self._present(counts)
-        curvature = present * bins.shares * float(loss.slope(np.array([loss.score(rate)]))[0])
+        constant = np.array([loss.score(rate)])
+        slope = float(loss.slope(constant)[0])
+        curvature = present * bins.shares * slope
         spread = bins.summed(bins.summed(training.cells.covariance(column)).T)
         others = len(by_label) - 1
         variance = noise**2 * ((1 - rate) ** 2 + others * rate**2)
-        labels = loss.dispersion * rate * (1 - rate) * present * bins.shares
+        labels = float(loss.variance(constant)[0]) * present * bins.shares
         kernels = parts(bins)
         posterior = Posterior.of(sums, curvature, variance * spread + np.diag(labels + 1e-6), kernels)
         self.bins.append(bins)
         self.kernels.append(kernels)
         self.posteriors.append(posterior)
-        self._show(column, posterior.mean - bins.shares @ posterior.mean)
+        means = np.clip(rate + slope * posterior.mean, rate * FARTHEST, 1 - (1 - rate) * FARTHEST)
+        shape = loss.score(means) - loss.score(rate)
+        self._show(column, shape - bins.shares @ shape)
 
     def _present(self, counts: Array) -> float:
         """Rows that there are."""
@@ -198,20 +232,18 @@ class _Learner:
         importances = self.importances()
         units = np.where(importances > LEAST_IMPORTANCE * importances.max(), importances, np.inf)
         tables = [shape / unit for shape, unit in zip(model.shapes, units)]
-        rows = streamed(training.rows).each(
-            partial(of_shapes, training.loss, self.label, tables, norm), training.rows.d
-        )
+        rows = streamed(training.rows).each(partial(of_shapes, self.loss, self.label, tables, norm), training.rows.d)
         factor = training.factors.linear
 
         def answer(values: Array) -> Array:
             return training.answer(values * factor) / factor
 
-        parameters = {**linear, "norm": norm, "loss": LINEAR[training.loss.name]}
+        parameters = {**linear, "norm": norm, "loss": LINEAR[training.parameters["loss"]]}
         models, _ = fitted_by_newton(
-            rows, training.loss.linear, answer, training.noise_scale / factor, training.size, parameters
+            rows, self.loss.linear, answer, training.noise_scale / factor, training.size, parameters
         )
         *weights, baseline = models[-1][0]
-        model.baseline = _bounded(baseline).item()
+        model.baseline = _bounded(baseline + self.loss.shift).item()
         for column, (weight, table) in enumerate(zip(weights, tables)):
             model.shapes[column] = _bounded(weight * table)
 
@@ -229,38 +261,43 @@ class _Learner:
         evidence = sum(posterior.evidence for posterior in self.posteriors)
         pairs = len(self._paired())
         noise = training.noise_scale * math.sqrt(4 * pairs) * self.n_rows / training.factors.round
-        labels = self.n_rows * self._mean_curvature() / GROUPS**2
+        labels = self.n_rows * self._mean_of(self.loss.variance) / GROUPS**2
         return evidence < UNSEEN + len(self.bins) or noise**2 < CERTAIN * labels
 
-    def _mean_curvature(self) -> float:
+    def _mean_of(self, of_scores: Callable[[Array], Array]) -> float:
+        """Mean over the rows of a function of their scores, as if these were normal."""
         points, weights = NODES
         spread = math.sqrt(float((self.importances() ** 2).sum()))
-        return float(weights @ self.training.loss.slope(self.model.baseline + spread * points) / weights.sum())
+        return float(weights @ of_scores(self.model.baseline + spread * points) / weights.sum())
 
     def _gradients(
         self, terms: Sequence[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float
-    ) -> tuple[Any, float]:
+    ) -> tuple[list[Array], float]:
         """Noisy sums of gradients in the cells of every term, and the deviation of their noise."""
-        training, model, label = self.training, self.model, self.label
+        training, model, label, loss = self.training, self.model, self.label, self.loss
         starts = np.cumsum([0, *sizes])
 
-        places = partial(residuals_of_terms, training.loss, model, label, terms, starts.tolist())
+        places = partial(gradients_in_terms, loss, model, label, terms, starts.tolist())
         (total,) = training.summed(places, int(starts[-1]))
+        if loss.windows:
+            total = np.append(total, training.summed(partial(targets_in_windows, loss, model), len(WINDOWS) + 1))
         noisy, noise = training.released(total, norm, training.factors.round)
-        return np.split(noisy, starts[1:-1]), noise
+        *sums, near = np.split(noisy, starts[1:])
+        self.loss, self.middle = loss.seen(near)
+        return sums, noise
 
     def _diameter(self, terms: int, ranges: Array, besides: float) -> float:
         """The norm by which gradients are divided: of so many terms, whose columns change scores by ``ranges``."""
-        loss, (low, high) = self.training.loss, self.model.extremes
+        loss, (low, high) = self.loss, self.model.extremes
         apart = np.cumsum([besides, *np.sort(ranges)[::-1]])
-        least, most = loss.mean(np.array([low, high]))
-        largest = min(max(most, 1 - least) + SLACK, 1.0)
-        close = np.minimum(loss.closeness(apart) + SLACK, 1.0)
-        return diameter(terms, close.tolist(), float(largest), replaces=self.training.parameters["replaces"])
+        largest = min(loss.largest(low, high) + SLACK, 1.0)
+        close = np.minimum(loss.closeness(apart, high) + SLACK, 1.0)
+        replaces, window = self.training.parameters["replaces"], WINDOW * loss.windows
+        return diameter(terms, close.tolist(), largest, replaces=replaces, window=window)
 
     def _round_of_columns(self) -> None:
         """Follow the gradients in the bins of single columns."""
-        loss, importances = self.training.loss, self.importances()
+        importances = self.importances()
         active = [int(column) for column in np.flatnonzero(importances > LEAST_IMPORTANCE * importances.max())]
         active = active or list(range(len(self.bins)))
         ranges = self.model.ranges()
@@ -274,9 +311,11 @@ class _Learner:
         for column, of_column in zip(active, sums):
             bins, shape = self.bins[column], self._of_bins(column)
             others = math.sqrt(max(total - importances[column] ** 2, 0.0))
-            slopes = loss.slope(self.model.baseline + shape[:, None] + others * points)
-            curvature = self.n_rows * bins.shares * (slopes @ weights) / weights.sum()
-            labels = self._label_variance(shape[:, None] + others * points, bins.shares)
+            scores = self.model.baseline + shape[:, None] + others * points
+            curvature, labels = (
+                self.n_rows * bins.shares * (of_scores @ weights) / weights.sum()
+                for of_scores in (self.loss.slope(scores), self.loss.variance(scores))
+            )
             prior = centred(self.posteriors[column].covariance, bins.shares)
             posterior = Posterior.of(
                 of_column - rest * bins.shares,
@@ -289,13 +328,13 @@ class _Learner:
             self.posteriors[column] = posterior
             step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
             self._show(column, _bounded(shape + step))
-        of_baseline = float(np.clip(rest / (self.n_rows * max(self._mean_curvature(), LEAST_CURVATURE)), -TRUST, TRUST))
-        self.model.baseline = _bounded(self.model.baseline + of_baseline).item()
+        self._step_of_baseline(rest)
 
-    def _label_variance(self, scores: Array, shares: Array) -> Array:
-        """Variance of the sums of labels in bins."""
-        mean = self.training.loss.mean(self.model.baseline + scores) @ NODES[1] / NODES[1].sum()
-        return np.asarray(self.n_rows * shares * self.training.loss.dispersion * mean * (1 - mean))
+    def _step_of_baseline(self, rest: float) -> None:
+        """Follow the sum of all gradients."""
+        slope = self.n_rows * max(self._mean_of(self.loss.slope), LEAST_CURVATURE)
+        step = rest / slope if self.middle is None else self.middle
+        self.model.baseline = _bounded(self.model.baseline + np.clip(step, -TRUST, TRUST)).item()
 
     def _paired(self) -> list[tuple[int, int]]:
         """Pairs of the most important columns."""
@@ -313,8 +352,7 @@ class _Learner:
         terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
-        slope, mean = self._mean_curvature(), self.training.loss.mean(np.array([model.baseline]))[0]
-        labels, found = self.training.loss.dispersion * mean * (1 - mean), []
+        slope, labels, found = self._mean_of(self.loss.slope), self._mean_of(self.loss.variance), []
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
             kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
@@ -336,6 +374,7 @@ class _Learner:
             table[kept] = np.clip(posterior.mean, -LARGEST_SCORE, LARGEST_SCORE)
             found.append((first, second, table.reshape(SIDE, SIDE)))
         model.pairs += [(first, second, table / math.sqrt(len(found))) for first, second, table in found]
+        self._step_of_baseline(float(np.mean([of_pair.sum() for of_pair in sums])))
 
 
 def _bounded(scores: Any) -> Array:

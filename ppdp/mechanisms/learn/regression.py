@@ -133,6 +133,33 @@ class Ridge(LinearRegression):
     _usual_alpha = _newton_alpha = 1.0
 
 
+def _tweedie_residuals(power: float, scores: Array, y: Array) -> Array:
+    v = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)
+    return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
+
+
+def tweedie_loss(power: float, dispersion: float) -> TrainingLoss:
+    """Loss of targets, as shares of a unit that a score of 0 predicts, whose variance is a power of their mean."""
+
+    def usual_curvatures(scores: Array) -> Array:
+        return np.asarray(np.exp((2 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)))
+
+    def curvatures(scores: Array, y: Array) -> Array:
+        falling = np.exp((1 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE))
+        return np.asarray((2 - power) * usual_curvatures(scores) + (power - 1) * y[:, None] * falling)
+
+    def link(scores: Array) -> Array:
+        return np.asarray(np.exp(scores) / LARGEST_SHARE)
+
+    def targets(y: Array) -> Array:
+        return y[:, None] / LARGEST_SHARE
+
+    residuals = partial(_tweedie_residuals, power)
+    return TrainingLoss(
+        residuals, curvatures, usual_curvatures, targets, link, dispersion, LARGEST_SLOPE_OF_EXPONENTIALS
+    )
+
+
 _LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 
 
@@ -197,29 +224,11 @@ class _LogLink(LinearRegressor):
         return {"dpgd": "learning.glm-gradient"}, parameters
 
     def _residuals(self, scores: Array, y: Array) -> Array:
-        v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()
-        return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
+        return _tweedie_residuals(self._power(), scores, y)
 
     def _loss(self, question: QuerySpec) -> TrainingLoss:
         power = self._power()
-
-        def usual_curvatures(scores: Array) -> Array:
-            return np.asarray(np.exp((2 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)))
-
-        def curvatures(scores: Array, y: Array) -> Array:
-            falling = np.exp((1 - power) * np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE))
-            return np.asarray((2 - power) * usual_curvatures(scores) + (power - 1) * y[:, None] * falling)
-
-        def link(scores: Array) -> Array:
-            return np.asarray(np.exp(scores) / LARGEST_SHARE)
-
-        def targets(y: Array) -> Array:
-            return y[:, None] / LARGEST_SHARE
-
-        dispersion = 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan
-        return TrainingLoss(
-            self._residuals, curvatures, usual_curvatures, targets, link, dispersion, LARGEST_SLOPE_OF_EXPONENTIALS
-        )
+        return tweedie_loss(power, 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan)
 
     def _radius(self, domain: Domain) -> float:
         return 4.0 if is_auto(self.max_coef_norm) else super()._radius(domain)
