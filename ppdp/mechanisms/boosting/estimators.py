@@ -383,6 +383,11 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
     loss: str = "squared_error"
     quantile: float | None = None
 
+    @property
+    def log_link(self) -> bool:
+        """Whether scores are logarithms of what is predicted."""
+        return FORMULA_LOSSES[self.loss] in POWERS
+
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         loss = FORMULA_LOSSES[choice("loss", self.loss, list(FORMULA_LOSSES), self)]
         low, high = self._range(domain)
@@ -422,6 +427,6 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
         """
         scores = self._scores(X)
         low, high = self.y_range_
-        if FORMULA_LOSSES[self.loss] in POWERS:
+        if self.log_link:
             return np.clip(np.exp(np.clip(scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)), low, high)
         return np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * scores, low, high)
