@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,10 +87,14 @@ class AdditiveModel:
 
     def scaled(self, factor: float, shift: float) -> AdditiveModel:
         """The same model of ``factor * score + shift``."""
-        pairs = [(first, second, factor * table) for first, second, table in self.pairs]
-        shapes, errors = ([factor * shape for shape in of_columns] for of_columns in (self.shapes, self.errors))
-        importances, baseline = factor * self.importances, factor * self.baseline + shift
-        return AdditiveModel(self.cells, baseline, shapes, errors, self.groups, pairs, importances)
+        return replace(
+            self,
+            baseline=factor * self.baseline + shift,
+            shapes=[factor * shape for shape in self.shapes],
+            errors=[factor * error for error in self.errors],
+            pairs=[(first, second, factor * table) for first, second, table in self.pairs],
+            importances=factor * self.importances,
+        )
 
     def to_arrays(self) -> dict[str, Array]:
         """What is released of it: arrays whose shapes are public."""

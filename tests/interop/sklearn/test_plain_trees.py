@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from ppdp import make_column_map, make_pipeline
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
@@ -22,7 +23,11 @@ WILD = pd.DataFrame(
     {"age": RNG.integers(-9, 99, 400), "dose": RNG.normal(5, 9, 400), "ward": RNG.choice([*WARDS, "zzz", None], 400)}
 ).astype({"age": float})
 WILD.loc[::7, ["age", "dose"]] = np.nan
-LABELS = {"two": EFFECT > 0, "three": np.digitize(EFFECT, [-1, 1]), "targets": EFFECT}
+LABELS = {"two": EFFECT > 0, "three": np.digitize(EFFECT, [-1, 1]), "targets": EFFECT, "amounts": np.exp(EFFECT / 2)}
+REGRESSORS = {
+    "targets": GradientBoostingRegressor((-2, 2)),
+    "amounts": GradientBoostingRegressor((0, 2), loss="poisson"),
+}
 
 
 @cache
@@ -32,10 +37,8 @@ def fitted(labels, text=True):
     ranges = MinMaxScaler(ranges={"age": (0, 64), "dose": (0, 10)})
     y = LABELS[labels]
     how = {"interaction_cst": "pairwise", "max_iter": 2, "categorical_features": ["ward"] if text else None}
-    classes = tuple(np.unique(y).tolist())
-    model = (
-        GradientBoostingRegressor((-2, 2), **how) if labels == "targets" else GradientBoostingClassifier(classes, **how)
-    )
+    model = clone(REGRESSORS.get(labels) or GradientBoostingClassifier(tuple(np.unique(y).tolist())))
+    model.set_params(**how)
     front = make_column_map((ranges, ["age", "dose"]), (encoder, ["ward"])) if text else ranges
     pipe = make_pipeline(front, model, epsilon=20.0, delta=1e-6)
     return pipe.fit(TABLE if text else TABLE[["age", "dose"]], y)
@@ -47,8 +50,8 @@ def test_trees_of_scikit_learn_say_the_same(labels):
     plain = pipe.release_.to_sklearn()
     assert any(model.pairs for model in pipe[-1].models_)
     assert type(plain[-1]).__module__.startswith("sklearn.")
-    assert (plain.predict(WILD) == pipe.predict(WILD)).all() or labels == "targets"
-    for method in ("predict",) if labels == "targets" else ("predict_proba", "decision_function"):
+    assert (plain.predict(WILD) == pipe.predict(WILD)).all() or labels in REGRESSORS
+    for method in ("predict",) if labels in REGRESSORS else ("predict_proba", "decision_function"):
         np.testing.assert_allclose(getattr(plain, method)(WILD), getattr(pipe, method)(WILD), 0, 1e-12)
 
 
@@ -64,9 +67,9 @@ def test_a_runtime_of_onnx_says_the_same(labels, kind):
     found = pipe.release_.to_onnx(single).SerializeToString()
     answers = runtime.InferenceSession(found, providers=["CPUExecutionProvider"]).run(None, {"X": rows})
     rows = pd.DataFrame(rows.astype(np.float64), columns=["age", "dose"])
-    wanted = pipe.predict(rows)[:, None] if labels == "targets" else pipe.predict_proba(rows)
+    wanted = pipe.predict(rows)[:, None] if labels in REGRESSORS else pipe.predict_proba(rows)
     np.testing.assert_allclose(answers[-1], wanted, 0, 1e-6)
-    assert labels == "targets" or (answers[0] == pipe.predict(rows)).all()
+    assert labels in REGRESSORS or (answers[0] == pipe.predict(rows)).all()
 
 
 def test_a_runtime_of_onnx_takes_text_by_its_column():
