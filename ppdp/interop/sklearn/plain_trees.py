@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,16 @@ def classifier(step: Any) -> Any:
 def regressor(step: Any) -> Any:
     """The trees of a regressor, in the units of its targets; behind a clip if they reach beyond its range."""
     (model,), (low, high) = step.models_, step.y_range_
-    half = high / 2 - low / 2
-    trees = _boosting(HistGradientBoostingRegressor, model, np.array([low, high]), half, low / 2 + high / 2)
-    least, most = model.extremes
-    if least >= -1 and most <= 1:
+    half, centre, ends = high / 2 - low / 2, low / 2 + high / 2, np.array([low, high])
+    extremes = np.array(model.extremes)
+    if step.log_link:
+        trees = _boosting(partial(HistGradientBoostingRegressor, loss="poisson"), model, ends)
+        with np.errstate(over="ignore"):
+            least, most = np.exp(extremes)
+    else:
+        trees = _boosting(HistGradientBoostingRegressor, model, ends, half, centre)
+        least, most = centre + half * extremes
+    if least >= low and most <= high:
         return trees
     d = step.n_features_in_
     line = plain.model(LinearRegression(), np.ones(2), 1, coef_=np.ones(1), intercept_=0.0)

@@ -58,7 +58,7 @@ def _with_trees(front: Any, step: Any) -> Any:
     scores = graph.scores(graph.node("Cast", graph.rows(), to=graph.kinds.DOUBLE), step.models_)
     if not hasattr(step, "classes_"):
         low, high = step.y_range_
-        if getattr(step, "log_link", False):
+        if step.log_link:
             targets = graph.node("Exp", scores)
         else:
             targets = graph.node("Mul", scores, graph.constant([high / 2 - low / 2]))
