@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ppdp.certificate.record import OF_THE_ISSUER, Pair, PartOf, Record
+from ppdp.certificate.record import OF_THE_ISSUER, LedgerEntry, Pair, PartOf, Record
 from ppdp.core.figures import figure
 from ppdp.core.names import dataset_name
 from ppdp.exceptions import InvalidParameter
@@ -145,10 +145,22 @@ def issued_rules(c: Record, spent: PrivacyLoss) -> Iterator[str]:
     total, limit = ledger.epsilon, ledger.limit
     if total is not None and not spent.parts and not spent.epsilon(ledger.delta) <= total * _CLOSE:
         yield "issued.ledger: all spends cost less than this one."
+    if not _adds_up(ledger, spent):
+        yield "issued.ledger: what it comes to does not agree with the parameter of all of it."
     if limit is not None and not (total is not None and total <= limit.epsilon * _CLOSE):
         yield "issued.ledger: it holds more than its limit."
     if limit is not None and ledger.delta != limit.delta:
         yield "issued.ledger.delta: the total is told at another delta than the limit."
+
+
+def _adds_up(ledger: LedgerEntry, spent: PrivacyLoss) -> bool:
+    """Whether the Gaussian parameter of all spends, if it is told, covers this one, and their total covers it."""
+    if ledger.composed is None:
+        return True
+    if spent.parts or not spent.mu <= ledger.composed.mu * _CLOSE:
+        return False
+    together = PrivacyLoss(ledger.composed.mu, ledger.composed.failure)
+    return ledger.epsilon is None or together.epsilon(ledger.delta) <= ledger.epsilon * _CLOSE
 
 
 def _covers(total: Pair | PartOf, c: Record, spent: PrivacyLoss) -> bool:

@@ -25,7 +25,8 @@ OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
 OF_A_MODEL = ("single_class",)  # absent where a model predicts more than one, or it is not plain
-OF_A_CHAIN = ("head",)  # the link of an entry, which earlier versions did not write
+# Of an entry of a ledger: its link, and what all come to if they are Gaussian. Earlier versions wrote neither.
+OF_A_CHAIN = ("head", "composed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +262,15 @@ class SearchRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComposedSpends:
+    """Everything in a ledger together, where all of it is Gaussian, with what no Gaussian parameter covers."""
+
+    mu: float
+    failure: float
+    total_variation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """Where a spend stands in its ledger, and what all of them come to."""
 
@@ -271,6 +281,7 @@ class LedgerEntry:
     delta: float
     limit: Pair | None
     head: str | None = None
+    composed: ComposedSpends | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

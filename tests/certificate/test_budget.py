@@ -13,6 +13,8 @@ from ppdp.certificate.pages.budget import ledger_view, room, total_of_two
 from ppdp.certificate.pages.interpretation import right_at, right_of_releases, times_in_100
 from ppdp.core.figures import figure
 from ppdp.exceptions import BudgetExceeded
+from ppdp.privacy.gaussian import gaussian_epsilon
+from ppdp.privacy.losses import Pure
 
 SPENT, AGAIN = "Spent on these people so far", "Again next month?"
 
@@ -27,6 +29,13 @@ def changed(certificate, **ledger):
     return content
 
 
+def without_composition(certificate, **ledger):
+    """As of an earlier version, or where not all of a ledger is Gaussian."""
+    content = changed(certificate, **ledger)
+    del content["issued"]["ledger"]["composed"]
+    return content
+
+
 def test_without_a_ledger_nothing_is_known_of_other_releases():
     assert ledger_view(record_of(document("unconditional"))) is None
     assert answers(render_page(document("unconditional")))[SPENT].startswith("Unknown: no ledger.")
@@ -38,10 +47,15 @@ def test_what_was_spent_is_what_the_ledger_says():
         second = mean()
     view, spent = ledger_view(second.record), answers(second.to_html())[SPENT]
     total = second.record.issued.ledger.epsilon
-    assert (view.alone, view.right, view.right_at_limit) == (False, times_in_100(right_at(total, 1e-5)), 96)
+    exact = norm.cdf(second.record.issued.ledger.composed.mu / 2)
+    assert (view.alone, view.right, view.right_at_limit) == (False, times_in_100(exact), 96)
+    assert "of which this page knows only ε" not in spent
     for figures in ("2 charged runs", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 in 100"):
         assert figures in spent
-    unknown = changed(second, epsilon=None, limit=None)
+    earlier = without_composition(second)
+    assert ledger_view(record_of(earlier)).right == times_in_100(right_at(total, 1e-5))
+    assert "of which this page knows only ε" in answers(render_page(earlier))[SPENT]
+    unknown = without_composition(second, epsilon=None, limit=None)
     assert ledger_view(record_of(unknown)).right == 100
     assert "no ε covers it at δ = 10⁻⁵" in answers(render_page(unknown))[SPENT]
 
@@ -76,6 +90,34 @@ def test_one_more_comes_to_what_the_ledger_then_says():
     assert f"at most {view.right_of_this_kind} if all {view.room + 1} are like this one" in page[SPENT]
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     assert total_of_two(record_of(changed(first, epsilon=2.0))) is None, "the only one, but not this one"
+
+
+def test_one_more_behind_others_is_composed_exactly():
+    """Beside the sums: what the ledger then says, which may add up in another way."""
+    with Ledger(epsilon=3.0, delta=1e-5) as ledger:
+        mean()
+        second = mean()
+    view, page = ledger_view(second.record), answers(second.to_html())
+    mean(ledger=ledger)
+    assert view.exact is None
+    assert view.exact_of_more == pytest.approx(ledger.epsilon(1e-5), rel=1e-9)
+    assert view.exact_of_more < second.record.ledger.epsilon + second.record.epsilon
+    for figures in (f"exactly composed, to ε = {up(view.exact_of_more)}", f"{view.right_of_more} times in 100"):
+        assert figures in page[AGAIN]
+    with Ledger(epsilon=3.0, delta=1e-5, accounting="renyi"):
+        mean()
+        second = mean()
+    view, spent = ledger_view(second.record), answers(second.to_html())[SPENT]
+    assert view.exact == pytest.approx(gaussian_epsilon(second.record.ledger.composed.mu, 1e-5), rel=1e-3)
+    assert f"as the ledger adds up; exactly composed, ε = {up(view.exact)}." in spent
+
+
+def test_a_ledger_of_more_kinds_or_blocks_has_no_such_parameter():
+    ledger = Ledger(epsilon=9.0, delta=1e-5, accounting="renyi")
+    assert "composed" in ledger.position(ledger.reserve(mu=0.1), 1e-6)
+    assert "composed" not in ledger.position(ledger.reserve(mu=0.0, parts=[Pure(epsilon=0.1)]), 1e-6)
+    blocks = Ledger(epsilon=9.0, delta=1e-5)
+    assert "composed" not in blocks.position(blocks.block("2020").reserve(mu=0.1), 1e-6)
 
 
 def test_a_conditional_promise_has_its_if():

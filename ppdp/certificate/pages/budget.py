@@ -7,13 +7,15 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from ppdp.certificate.guarantee import draws_of, loss_of
-from ppdp.certificate.pages.interpretation import right_at, right_guesses, right_of_releases, times_in_100
+from ppdp.certificate.pages.interpretation import right_at, right_guesses, right_of, right_of_releases, times_in_100
 from ppdp.certificate.record import LedgerEntry, Record
 from ppdp.exceptions import BudgetExceeded
-from ppdp.privacy.ledger.privacy_filter import Entry, GaussianAccount, refuse_overspend, total_epsilon
+from ppdp.privacy.ledger.privacy_filter import Entry, GaussianAccount, composed, refuse_overspend, total_epsilon
+from ppdp.privacy.loss import PrivacyLoss
 
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
+_TOLD = 1e-3  # of an epsilon: what it has to differ by to be told beside another
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,13 @@ class LedgerView:
         Epsilon of this release and one more like it; infinite if the ledger refuses it, None if unknown.
     right_of_two : int
         Right guesses by these two.
+    exact : float or None
+        Epsilon of everything so far as its noise composes, at the entry's delta; None if the entry does not tell, or if
+        it is the ledger's own figure.
+    exact_of_more : float or None
+        The same with one more release like this one; None if the entry does not tell.
+    right_of_more : int
+        Right guesses by these.
     """
 
     entry: LedgerEntry
@@ -48,6 +57,14 @@ class LedgerView:
     room: int | None
     total: float | None
     right_of_two: int
+    exact: float | None
+    exact_of_more: float | None
+    right_of_more: int
+
+    @property
+    def known(self) -> bool:
+        """Whether the noise of the others is known."""
+        return self.entry.composed is not None
 
     @property
     def refused(self) -> bool:
@@ -67,6 +84,9 @@ def ledger_view(c: Record) -> LedgerView | None:
         return None
     alone, limit, more = ledger.position == 1 and c.part_of is None, ledger.limit, room(c)
     right = right_at(math.inf if ledger.epsilon is None else ledger.epsilon, ledger.delta)
+    so_far, more_of_it = _sums(c)
+    right = min([right, *(right_of(entry.loss, entry.total_variation) for entry in so_far)])
+    exact = total_epsilon(so_far, ledger.delta, None) if so_far else math.inf
     known = more is not None and 0 < more < MOST_MORE
     of_kind = times_in_100(right_of_releases(c, (more or 0) + 1)) if known else 100
     return LedgerView(
@@ -78,7 +98,32 @@ def ledger_view(c: Record) -> LedgerView | None:
         room=more,
         total=total_of_two(c),
         right_of_two=times_in_100(right_of_releases(c, 2)),
+        exact=exact if exact * (1 + _TOLD) < (ledger.epsilon or math.inf) else None,
+        exact_of_more=_finite(total_epsilon(more_of_it, ledger.delta, None)) if more_of_it else None,
+        right_of_more=times_in_100(
+            right_of(composed(more_of_it), math.fsum(entry.total_variation for entry in more_of_it))
+        ),
     )
+
+
+def _sums(c: Record) -> tuple[list[Entry], list[Entry]]:
+    """All that its ledger holds, and that with one more release like this one, as spends that are there or are not."""
+    ledger, loss = c.ledger, loss_of(c)
+    if ledger is None or ledger.composed is None:
+        return [], []
+    sums = ledger.composed.mu, ledger.composed.failure, ledger.composed.total_variation
+    so_far = Entry(1, ledger.dataset, "", *sums, 1, "released", "")
+    more = Entry(2, ledger.dataset, "", loss.mu, _failure(loss), draws_of(c), 1, "released", "")
+    return [so_far], [] if c.part_of is not None or loss.parts else [so_far, more]
+
+
+def _failure(loss: PrivacyLoss) -> float:
+    """Probability with which nothing is promised beside other spends."""
+    return loss.failure + (1 - loss.failure) * loss.gate
+
+
+def _finite(epsilon: float) -> float | None:
+    return epsilon if math.isfinite(epsilon) else None
 
 
 def total_of_two(c: Record) -> float | None:
@@ -105,8 +150,7 @@ def _entry(c: Record) -> Entry | None:
     ledger, loss = c.ledger, loss_of(c)
     if ledger is None or ledger.epsilon is None or ledger.position != 1 or loss.parts:
         return None
-    failure = loss.failure + (1 - loss.failure) * loss.gate
-    entry = Entry(1, ledger.dataset, "", loss.mu, failure, draws_of(c), c.rows_per_unit, "released", "")
+    entry = Entry(1, ledger.dataset, "", loss.mu, _failure(loss), draws_of(c), c.rows_per_unit, "released", "")
     alone = total_epsilon([entry], ledger.delta, _GAUSSIAN)
     return entry if abs(alone - ledger.epsilon) <= 1e-6 * ledger.epsilon else None
 

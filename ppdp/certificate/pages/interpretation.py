@@ -134,9 +134,14 @@ def right_of_two_rows(c: Record) -> float:
     return min(1.0, 2 * right_guesses(c) - 0.5)
 
 
+def right_of(loss: PrivacyLoss, draws: float) -> float:
+    """The same of a loss, and the total variation of the draws of its noise."""
+    return min(1.0, 0.5 + _apart(loss, draws) / 2)
+
+
 def right_of_releases(c: Record, times: int) -> float:
     """The same of what so many releases like this one tell together."""
-    return min(1.0, 0.5 + _apart(loss_of(c) * times, times * draws_of(c)) / 2)
+    return right_of(loss_of(c) * times, times * draws_of(c))
 
 
 def right_at(epsilon: float, delta: float) -> float:

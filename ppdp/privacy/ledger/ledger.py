@@ -298,13 +298,15 @@ class Ledger:
         """Where an entry stands, and what all spends of its dataset came to with it.
 
         The total is told at the limit's delta, or without a limit at ``delta`` times the number of spends; its epsilon
-        is None if none covers them.
+        is None if none covers them. Where all are Gaussian and on the same rows, the parameter of them together is
+        there, with what no parameter covers.
         """
         entries = self.entries()
         name = entries[entry_id - 1].dataset
         so_far = _of(entries[:entry_id], dataset_name(name))
         at = self.budget[1] if self.budget is not None else min(len(so_far) * delta, 1 - 2**-53)
-        total = max(self._total(group, at) for group in groups(so_far))
+        counted = groups(so_far)
+        total = max(self._total(group, at) for group in counted)
         return {
             "account": self.account,
             "dataset": name,
@@ -313,6 +315,7 @@ class Ledger:
             "delta": at,
             "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
             "head": last_link(self.account, entries[:entry_id]),
+            **(_composed(counted[0]) if len(counted) == 1 else {}),
         }
 
     def holds(self, certificate: Any) -> bool:
@@ -377,6 +380,15 @@ class Ledger:
         table = pd.DataFrame(entries[-20:], columns=[field.name for field in fields(Entry)])
         caption = html.escape(f"{self!r}: the last of {len(entries)} entries")
         return f"<p>{caption}</p>{table.to_html(index=False)}"
+
+
+def _composed(entries: Sequence[Entry]) -> dict[str, Any]:
+    """What spends come to together, if all of them are Gaussian; nothing otherwise."""
+    loss = composed(entries)
+    if loss.parts:
+        return {}
+    variation = min(1.0, math.fsum(entry.total_variation for entry in entries))
+    return {"composed": {"mu": loss.mu, "failure": loss.failure, "total_variation": variation}}
 
 
 def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:

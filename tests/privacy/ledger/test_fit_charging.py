@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline as plain_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp.certificate.guarantee import draws_of
 from ppdp.cli.main import main
 from ppdp.exceptions import BudgetExceeded, CompositionWarning, DomainMismatch, LedgerError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
@@ -366,6 +367,11 @@ class TestBlockOfALedger:
                 "delta": 1e-5,
                 "limit": {"epsilon": 3.0, "delta": 1e-5},
                 "head": one.record.ledger.head,
+                "composed": {
+                    "mu": pytest.approx(one.record.total.mu * position**0.5),
+                    "failure": one.record.total.failure,
+                    "total_variation": pytest.approx(position * draws_of(one.record)),
+                },
             }
             assert ledger.holds(one)
         assert f"entry 2 for 'study' in ledger {ledger.account}" in " ".join(one.to_text(full=True).split())
