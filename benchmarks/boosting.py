@@ -175,7 +175,7 @@ def binned(task: Task, epsilon: float, name: str) -> Any:
 
 
 def explainable(task: Task, epsilon: float) -> Any:
-    """What interpret has, with the same public facts; missing values, which it refuses, become the middle of a range."""
+    """What interpret has, with the same public facts; missing values, which it refuses, become the middle of ranges."""
     from interpret.privacy import DPExplainableBoostingClassifier
 
     types = [*["continuous"] * len(task.ranges), *["nominal"] * len(task.categories)]
