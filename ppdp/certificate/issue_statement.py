@@ -145,6 +145,8 @@ def issued_rules(c: Record, spent: PrivacyLoss) -> Iterator[str]:
     total, limit = ledger.epsilon, ledger.limit
     if total is not None and not spent.parts and not spent.epsilon(ledger.delta) <= total * _CLOSE:
         yield "issued.ledger: all spends cost less than this one."
+    if ledger.released is not None and ledger.released > ledger.position:
+        yield "issued.ledger: it holds fewer spends than releases."
     if not _adds_up(ledger, spent):
         yield "issued.ledger: what it comes to does not agree with the parameter of all of it."
     if limit is not None and not (total is not None and total <= limit.epsilon * _CLOSE):

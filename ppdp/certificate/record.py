@@ -25,8 +25,8 @@ OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
 OF_A_MODEL = ("single_class",)  # absent where a model predicts more than one, or it is not plain
-# Of an entry of a ledger: its link, and what all come to if they are Gaussian. Earlier versions wrote neither.
-OF_A_CHAIN = ("head", "composed")
+# Of an entry of a ledger, not in earlier versions: its link, how many released, what all come to if they are Gaussian.
+OF_A_CHAIN = ("head", "released", "composed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +281,7 @@ class LedgerEntry:
     delta: float
     limit: Pair | None
     head: str | None = None
+    released: int | None = None
     composed: ComposedSpends | None = None
 
 

@@ -50,7 +50,7 @@ def test_what_was_spent_is_what_the_ledger_says():
     exact = norm.cdf(second.record.issued.ledger.composed.mu / 2)
     assert (view.alone, view.right, view.right_at_limit) == (False, times_in_100(exact), 96)
     assert "of which this page knows only ε" not in spent
-    for figures in ("2 charged runs", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 in 100"):
+    for figures in ("2 releases", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 in 100"):
         assert figures in spent
     earlier = without_composition(second)
     assert ledger_view(record_of(earlier)).right == times_in_100(right_at(total, 1e-5))
@@ -110,6 +110,21 @@ def test_one_more_behind_others_is_composed_exactly():
     view, spent = ledger_view(second.record), answers(second.to_html())[SPENT]
     assert view.exact == pytest.approx(gaussian_epsilon(second.record.ledger.composed.mu, 1e-5), rel=1e-3)
     assert f"as the ledger adds up; exactly composed, ε = {up(view.exact)}." in spent
+
+
+def test_failed_runs_stand_apart_from_releases():
+    with Ledger(epsilon=3.0, delta=1e-5) as ledger:
+        mean()
+        ledger.settle(ledger.reserve(mu=0.1, dataset="visits"), "failed")
+        third = mean()
+    assert (
+        "3 charged runs, this one included (2 released; 1 failed, refused or not ended,"
+        in answers(third.to_html())[SPENT]
+    )
+    assert str(ledger).endswith("2 releases; charged as well: 1 failed")
+    earlier = third.to_dict()
+    del earlier["issued"]["ledger"]["released"]
+    assert "this one included (failed ones count)" in answers(render_page(earlier))[SPENT]
 
 
 def test_a_ledger_of_more_kinds_or_blocks_has_no_such_parameter():

@@ -68,6 +68,7 @@ def test_what_was_issued_holds(made):
         (laplace, "issued.together.epsilon", 0.9),
         (charged, "issued.fit", 3),
         (charged, "issued.ledger.epsilon", 0.5),
+        (charged, "issued.ledger.released", 9),
         (charged, "issued.ledger.composed.mu", 0.01),
         (charged, "issued.ledger.composed.mu", 3.0),
         (charged, "issued.ledger.composed.failure", 0.5),

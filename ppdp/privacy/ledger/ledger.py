@@ -6,6 +6,7 @@ import html
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
 DELTA = 1e-6  # where what was spent is told if no limit says
+_WITHOUT_RELEASE = {"failed": "failed", "refused": "refused by a gate", "reserved": "not ended"}
 _OUTCOMES = ("released", "refused", "failed")
 
 
@@ -298,8 +300,8 @@ class Ledger:
         """Where an entry stands, and what all spends of its dataset came to with it.
 
         The total is told at the limit's delta, or without a limit at ``delta`` times the number of spends; its epsilon
-        is None if none covers them. Where all are Gaussian and on the same rows, the parameter of them together is
-        there, with what no parameter covers.
+        is None if none covers them. Runs that ended without a release are told apart. Where all are Gaussian and on the
+        same rows, the parameter of them together is there, with what no parameter covers.
         """
         entries = self.entries()
         name = entries[entry_id - 1].dataset
@@ -315,6 +317,7 @@ class Ledger:
             "delta": at,
             "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
             "head": last_link(self.account, entries[:entry_id]),
+            "released": 1 + sum(entry.status == "released" for entry in so_far[:-1]),
             **(_composed(counted[0]) if len(counted) == 1 else {}),
         }
 
@@ -368,7 +371,8 @@ class Ledger:
         limit, delta = self.budget or (None, DELTA)
         of_limit = "" if limit is None else f" of {limit:g}"
         spent = [
-            f"  {escaped(name)}: epsilon {self.epsilon(delta, name):.4g}{of_limit} spent at delta {delta:g}"
+            f"  {escaped(name)}: epsilon {self.epsilon(delta, name):.4g}{of_limit} spent at delta {delta:g},"
+            f" {_outcomes(self.entries(name))}"
             for name in sorted({entry.dataset for entry in self.entries()})
         ]
         return "\n".join([repr(self), *(spent or ["  nothing was spent"])])
@@ -380,6 +384,14 @@ class Ledger:
         table = pd.DataFrame(entries[-20:], columns=[field.name for field in fields(Entry)])
         caption = html.escape(f"{self!r}: the last of {len(entries)} entries")
         return f"<p>{caption}</p>{table.to_html(index=False)}"
+
+
+def _outcomes(entries: Sequence[Entry]) -> str:
+    """How many of them released something, and how the others ended, which are charged as well."""
+    count = Counter(entry.status for entry in entries)
+    others = [f"{count[status]} {words}" for status, words in _WITHOUT_RELEASE.items() if count[status]]
+    releases = f"{count['released']} release{'s' * (count['released'] != 1)}"
+    return f"{releases}; charged as well: {', '.join(others)}" if others else releases
 
 
 def _composed(entries: Sequence[Entry]) -> dict[str, Any]:

@@ -367,6 +367,7 @@ class TestBlockOfALedger:
                 "delta": 1e-5,
                 "limit": {"epsilon": 3.0, "delta": 1e-5},
                 "head": one.record.ledger.head,
+                "released": position,
                 "composed": {
                     "mu": pytest.approx(one.record.total.mu * position**0.5),
                     "failure": one.record.total.failure,

@@ -389,6 +389,7 @@ def test_representations_show_public_figures(make):
     assert "reserved" in page
     assert "<script>" not in page
     spent = f"  default: epsilon {ledger.epsilon(1e-6):.4g} of 1 spent at delta 1e-06"
+    spent += ", 0 releases; charged as well: 1 not ended"
     assert str(ledger).splitlines() == [repr(ledger), spent]
     assert "nothing was spent" in str(make())
     for _ in range(50):
