@@ -115,8 +115,11 @@ class PipelineFile:
         """Where in the file the parameter stands that an error is about, and what its default is."""
         if error.stage in (COLUMNS, "ColumnMap") and self.rules.declared is not None:
             return [COLUMNS], None
+        from ppdp.transformers.columns.column_transformer import ColumnTransformer
+
         for position, (name, step) in enumerate(self.steps):
-            if error.stage in (name, type(step).__name__):
+            inner = isinstance(step, ColumnTransformer) and str(error.stage).startswith(f"{name}-")
+            if inner or error.stage in (name, type(step).__name__):
                 parameter = inspect.signature(type(step)).parameters.get(error.parameter or "")
                 if parameter is None:
                     return ["steps", position], None
@@ -163,11 +166,13 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = (), *default: Mappin
     content = read_document(path, *default)
     own = import_modules(modules)
     from ppdp.testing import REGISTRY
+    from ppdp.transformers.columns.column_transformer import ColumnTransformer
 
     _refuse_blanks(content, path)
     rules = _rules(content.get("data", {}), content.get(COLUMNS), path)
-    known, classes = {**own, **REGISTRY}, content.get("domain", {}).get("classes", ())
-    steps = tuple(_step(step, i, path, known, classes) for i, step in enumerate(content["steps"]))
+    known: dict[str, type[Any]] = {**own, **REGISTRY, "ColumnTransformer": ColumnTransformer}
+    classes = content.get("domain", {}).get("classes", ())
+    steps = tuple(_step(step, ["steps", i], path, known, classes) for i, step in enumerate(content["steps"]))
     file = PipelineFile(path, content, rules, steps)
     _check_steps(file)
     return file
@@ -226,7 +231,7 @@ def _by_label(weights: Mapping[str, Any], classes: Sequence[Any]) -> dict[Any, A
 
 
 def _step(
-    given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]], classes: Sequence[Any]
+    given: Mapping[str, Any], keys: list[str | int], path: Path, known: Mapping[str, type[Any]], classes: Sequence[Any]
 ) -> tuple[str, Any]:
     """A step from its table."""
     kind = known.get(given["use"])
@@ -234,7 +239,7 @@ def _step(
         fix = suggestion(given["use"], known)
         refuse(
             f"there is no stage {given['use']!r}.",
-            place=place_of(path, ["steps", position, "use"]),
+            place=place_of(path, [*keys, "use"]),
             fix=fix if fix.startswith("did") else "a class of ppdp, or --import the module that holds yours.",
         )
     parameters = {key: value for key, value in given.items() if key not in ("name", "use")}
@@ -244,7 +249,7 @@ def _step(
     parameters = under_new_names(str(given["use"]), renamed, parameters)
     allowed = inspect.signature(kind).parameters
     for key in parameters:
-        place = place_of(path, ["steps", position, key])
+        place = place_of(path, [*keys, key])
         if key not in allowed:
             refuse(f"{kind.__name__} has no parameter {key!r}.", place=place, fix=suggestion(key, allowed))
         if key in _ELSEWHERE:
@@ -257,8 +262,29 @@ def _step(
             )
     for key, parameter in allowed.items():
         if parameter.default is parameter.empty and key not in parameters:
-            refuse(f"{kind.__name__} needs {key!r}.", place=place_of(path, ["steps", position]), fix=f"add {key} = ...")
+            refuse(f"{kind.__name__} needs {key!r}.", place=place_of(path, keys), fix=f"add {key} = ...")
+    if kind is known["ColumnTransformer"]:
+        parameters["transformers"] = _transformers(parameters["transformers"], [*keys, "transformers"], path, known)
     return given.get("name", kind.__name__.lower()), kind(**parameters)
+
+
+def _transformers(
+    given: Any, keys: list[str | int], path: Path, known: Mapping[str, type[Any]]
+) -> list[tuple[str, Any, Any]]:
+    """The stages of groups of columns, from their tables."""
+    made = []
+    for i, table in enumerate(given if isinstance(given, list) else [None]):
+        if not isinstance(table, Mapping) or table.keys() != {"name", "columns", "steps"}:
+            refuse(
+                "a transformer is a table of name, columns and steps.",
+                place=place_of(path, [*keys, i] if isinstance(given, list) else keys),
+                fix='{name = "numbers", columns = ["age"], steps = [{use = "StandardScaler"}]}.',
+            )
+        steps = table["steps"]
+        if not isinstance(steps, str):
+            steps = [_step(step, [*keys, i, "steps", at], path, known, ()) for at, step in enumerate(steps)]
+        made.append((table["name"], steps, table["columns"]))
+    return made
 
 
 def _check_steps(file: PipelineFile) -> None:
@@ -266,6 +292,7 @@ def _check_steps(file: PipelineFile) -> None:
     from ppdp.data.public_facts import check_beside_names
     from ppdp.pipeline.pipeline import Pipeline
     from ppdp.pipeline.steps import check_steps
+    from ppdp.transformers.columns.column_transformer import spread
 
     names = [name for name, _ in file.steps]
     for position, name in enumerate(names):
@@ -274,7 +301,7 @@ def _check_steps(file: PipelineFile) -> None:
             refuse(f"the name {name!r} is there twice.", place=place, fix=f'name = "{name}2".')
     rules, domain = file.rules, file.content.get("domain", {})
     with file.located():
-        steps = check_steps(file.all_steps(), Pipeline)
+        steps = check_steps(spread(file.all_steps()), Pipeline)
         for column in rules.beside.values():
             check_beside_names(Adjacency.replace(), steps.stages, repr(column))  # a file has no changes by position
     _check_domain(file, domain)

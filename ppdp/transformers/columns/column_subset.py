@@ -120,6 +120,10 @@ class ColumnSplit(RowWiseTransformer):
             return None
         return tuple(str(one) for columns in listed for one in columns or ())
 
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """Nothing: which columns stand in which group is no claim about rows."""
+        return ()
+
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         asked = way.parameters
         filled = [name in asked["filled"] for name in asked["groups"]]
