@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTHS = 2.0  # of a band, in standard errors
+LEAST = 0.01  # of what a column adds, that missing values must add to be shown
 FEW = 4  # categories: more of them have slanting names
 
 
@@ -20,7 +21,7 @@ def shape(release: Any, column: str | None = None, ax: Axes | None = None) -> Ax
     """Draw what the values of a column add to a score, with a band of two standard errors on each side.
 
     Everything is read off released numbers. The errors are posterior standard deviations, of the noise and of the
-    labels. What missing values add is a point at the right end, unless hardly any value is missing.
+    labels. What missing values add is a point at the right end, if enough are missing to tell.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def _steps(ax: Axes, lines: Any, color: str, label: str) -> None:
     values, errors = runs["value"].to_numpy(), WIDTHS * runs["standard_error"].to_numpy()
     ax.stairs(values + errors, ends, baseline=values - errors, fill=True, color=color, alpha=0.2)
     ax.stairs(values, ends, baseline=None, color=color, label=label)
-    if gap["standard_error"] > runs["standard_error"].max():
+    if gap["standard_error"] > runs["standard_error"].max() or abs(gap["value"]) < LEAST * np.ptp(runs["value"]):
         return
     beside = ends[-1] + 0.05 * (ends[-1] - ends[0])
     ax.errorbar(beside, gap["value"], WIDTHS * gap["standard_error"], color=color, marker="o", markersize=4)
