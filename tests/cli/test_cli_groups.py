@@ -45,7 +45,7 @@ def test_stages_of_a_group_are_fitted_and_exported(tmp_path):
     assert main(["fit", *given]) == 0
     certificate = next((tmp_path / "out").rglob("certificate.json"))
     record = ppdp.Certificate.load(certificate).record
-    assert [step.formula.partition("@")[2] for step in record.steps] == ["", "", "numbers", "numbers"]
+    assert [step.formula.partition("@")[2] for step in record.steps] == ["", "", "numbers", "numbers", "same"]
 
 
 @pytest.mark.parametrize(
