@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from ppdp.core.distance import Distance, GroupMoves, Moves
-from ppdp.core.domain import ColumnBounds, Domain, largest_entry
+from ppdp.core.domain import ColumnBounds, Domain
 from ppdp.core.formula import AT, FORMULAS, Formula, Margin, Release, Stability, formula, sane, whole
 from ppdp.core.rounding import apply_error, inflate
 
@@ -34,11 +34,14 @@ def span_of(domain: Domain, group: str) -> tuple[int, int, int]:
 
 def domain_of(domain: Domain, group: str) -> Domain:
     """What is known of the columns of a group, as of rows that have no others."""
+    return _domain_of(domain, group, domain.indicators)
+
+
+@lru_cache(maxsize=1024)  # planning asks thousands of times for the same ones
+def _domain_of(domain: Domain, group: str, indicators: tuple[int, ...]) -> Domain:
     at, start, stop = span_of(domain, group)
     known, width = domain.groups[at], stop - start
-    norm, entry = _least(domain.row_norm, known.row_norm), _least(domain.entry_bound, known.entry_bound)
-    if entry is not None:
-        norm = min(math.inf if norm is None else norm, inflate(entry * math.sqrt(width)))
+    norm, entry = _bounds(domain, known)
     found = domain.but(
         n_features=width,
         feature_names=None if domain.feature_names is None else domain.feature_names[start:stop],
@@ -46,8 +49,14 @@ def domain_of(domain: Domain, group: str) -> Domain:
         entry_bound=entry,
         max_missing=0 if known.complete else domain.max_missing,
     )
-    hot = tuple(column - start for column in domain.indicators if start <= column < stop)
+    hot = tuple(column - start for column in indicators if start <= column < stop)
     return found.with_indicators(hot) if hot else found
+
+
+def _bounds(domain: Domain, known: ColumnBounds) -> tuple[float | None, float | None]:
+    """Norm of a row and largest entry in the columns of a group; None where there is none."""
+    norm, entry = _least(domain.row_norm, known.row_norm), _least(domain.entry_bound, known.entry_bound)
+    return norm if entry is None else _least(norm, inflate(entry * math.sqrt(known.width))), entry
 
 
 def distance_of(domain: Domain, distance: Distance, group: str) -> Distance:
@@ -77,8 +86,9 @@ def joined(before: Point, group: str, after: Point, way: str) -> Point:
     at, start, stop = span_of(domain, group)
     moves = list(distance.groups) or [_moved(distance)] * len(domain.groups)
     others = [one for i, one in enumerate(moves) if i != at]
-    bounds = [domain_of(domain, one.name) if i != at else made for i, one in enumerate(domain.groups)]
-    beside = _norm([one.row_norm for i, one in enumerate(bounds) if i != at])
+    bounds = [_bounds(domain, one) for one in domain.groups]
+    bounds[at] = made.row_norm, made.entry_bound
+    beside = _norm([length for i, (length, _) in enumerate(bounds) if i != at])
     norm = _norm([made.row_norm, _least(domain.row_norm, beside)])
     n, rest = domain.n, min(distance.moved, sum(one.moved for one in others))
     moved = far.moved + rest
@@ -92,7 +102,7 @@ def joined(before: Point, group: str, after: Point, way: str) -> Point:
     groups = [replace(one) for one in domain.groups]
     groups[at] = ColumnBounds(group, made.d, made.row_norm, made.entry_bound, complete)
     moves[at] = _moved(far)
-    entries = [None if one.row_norm is None else largest_entry(one) for one in bounds]
+    entries = [_least(length, entry) for length, entry in bounds]
     out = domain.but(
         n_features=domain.d - (stop - start) + made.d,
         feature_names=_names(domain, group, start, stop, made),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from adversary import World, attack
 from neighbours import ROUNDING, Chain, Pair
 from worst_cases import FLOORED, four_values
 
@@ -14,16 +15,19 @@ from ppdp.core.domain import ColumnBounds
 from ppdp.core.formula import lookup
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError, UnknownStage
+from ppdp.exceptions import CertificateError, UnknownStage, UnsupportedOrder
 from ppdp.testing import check_stage
 from ppdp.transformers import (
     PCA,
     Deduplicator,
+    GridDeduplicator,
     MeanImputer,
     MedianImputer,
     MinMaxScaler,
+    NormClipper,
     RandomProjection,
     RobustScaler,
+    SoftPCA,
     StandardScaler,
 )
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
@@ -149,3 +153,46 @@ def test_what_is_no_stage_of_a_group():
     ):
         with pytest.raises(CertificateError):
             lookup("column-groups.split", "stability")(BOX, ONE, **{**asked, **change})
+
+
+STAGES = [
+    lambda: StandardScaler(0.3),
+    lambda: StandardScaler(0.25, use_floor=False, clip=1.0),
+    lambda: RobustScaler(min_width=0.2, max_quantile_gap=0.5),
+    lambda: PCA(1, 0.1, with_mean=False),
+    lambda: SoftPCA(0.2),
+    lambda: RandomProjection(2),
+    lambda: NormClipper(0.8),
+]
+FRONT = [lambda: Deduplicator(), lambda: NormClipper(0.9), lambda: GridDeduplicator(cell_width=0.3, keep="soft")]
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.repeated("seed", keep=6)
+def test_pipelines_with_groups_drawn_at_random(seed):
+    """Whole rows, a split, stages for its groups and one for all columns again: exact wherever they can be."""
+    rng = np.random.default_rng(seed)
+    gaps = 4 if rng.random() < 0.4 else 0
+    domain = Domain(n_rows=30, n_features=3, row_norm=1.0, min_present=30, max_missing=None if gaps else 0)
+    distance = (ONE, Adjacency.replace(2).distance, Distance(replaced=1, moved=2, radius=0.1))[rng.integers(3)]
+    fill = [MeanImputer(0.4, max_missing=5)] if gaps else []
+    own = [(group, [*fill, rng.choice(STAGES)()]) for group in "ab"]
+    groups = [ColumnSubset(stage, group) for group, stages in own for stage in stages]
+    behind = [rng.choice(STAGES)() for _ in range(rng.integers(2))]
+    try:
+        chain = Chain.of(
+            [*(rng.choice(FRONT)() for _ in range(rng.integers(2))), SPLIT, *groups, *behind], domain, distance
+        )
+    except UnsupportedOrder:  # ranks behind soft weights
+        return
+    world, moved = World(domain, distance, gaps=gaps, labels=True), 0.0
+
+    def ratio(pair):
+        nonlocal moved
+        margins = chain.margin(pair.left), chain.margin(pair.right)
+        moved = max(moved, abs(margins[0] - margins[1]) if math.isfinite(margins[0]) else 0.0)
+        return math.nan if min(margins) == 0 else chain.use(pair, world.free)
+
+    reached, _ = attack(world, ratio, seed=seed, draws=20, steps=20)
+    assert not reached > ROUNDING
+    assert moved <= ROUNDING

@@ -15,6 +15,7 @@ from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, Unsupport
 from ppdp.interop.sklearn.columns import Split, hoisted, is_listed, split_columns
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
 from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
@@ -60,7 +61,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
     front, rest = steps[:ahead], steps[ahead:]
     errors: list[PpdpError] = []
     container, entrance = None, Split([], front)
-    if rest and rest[0].kind in CONTAINERS:
+    if rest and rest[0].kind in CONTAINERS and root_of(rest[0].estimator) != "ppdp":
         container = rest.pop(0)
     with _collected(errors):
         if container is None:

@@ -18,6 +18,7 @@ from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Categorical, ReleasedCategories, labels_only
+from ppdp.transformers.columns.column_transformer import ColumnTransformer
 from ppdp.transformers.columns.maps import PublicMap
 
 COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -85,7 +86,7 @@ def _has_text(made: PublicMap) -> bool:
 def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
     """What stands for a step that is no public map: a stage, or a mechanism that learns what the model learns."""
     role = role_of(step)
-    if isinstance(step.estimator, (Stage, Mechanism)):
+    if isinstance(step.estimator, (Stage, Mechanism, ColumnTransformer)):
         return clone(step.estimator)  # what it was fitted to stays behind
     if role == "model" and not last:
         step.refuse("a model must be the last step.", "move it to the end.")
@@ -122,9 +123,7 @@ def refuse_unknown(step: Step) -> NoReturn:
         inside = [one for one in step.given().values() if hasattr(one, "get_params")]
     leak, kind = leak_of(step.estimator), type(step.estimator).__name__
     if root_of(step.estimator) == "ppdp":
-        fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
-        if hasattr(step.estimator, "column_maps"):
-            fix = "ppdp.make_column_map((stage, columns), ...) of ppdp's stages, instead of the ColumnTransformer."
+        fix = f"scikit-learn's {kind} here, or ppdp.ColumnTransformer, which takes ppdp's stages."
         raise UnknownStage(
             f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
             stage=step.name,

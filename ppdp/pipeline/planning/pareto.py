@@ -2,7 +2,8 @@
 
 A route dominates another one through the same stages if, whatever follows, it cannot end with more noise, and is
 preferred where both end with the same. That is decided by what all later bounds are monotone in: the distance at its
-end, and what its releases and its conditions take from the budget.
+end, and what its releases and its conditions take from the budget. Of very many that remain the first are continued, in
+the order of what they take.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ppdp.pipeline.planning.budget import LARGEST_ERROR, least_share
 from ppdp.pipeline.planning.route import PlannedRelease, Route
 
 LISTED = 16  # up to so many routes are all solved, and all listed
+MOST = 64  # are continued: of scalers in many groups every choice makes another domain, so that none dominates
 
 
 @dataclass(slots=True)
@@ -52,7 +54,8 @@ class Frontier:
                 self.reasons.setdefault(reason, f"{route.label}, ...")
                 continue
             groups.setdefault((route.domain, _shared(route)), []).append((weight, route.rank, at))
-        return [found[at] for at in sorted(at for group in groups.values() for at in _undominated(group))]
+        kept = [one for group in groups.values() for one in _undominated(group)]
+        return [found[at] for at in sorted(at for *_, at in sorted(kept)[:MOST])]
 
     def _weight(self, route: Route) -> tuple[float, ...]:
         """What a route is compared by; less is better in every entry.
@@ -111,10 +114,10 @@ def _shared(route: Route) -> Hashable:
     return route.steps[at].domain, first.statistic, kinds, parameters, fits, len(route.run) > 1
 
 
-def _undominated(group: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Positions of the routes that no other one of the group dominates."""
+def _undominated(group: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The routes that no other one of the group dominates."""
     kept: list[tuple[Any, ...]] = []
     for weight, rank, at in sorted(group):
         if not any(rival[1] <= rank and all(map(le, rival[0], weight)) for rival in kept):
             kept.append((weight, rank, at))
-    return [at for _, _, at in kept]
+    return kept

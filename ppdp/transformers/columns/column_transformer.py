@@ -93,6 +93,8 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
            [ 0.2,  1. ,  0. ]])
     """
 
+    bounds_rows = True  # by the stages at the beginning of its transformers, or it refuses rows without a bound
+
     def __init__(self, transformers: Any, *, remainder: Any = DROP, verbose_feature_names_out: bool = False) -> None:
         self.transformers = transformers
         self.remainder = remainder

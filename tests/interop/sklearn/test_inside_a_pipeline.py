@@ -98,7 +98,7 @@ def test_a_search_sets_their_parameters():
         (
             [("columns", ColumnTransformer([("sex", CategoryEncoder({"sex": ["F"]}), ["sex"])]))],
             UnknownStage,
-            "ppdp.make_column_map",
+            "ppdp.ColumnTransformer",
         ),
         ([("model", LinearRegression()), ("range", MinMaxScaler((0, 1)))], InvalidParameter, "move it to the end"),
         ([("range", MinMaxScaler(ranges=(0, 1))), ("scale", StandardScaler)], UnknownStage, "instance"),
