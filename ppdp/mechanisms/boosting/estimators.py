@@ -17,20 +17,20 @@ from ppdp.bounds.boosting import LINEAR as PREFIX
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.boosting import POWERS, answers, derived, n_scores
 from ppdp.core.checks import choice, integer, number, shown
-from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.data.validation import validated
-from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
+from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
+from ppdp.mechanisms.outcomes import ClassModel, TargetModel
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
@@ -41,7 +41,6 @@ MOST_BINS, FEW_CELLS, MANY_CELLS = 64, 64, 256
 CERTAIN = 2000.0  # `n mu / √(2 d)`, from which on there are many cells
 ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
 MOST_CATEGORIES = 1024
-LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 FORMULA_LOSSES = {
     "squared_error": "squared",
     "absolute_error": "quantile",
@@ -254,6 +253,20 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         X = validated(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         return list(self.models_[0].codes(X))
 
+    def _predicted(self, scores: Array) -> NDArray[Any]:
+        """What rows of these scores are said to be."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most likely label, or predicted target, of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._predicted(self._scores(X))
+
     def _scores(self, X: Any) -> Array:
         """Score of each row, or of each row and class if there are several."""
         codes = self._codes(X)
@@ -283,68 +296,24 @@ def _listed(given: Any, owner: Any) -> list[Any]:
 
 
 @dataclass(eq=False, repr=False)
-class GradientBoostingClassifier(GradientBoosting, ClassifierMixin, Mechanism):
-    """Boosted shapes and tables for classes; of more than two classes each is told from all others.
-
-    Parameters
-    ----------
-    classes : sequence of labels, optional
-        The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
-    class_weight : dict or None, default=None
-        Public weights of declared classes, by label, of which those that are not named weigh 1.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    """
-
-    classes: Sequence[Any] | None = None
-    _: KW_ONLY
-    class_weight: Mapping[Any, float] | None = None
+class GradientBoostingClassifier(ClassModel, GradientBoosting, ClassifierMixin, Mechanism):
+    """Boosted shapes and tables for classes; of more than two classes each is told from all others."""
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         return {"loss": "logistic", "n_classes": self._n_classes(domain)}
 
-    def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
-        if self.class_weight is None:
-            return super()._factors(domain)
-        classes = domain.require("classes", type(self).__name__) if self.classes is None else self.classes
-        return class_factors(self.class_weight, classes, type(self).__name__)
-
-    def declared(self, domain: Domain) -> tuple[Value, ...]:
-        weights = self.class_weight or {}
-        return *super().declared(domain), *(
-            (f"weight of class {label!r}", plain(weight), "declared") for label, weight in weights.items()
-        )
-
-    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
-        self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
-        super().read(released, domain, question)
-
-    def decision_function(self, X: Any) -> Array:
-        """Score of the second class, or of every class if there are several: logarithms of odds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        return self._scores(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most likely label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
-
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, shape (n_samples, n_classes)."""
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         scores = self._scores(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
@@ -354,7 +323,7 @@ class GradientBoostingClassifier(GradientBoosting, ClassifierMixin, Mechanism):
 
 
 @dataclass(eq=False, repr=False)
-class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
+class GradientBoostingRegressor(TargetModel, GradientBoosting, RegressorMixin, Mechanism):
     """Boosted shapes and tables for targets in a public range.
 
     Parameters
@@ -367,18 +336,12 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
     quantile : float, optional
         Share of the targets that shall lie below what is predicted, between 0 and 1, for ``loss="quantile"``.
 
-    Attributes
-    ----------
-    y_range_ : tuple of two floats
-        Range of the targets, in which all predictions lie.
-
     Notes
     -----
     A histogram of the targets is released first, for 4 % of mu². It says beyond which of them so few lie that they are
     better clipped, where the median is, and how far targets are spread around it.
     """
 
-    y_range: Sequence[float] | None = None
     _: KW_ONLY
     loss: str = "squared_error"
     quantile: float | None = None
@@ -412,21 +375,8 @@ class GradientBoostingRegressor(GradientBoosting, RegressorMixin, Mechanism):
             of_loss["quantile"] = 0.5
         return of_loss
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
-        super().read(released, domain, question)
-        low, high = question.parameters["y_range"]
-        self.y_range_ = float(low), float(high)
-
-    def predict(self, X: Any) -> Array:
-        """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        scores = self._scores(X)
-        low, high = self.y_range_
+    def _predicted(self, scores: Array) -> NDArray[Any]:
         if self.log_link:
-            return np.clip(np.exp(np.clip(scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)), low, high)
-        return np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * scores, low, high)
+            return super()._predicted(np.exp(np.clip(scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
+        low, high = self.y_range_
+        return super()._predicted(low / 2 + high / 2 + (high / 2 - low / 2) * scores)

@@ -157,7 +157,9 @@ class Training:
     def model(self, loss: ScoreLoss, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
         """The model of one score, from the histogram of all."""
         rate = float(np.clip(np.mean([h[label].sum() / max(h.sum(), 1.0) for h in histogram]), 1e-3, 1 - 1e-3))
-        learner = _Learner(self, loss, label, [], [], [], AdditiveModel.constant(self.cells, loss.score(rate)))
+        present = min(max(float(np.mean([h.sum() for h in histogram])), 1.0), float(self.rows.n))
+        model = AdditiveModel.constant(self.cells, loss.score(rate))
+        learner = _Learner(self, loss, label, [], [], [], model, present)
         for column, by_label in enumerate(histogram):
             learner.add_column(column, by_label, noise, rate)
         learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
@@ -179,11 +181,8 @@ class _Learner:
     kernels: list[list[Array]]
     posteriors: list[Posterior]
     model: AdditiveModel
+    n_rows: float  # weight of all rows, by released numbers
     middle: float | None = None  # of the distances of targets from scores, if released
-
-    @property
-    def n_rows(self) -> float:
-        return float(self.training.rows.n)
 
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
         """Bins of a column, and its first shape."""
@@ -191,14 +190,13 @@ class _Learner:
         counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
         bins = Bins.of(counts, training.most_bins, ordered=ordered)
         sums = bins.summed(by_label[self.label] - rate * counts)
-        present = self._present(counts)
         constant = np.array([loss.score(rate)])
         slope = float(loss.slope(constant)[0])
-        curvature = present * bins.shares * slope
+        curvature = self.n_rows * bins.shares * slope
         spread = bins.summed(bins.summed(training.cells.covariance(column)).T)
         others = len(by_label) - 1
         variance = noise**2 * ((1 - rate) ** 2 + others * rate**2)
-        labels = float(loss.variance(constant)[0]) * present * bins.shares
+        labels = float(loss.variance(constant)[0]) * self.n_rows * bins.shares
         kernels = parts(bins)
         posterior = Posterior.of(sums, curvature, variance * spread + np.diag(labels + 1e-6), kernels)
         self.bins.append(bins)
@@ -207,10 +205,6 @@ class _Learner:
         means = np.clip(rate + slope * posterior.mean, rate * FARTHEST, 1 - (1 - rate) * FARTHEST)
         shape = loss.score(means) - loss.score(rate)
         self._show(column, shape - bins.shares @ shape)
-
-    def _present(self, counts: Array) -> float:
-        """Rows that there are."""
-        return min(max(float(counts.sum()), 1.0), self.n_rows)
 
     def _show(self, column: int, of_bins: Array) -> None:
         self.model.shapes[column] = of_bins[self.bins[column].of_cells]
@@ -260,7 +254,7 @@ class _Learner:
             return bool(asked) and len(self.bins) > 1
         evidence = sum(posterior.evidence for posterior in self.posteriors)
         pairs = len(self._paired())
-        noise = training.noise_scale * math.sqrt(4 * pairs) * self.n_rows / training.factors.round
+        noise = training.noise_scale * math.sqrt(4 * pairs) * training.rows.n / training.factors.round
         labels = self.n_rows * self._mean_of(self.loss.variance) / GROUPS**2
         return evidence < UNSEEN + len(self.bins) or noise**2 < CERTAIN * labels
 

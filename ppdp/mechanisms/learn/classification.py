@@ -2,67 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.checks import number
-from ppdp.core.declared import Value, plain
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
-from ppdp.data.weights import class_factors
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
 from ppdp.mechanisms.learn.whitened import TrainingLoss
+from ppdp.mechanisms.outcomes import ClassModel
 
 
 @dataclass(eq=False, repr=False)
-class LinearClassifier(BatchModel, ClassifierMixin):
+class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
     """Mixin for linear models of public classes.
-
-    Parameters
-    ----------
-    classes : sequence of labels, optional
-        The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
-    class_weight : dict, "balanced" or None, default=None
-        Public weights of declared classes, by label, of which those that are not named weigh 1; or weights
-        ``n / (n_classes * count)`` by numbers of rows of each class, whatever they weigh (as in scikit-learn before
-        1.7), that are released with noise for 1.5 % of mu².
-        Weights are divided by the largest, so noise beside a class of weight w is as many times larger as the largest
-        is (``docs/theory/noisy-gradient-descent.md``).
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients; one line for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept.
     """
 
-    classes: Sequence[Any] | None = None
-    _: KW_ONLY
-    class_weight: Mapping[Any, float] | str | None = None
-
-    @property
-    def balances(self) -> bool:
-        return isinstance(self.class_weight, str) and self.class_weight == "balanced"
-
     def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
-        if self.class_weight is None:
-            return super()._factors(domain)
-        classes = domain.require("classes", type(self).__name__) if self.classes is None else self.classes
-        if not self.balances:
-            return class_factors(self.class_weight, classes, type(self).__name__)
-        if not solver_of(self).balances:
+        if self.balances and not solver_of(self).balances:
             raise InvalidParameter(
                 "class_weight='balanced' follows from released numbers, and the bound of solver='output' must not.",
                 stage=type(self).__name__,
@@ -70,33 +42,6 @@ class LinearClassifier(BatchModel, ClassifierMixin):
                 parameter="class_weight",
             )
         return super()._factors(domain)
-
-    def declared(self, domain: Domain) -> tuple[Value, ...]:
-        values = super().declared(domain)
-        if self.balances:
-            return *values, ("weights of classes", "balanced, by released numbers of their rows", "declared")
-        weights: Any = self.class_weight or {}
-        return *values, *(
-            (f"weight of class {label!r}", plain(weight), "declared") for label, weight in weights.items()
-        )
-
-    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
-        self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
-        super().read(released, domain, question)
-
-    def _predicted(self, scores: Array) -> NDArray[Any]:
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance from the decision boundary, or the score of every class if there are several.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        return self._scores(X)
 
     @available_if(has_path)
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
@@ -198,7 +143,17 @@ class LogisticRegression(LinearClassifier, Mechanism):
         return TrainingLoss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1, 1.0)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, shape (n_samples, n_classes)."""
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         scores = self.decision_function(X)
         if scores.ndim > 1:
             return np.asarray(softmax(scores, axis=1))
@@ -206,7 +161,17 @@ class LogisticRegression(LinearClassifier, Mechanism):
         return np.column_stack([1 - p, p])
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class, also where the probability is 0."""
+        """Logarithm of the probability of each class, also where the probability is 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         scores = self.decision_function(X)
         if scores.ndim > 1:
             return np.asarray(log_softmax(scores, axis=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,17 +20,13 @@ from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel, is_auto
 from ppdp.mechanisms.learn.whitened import LARGEST_SLOPE_OF_EXPONENTIALS, TrainingLoss
+from ppdp.mechanisms.outcomes import TargetModel
 from ppdp.privacy.noise.sampler import Noise
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegressor(LinearModel, RegressorMixin):
+class LinearRegressor(TargetModel, LinearModel, RegressorMixin):
     """Mixin for linear models of targets in a public range.
-
-    Parameters
-    ----------
-    y_range : tuple of two floats, optional
-        Public range of the targets, here or in the pipeline's domain; targets outside are clipped.
 
     Attributes
     ----------
@@ -38,11 +34,7 @@ class LinearRegressor(LinearModel, RegressorMixin):
         Coefficients, in units of the targets.
     intercept_ : float
         Intercept; the centre of the range if none is learned.
-    y_range_ : tuple of two floats
-        Range of the targets, in which all predictions lie.
     """
-
-    y_range: Sequence[float] | None = None
 
     def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
         low, high = question.parameters["y_range"]
@@ -52,11 +44,6 @@ class LinearRegressor(LinearModel, RegressorMixin):
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         super().read(released, domain, question)
         self.intercept_ = float(self.intercept_)
-        low, high = question.parameters["y_range"]
-        self.y_range_ = float(low), float(high)
-
-    def _predicted(self, scores: Array) -> Array:
-        return np.clip(scores, *self.y_range_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,7 +147,7 @@ def tweedie_loss(power: float, dispersion: float) -> TrainingLoss:
     )
 
 
-_LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
+LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 
 
 @dataclass(eq=False, repr=False)
@@ -252,7 +239,7 @@ class _LogLink(LinearRegressor):
         return coef[..., 0, :], math.log(target_unit(question.parameters["y_range"])) + intercept[..., 0]
 
     def _predicted(self, scores: Array) -> Array:
-        return np.clip(np.exp(np.clip(scores, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)), *self.y_range_)
+        return super()._predicted(np.exp(np.clip(scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the share of the deviance that is explained, as scikit-learn's.
