@@ -105,6 +105,7 @@ def _checked(
     n_classes: int = 2,
     y_range: Sequence[float] | None = None,
     quantile: float | None = None,
+    directions: Sequence[int] | None = None,
     **linear: Any,
 ) -> None:
     sane(all(name.startswith(LINEAR) for name in linear))
@@ -115,6 +116,7 @@ def _checked(
     sane(type(replaces) is bool and 0 < norm < math.inf and 0 < bound < math.inf)
     sane((loss == "logistic") == (y_range is None) and (loss == "logistic" or n_classes == 2))
     sane((loss == "quantile") == (quantile is not None) and (quantile is None or 0 < quantile < 1))
+    sane(directions is None or (len(directions) == domain.d and n_classes == 2 and {*directions} <= {-1, 0, 1}))
     sane(linear.get(f"{LINEAR}power") == POWERS.get(loss))
     sane(bound == (min(largest_entry(domain), 1.0) if any(categories) else largest_entry(domain)))
     sane(loss != "logistic" or domain.classes is None or len(domain.classes) == n_classes)

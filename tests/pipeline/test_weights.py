@@ -31,7 +31,14 @@ from ppdp.exceptions import (
     UnknownParameter,
     UnsupportedOrder,
 )
-from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from ppdp.mechanisms import (
+    GaussianMechanism,
+    GradientBoostingClassifier,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
 from ppdp.pipeline.fit import prepare_rows
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 
@@ -191,13 +198,16 @@ class TestOneBits:
 
 
 class TestBalanced:
-    def fitted(self, **own):
-        model = LogisticRegression((0, 1, 2), class_weight="balanced", max_iter=4)
+    def fitted(self, kind=LogisticRegression, **own):
+        model = kind((0, 1, 2), class_weight="balanced", max_iter=4)
         return pipeline(model, domain=Domain(), **own).fit(X, SEVERAL)
 
-    @pytest.mark.parametrize("diagnostics", ["auto", None])
-    def test_numbers_of_rows_are_released_beside_the_model(self, diagnostics):
-        pipe = self.fitted(diagnostics=diagnostics)
+    @pytest.mark.parametrize(
+        ("kind", "diagnostics"),
+        [(LogisticRegression, "auto"), (LogisticRegression, None), (GradientBoostingClassifier, None)],
+    )
+    def test_numbers_of_rows_are_released_beside_the_model(self, kind, diagnostics):
+        pipe = self.fitted(kind, diagnostics=diagnostics)
         found = pipe.certificate_.record.diagnostics
         shares = {share.column: share.share for share in found.shares if share.kind == CLASS}
         for label in (0, 1, 2):

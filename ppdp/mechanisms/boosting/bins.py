@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
-from ppdp.bounds.boosting import nodes, widths
+from ppdp.bounds.boosting import GROUPS, nodes, widths
 from ppdp.data.parallel import pieces
 from ppdp.data.rows import Array
 
@@ -210,3 +210,20 @@ class Bins:
     def ranks(self) -> Array:
         """Middle of each bin in the order of the rows, -1 to 1."""
         return 2 * (np.cumsum(self.shares) - self.shares / 2) - 1
+
+    def groups(self, shape: Array) -> Codes:
+        """Group of every bin: of about as many rows each, next to each other or with one effect; missing ones last."""
+        count = self.count - 1
+        order = np.arange(count) if self.ordered else np.argsort(shape[:-1], kind="stable")
+        groups = np.full(self.count, GROUPS)
+        if count <= GROUPS:
+            groups[:-1] = np.arange(count)
+            return groups
+        shares = self.shares[:-1][order]
+        middle = (np.cumsum(shares) - shares / 2) / shares.sum()
+        groups[order] = np.minimum((middle * GROUPS).astype(np.intp), GROUPS - 1)
+        return groups
+
+    def monotone(self, shape: Array, *, rises: bool) -> Array:
+        """What is closest to a shape and rises, or falls, over all bins but that of missing values."""
+        return np.asarray(isotonic_regression(shape[:-1], sample_weight=self.shares[:-1], increasing=rises))

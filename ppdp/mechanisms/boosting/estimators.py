@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.bounds.boosting import LINEAR as PREFIX
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.boosting import POWERS, answers, derived, n_scores
-from ppdp.core.checks import choice, integer, number, shown
+from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
@@ -25,6 +25,7 @@ from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.bins import CellGrid
+from ppdp.mechanisms.boosting.columns import categories_of, directions_of
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
@@ -40,7 +41,6 @@ NORM = 4.0  # at which rows of shapes are clipped, over the root of the number o
 MOST_BINS, FEW_CELLS, MANY_CELLS = 64, 64, 256
 CERTAIN = 2000.0  # `n mu / √(2 d)`, from which on there are many cells
 ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
-MOST_CATEGORIES = 1024
 FORMULA_LOSSES = {
     "squared_error": "squared",
     "absolute_error": "quantile",
@@ -71,6 +71,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     interaction_cst : {"pairwise", "no_interactions"} or None, default=None
         Whether the last round is one of tables of two columns. None: where noise leaves them to be seen, or where
         single columns say hardly anything, both by released numbers.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1 of columns with which predictions must not fall, -1 of those with which they must not rise, else 0; a dict
+        names some of them. Their shapes are made so, and they have no tables. Of targets and two classes.
     noise_scale : float, optional
         Standard deviation of the noise on each answer; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -99,6 +102,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     max_bins: int | str = "auto"
     categorical_features: Any = None
     interaction_cst: str | None = None
+    monotonic_cst: Any = None
     noise_scale: float | None = None
     random_state: Any = None
 
@@ -131,11 +135,12 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         return self.query_spec_at(domain, Distance(replaced=1), mu)
 
     def query_spec_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
-        of_loss, categories, bound = self._of_loss(domain), self._categories(domain), largest_entry(domain)
+        of_loss, categories, bound = self._of_loss(domain), categories_of(self, domain), largest_entry(domain)
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
         norm, targets = NORM * math.sqrt(domain.d), "y_range" in of_loss
         linear = self._linear(derived(domain, norm), (mu or USUAL_MU) * math.sqrt(SHARES[1] / scores), of_loss)
+        directions = directions_of(self, domain, categories, scores)
         if self.interaction_cst is not None:
             choice("interaction_cst", self.interaction_cst, list(INTERACTIONS), self)
         parameters = {
@@ -147,6 +152,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             "norm": norm,
             **{f"{PREFIX}{name}": value for name, value in linear.items()},
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
+            **({"directions": directions} if any(directions) else {}),
             **of_loss,
         }
         question = QuerySpec.asked(
@@ -193,26 +199,6 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             )
         return cells
 
-    def _categories(self, domain: Domain) -> list[int]:
-        """Number of categories of each column; 0 of one of numbers."""
-        columns, given = [0] * domain.d, self.categorical_features
-        if given is None:
-            return columns
-        most = math.floor(largest_entry(domain)) + 1
-        counts = given if isinstance(given, Mapping) else dict.fromkeys(_listed(given, self), most)
-        names = {name: place for place, name in enumerate(domain.feature_names or ())}
-        for column, count in counts.items():
-            place = names.get(column, column)
-            if isinstance(place, bool) or not isinstance(place, (int, np.integer)) or not -domain.d <= place < domain.d:
-                raise InvalidParameter(
-                    f"categorical_features names {shown(column)}, which is no column here.",
-                    stage=type(self).__name__,
-                    fix=f"columns among {', '.join(map(str, names or range(domain.d)))}.",
-                    parameter="categorical_features",
-                )
-            columns[place] = integer("categorical_features", count, self, most=MOST_CATEGORIES)
-        return columns
-
     def settle(self, question: QuerySpec) -> None:
         self.max_iter, self.max_bins = question.parameters["rounds"], question.parameters["cells"]
 
@@ -231,6 +217,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             question.size,
             question.parameters,
             interactions,
+            question.parameters.get("directions", [0] * rows.d),
             MOST_BINS,
         )
         models = [model.to_arrays() for model in training.models()]
@@ -282,17 +269,6 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
 def _cells_of(question: QuerySpec) -> CellGrid:
     parameters = question.parameters
     return CellGrid(tuple(parameters["categories"]), parameters["cells"], parameters["bound"])
-
-
-def _listed(given: Any, owner: Any) -> list[Any]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
-        raise InvalidParameter(
-            "categorical_features must be a mapping of columns to numbers of categories, a list of columns, or None.",
-            stage=type(owner).__name__,
-            fix="categorical_features={'ward': 12}.",
-            parameter="categorical_features",
-        )
-    return list(given)
 
 
 @dataclass(eq=False, repr=False)

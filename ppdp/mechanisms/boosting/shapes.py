@@ -20,6 +20,7 @@ from ppdp.data.rows import Array
 from ppdp.mechanisms.boosting.bins import Bins
 
 LENGTHS = (0.5, 0.15, 0.05)  # over which smooth parts change, in ranks from -1 to 1
+TABLE_LENGTH = 0.6  # the same of tables of two columns
 STARTS = (-6.0, -2.0)  # logarithms of variances where the search for the most likely ones begins
 FEWEST, MOST = -14.0, math.log(10.0)
 STEPS = 40
@@ -50,6 +51,17 @@ def parts(bins: Bins) -> list[Array]:
     for kernel in of_values:
         kernel[-1], kernel[:, -1] = 0.0, 0.0
     return [*of_values, missing]
+
+
+def table_parts(shares: Array, *, ordered: bool) -> list[Array]:
+    """Covariances of what the groups of one column add, for tables: straight, smooth and independent."""
+    shares = shares / shares.sum()
+    apart = centred(np.eye(len(shares)), shares)
+    if not ordered:
+        return [apart] * 3
+    ranks = 2 * (np.cumsum(shares) - shares / 2) - 1
+    smooth = np.exp(-((np.subtract.outer(ranks, ranks) / TABLE_LENGTH) ** 2) / 2)
+    return [centred(3 * np.outer(ranks, ranks), shares), centred(smooth, shares), apart]
 
 
 def products(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:

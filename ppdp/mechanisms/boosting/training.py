@@ -46,7 +46,7 @@ from ppdp.mechanisms.boosting.blocks import (
 )
 from ppdp.mechanisms.boosting.losses import OF_TARGETS, LogisticLoss, ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
-from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products
+from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products, table_parts
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 
@@ -62,7 +62,6 @@ CERTAIN = 50.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 CLIPPED = 4.0  # share of the targets that are clipped, over the noise on their mean that a round has in one column
 NODES = np.polynomial.hermite_e.hermegauss(9)
-LENGTH = 0.6  # in ranks from -1 to 1, over which smooth parts of tables change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +79,7 @@ class Training:
     size: int
     parameters: Mapping[str, Any]
     interactions: bool | None  # whether tables of two columns are made; None where released numbers say so
+    directions: Sequence[int]  # 1 of columns whose shapes must rise, -1 where they must fall, else 0
     most_bins: int
 
     @classmethod
@@ -207,7 +207,11 @@ class _Learner:
         self._show(column, shape - bins.shares @ shape)
 
     def _show(self, column: int, of_bins: Array) -> None:
-        self.model.shapes[column] = of_bins[self.bins[column].of_cells]
+        """Set the shape of a column, or what is next to it that rises or falls."""
+        bins, direction = self.bins[column], self.training.directions[column]
+        if direction:
+            of_bins = np.append(bins.monotone(of_bins, rises=direction > 0), of_bins[-1])
+        self.model.shapes[column] = of_bins[bins.of_cells]
         variances = np.maximum(np.diag(self.posteriors[column].covariance), 0.0)
         self.model.errors[column] = np.sqrt(variances)[self.bins[column].of_cells]
 
@@ -239,7 +243,7 @@ class _Learner:
         *weights, baseline = models[-1][0]
         model.baseline = _bounded(baseline + self.loss.shift).item()
         for column, (weight, table) in enumerate(zip(weights, tables)):
-            model.shapes[column] = _bounded(weight * table)
+            self._show(column, _bounded(weight * table[self.bins[column].starts]))
 
     def make_round(self, left: int) -> None:
         """One round: of single columns, or of pairs of them where that says more; the last ones are of pairs."""
@@ -249,11 +253,10 @@ class _Learner:
             self._round_of_columns()
 
     def _pairs_pay(self) -> bool:
-        training, asked = self.training, self.training.interactions
-        if asked is not None or len(self.bins) < 2:
-            return bool(asked) and len(self.bins) > 1
+        training, asked, pairs = self.training, self.training.interactions, len(self._paired())
+        if asked is not None or not pairs:
+            return bool(asked) and pairs > 0
         evidence = sum(posterior.evidence for posterior in self.posteriors)
-        pairs = len(self._paired())
         noise = training.noise_scale * math.sqrt(4 * pairs) * training.rows.n / training.factors.round
         labels = self.n_rows * self._mean_of(self.loss.variance) / GROUPS**2
         return evidence < UNSEEN + len(self.bins) or noise**2 < CERTAIN * labels
@@ -331,14 +334,17 @@ class _Learner:
         self.model.baseline = _bounded(self.model.baseline + np.clip(step, -TRUST, TRUST)).item()
 
     def _paired(self) -> list[tuple[int, int]]:
-        """Pairs of the most important columns."""
-        order = np.argsort(-self.importances(), kind="stable")[:MOST_PAIRED]
+        """Pairs of the most important columns of those that may go up and down."""
+        order = [
+            column for column in np.argsort(-self.importances(), kind="stable") if not self.training.directions[column]
+        ]
+        order = order[:MOST_PAIRED]
         return list(combinations(sorted(int(column) for column in order), 2))
 
     def _round_of_pairs(self) -> None:
         """Follow the gradients in tables of two columns."""
         model, pairs = self.model, self._paired()
-        grouped = [_groups(bins, self._of_bins(column)) for column, bins in enumerate(self.bins)]
+        grouped = [bins.groups(self._of_bins(column)) for column, bins in enumerate(self.bins)]
         model.groups = [groups[bins.of_cells] for groups, bins in zip(grouped, self.bins)]
         shares: list[Array] = [
             np.bincount(groups, bins.shares, SIDE).astype(np.float64) for groups, bins in zip(grouped, self.bins)
@@ -352,7 +358,7 @@ class _Learner:
             kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
             kernels = products(
                 *(
-                    _table_parts(own[own > 0], ordered=self.bins[column].ordered)
+                    table_parts(own[own > 0], ordered=self.bins[column].ordered)
                     for column, own in ((first, shares[first]), (second, shares[second]))
                 )
             )
@@ -374,28 +380,3 @@ class _Learner:
 def _bounded(scores: Any) -> Array:
     """Scores no larger than any that matters, whatever was released."""
     return np.clip(np.nan_to_num(scores), -LARGEST_SCORE, LARGEST_SCORE)
-
-
-def _groups(bins: Bins, shape: Array) -> Codes:
-    """Group of every bin: of about as many rows each, next to each other or with the same effect; missing ones last."""
-    count = bins.count - 1
-    order = np.arange(count) if bins.ordered else np.argsort(shape[:-1], kind="stable")
-    groups = np.full(bins.count, GROUPS)
-    if count <= GROUPS:
-        groups[:-1] = np.arange(count)
-        return groups
-    shares = bins.shares[:-1][order]
-    middle = (np.cumsum(shares) - shares / 2) / shares.sum()
-    groups[order] = np.minimum((middle * GROUPS).astype(np.intp), GROUPS - 1)
-    return groups
-
-
-def _table_parts(shares: Array, *, ordered: bool) -> list[Array]:
-    """Covariances of what the groups of one column add, for tables: straight, smooth and independent."""
-    shares = shares / shares.sum()
-    apart = centred(np.eye(len(shares)), shares)
-    if not ordered:
-        return [apart] * 3
-    ranks = 2 * (np.cumsum(shares) - shares / 2) - 1
-    smooth = np.exp(-((np.subtract.outer(ranks, ranks) / LENGTH) ** 2) / 2)
-    return [centred(3 * np.outer(ranks, ranks), shares), centred(smooth, shares), apart]

@@ -1,0 +1,88 @@
+"""What users say of columns: which hold categories, and with which predictions must rise or fall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ppdp.core.checks import integer, shown
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.exceptions import InvalidParameter
+
+MOST_CATEGORIES = 1024
+
+
+def categories_of(model: Any, domain: Domain) -> list[int]:
+    """Number of categories of each column; 0 of one of numbers."""
+    columns, given = [0] * domain.d, model.categorical_features
+    if given is None:
+        return columns
+    most = math.floor(largest_entry(domain)) + 1
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(_listed(given, model, "categorical_features", "{'ward': 12}"), most)
+    for column, count in given.items():
+        place = _place(model, "categorical_features", column, domain)
+        columns[place] = integer("categorical_features", count, model, most=MOST_CATEGORIES)
+    return columns
+
+
+def _place(model: Any, parameter: str, column: Any, domain: Domain) -> int:
+    """Position of a column that a parameter names."""
+    names = {name: place for place, name in enumerate(domain.feature_names or ())}
+    place = names.get(column, column)
+    if isinstance(place, bool) or not isinstance(place, (int, np.integer)) or not -domain.d <= place < domain.d:
+        raise InvalidParameter(
+            f"{parameter} names {shown(column)}, which is no column here.",
+            stage=type(model).__name__,
+            fix=f"columns among {', '.join(map(str, names or range(domain.d)))}.",
+            parameter=parameter,
+        )
+    return int(place) % domain.d
+
+
+def directions_of(model: Any, domain: Domain, categories: Sequence[int], scores: int) -> list[int]:
+    """1 of columns with which scores must not fall, -1 where they must not rise, else 0."""
+    given, directions = model.monotonic_cst, [0] * domain.d
+    if given is None:
+        return directions
+    if isinstance(given, Mapping):
+        for column, direction in given.items():
+            directions[_place(model, "monotonic_cst", column, domain)] = direction
+    else:
+        directions = list(_listed(given, model, "monotonic_cst", "{'age': 1}"))
+    why = _what_is_wrong(directions, domain.d, categories, scores)
+    if why:
+        raise InvalidParameter(
+            f"monotonic_cst {why}.",
+            stage=type(model).__name__,
+            fix="1, -1 or 0 for every column, or a dict of columns of numbers, of targets or two classes.",
+            parameter="monotonic_cst",
+        )
+    return [int(direction) for direction in directions]
+
+
+def _what_is_wrong(directions: list[Any], d: int, categories: Sequence[int], scores: int) -> str:
+    if len(directions) != d:
+        return f"has {len(directions)} entries for {d} columns"
+    for direction in directions:
+        if isinstance(direction, bool) or not isinstance(direction, (int, np.integer)) or direction not in (-1, 0, 1):
+            return f"must hold -1, 0 and 1, got {shown(direction)}"
+    if any(direction and count for direction, count in zip(directions, categories)):
+        return "says how categories are ordered, which have no order"
+    if scores > 1 and any(directions):
+        return "does not go with several classes, which share what one of them gains"
+    return ""
+
+
+def _listed(given: Any, model: Any, parameter: str, example: str) -> list[Any]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
+        raise InvalidParameter(
+            f"{parameter} must be a mapping of columns, a list, or None.",
+            stage=type(model).__name__,
+            fix=f"{parameter}={example}.",
+            parameter=parameter,
+        )
+    return list(given)

@@ -1,0 +1,78 @@
+"""Gradient boosting: what users say of columns and losses, and what predictions then are."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ppdp import make_pipeline
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.transformers import MinMaxScaler
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (3000, 3))
+MEANS = np.exp(1 + np.sin(4 * X[:, 0]) + X[:, 1])
+Y = RNG.poisson(MEANS).astype(float)
+MODELS = {
+    "squared_error": GradientBoostingRegressor((0, 40)),
+    "poisson": GradientBoostingRegressor((0, 40), loss="poisson"),
+    "gamma": GradientBoostingRegressor((0, 40), loss="gamma"),
+    "absolute_error": GradientBoostingRegressor((0, 40), loss="absolute_error"),
+    "quantile": GradientBoostingRegressor((0, 40), loss="quantile", quantile=0.9),
+    "classes": GradientBoostingClassifier((False, True)),
+}
+
+
+def fitted(name, epsilon=20.0, **settings):
+    model = clone(MODELS[name]).set_params(**settings)
+    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), model, epsilon=epsilon, delta=1e-6, dataset=str(RNG.random()))
+    return pipe.fit(X, Y > 3 if name == "classes" else Y)
+
+
+@pytest.mark.parametrize("name", ["gamma", "quantile"])
+def test_predictions_are_those_of_the_loss(name):
+    """Means, or numbers that a share of the targets lies below."""
+    pipe = fitted(name)
+    predicted = pipe.predict(X)
+    if name == "gamma":
+        assert np.corrcoef(np.log(predicted), np.log(MEANS))[0, 1] > 0.9
+        assert predicted.mean() == pytest.approx(Y.mean(), rel=0.15)
+    else:
+        assert (predicted >= Y).mean() == pytest.approx(0.9, abs=0.08)
+    assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize("name", ["poisson", "classes"])
+def test_predictions_rise_and_fall_as_they_must(name):
+    """Against what rows say, too: a column that must fall where they rise is left flat."""
+    pipe = fitted(name, monotonic_cst={0: 1, 1: -1}, interaction_cst="pairwise")
+    grid = np.repeat(RNG.uniform(-1, 1, (40, 1, 3)), 50, axis=1)
+    for column, side in ((0, 1), (1, -1)):
+        moved = grid.copy()
+        moved[:, :, column] = np.linspace(-1, 1, 50)
+        answer = pipe.predict_proba if name == "classes" else pipe.predict
+        steps = side * np.diff(answer(moved.reshape(-1, 3)).reshape(40, 50, -1)[..., -1], axis=1)
+        assert steps.min() >= 0
+    assert pipe[-1].feature_importances_[0] > 0.05
+    assert np.ptp(pipe[-1].models_[0].shapes[1]) == 0
+
+
+WRONG = {
+    "length": ("poisson", {"monotonic_cst": [1]}),
+    "size": ("poisson", {"monotonic_cst": {0: 2}}),
+    "column": ("poisson", {"monotonic_cst": {"age": 1}}),
+    "word": ("poisson", {"monotonic_cst": "up"}),
+    "categories": ("poisson", {"monotonic_cst": {0: 1}, "categorical_features": {0: 2}}),
+    "several classes": ("classes", {"monotonic_cst": {0: 1}, "classes": (0, 1, 2)}),
+    "loss": ("poisson", {"loss": "huber"}),
+    "no quantile": ("quantile", {"quantile": None}),
+    "quantile of 1": ("quantile", {"quantile": 1.0}),
+    "negative counts": ("poisson", {"y_range": (-1, 2)}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_slips_are_refused_before_anything_is_spent(name):
+    model, settings = WRONG[name]
+    with pytest.raises(InvalidParameter):
+        fitted(model, **settings)
