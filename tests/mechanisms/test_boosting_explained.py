@@ -81,6 +81,19 @@ def test_shapes_have_the_units_of_the_table():
     assert np.isnan(pipe.release_.conf_int()["lower"]).all()
 
 
+def test_tables_name_what_their_groups_hold():
+    pipe = fitted("two")
+    model, lines = pipe[-1].models_[0], pipe.release_.to_pandas()
+    own = lines[lines["statistic"] == "table"]
+    assert len(own) == 25 * len(model.pairs)
+    (line,) = own[(own["column"] == "age, dose") & (own["category"] == "2 to 4; missing")].itertuples()
+    (table,) = (table for first, second, table in model.pairs if (first, second) == (0, 1))
+    assert line.value == table[model.groups[0][1], model.groups[1][-1]]
+    importances = lines[lines["statistic"] == "importance"]["value"]
+    np.testing.assert_allclose(importances / importances.sum(), pipe[-1].feature_importances_)
+    assert importances.iloc[:2].min() > 0.3 * importances.iloc[2]  # age and dose act together alone
+
+
 def test_partial_dependence_is_scikit_learns():
     found = partial_dependence(fitted("two"), ROWS[:300], ["time"], grid_resolution=5)["average"]
     assert found[0, -1] - found[0, 0] > 0.2

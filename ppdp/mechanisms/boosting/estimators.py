@@ -82,8 +82,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     Attributes
     ----------
     feature_importances_ : ndarray of shape (n_features,)
-        Standard deviation of what each column adds to the score, by itself, as shares of their sum; from released
-        numbers only.
+        Standard deviation of what each column adds to the score, tables with others included, as shares of their sum;
+        from released numbers only.
     expected_value_ : float or ndarray of shape (n_classes,)
         What :meth:`shap_values` are added to.
     n_iter_ : int

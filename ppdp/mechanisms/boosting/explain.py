@@ -14,7 +14,7 @@ from ppdp.data.intervals import no_ends
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Answers, Codes, Columns
 from ppdp.mechanisms.boosting.bins import Codes as Cells
-from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
+from ppdp.mechanisms.boosting.model import AdditiveModel
 
 if TYPE_CHECKING:
     from ppdp.mechanisms.base import QuerySpec
@@ -102,27 +102,64 @@ def shape_of(model: AdditiveModel, column: int) -> Shape:
 
 
 def model_answers(model: AdditiveModel, of: str, columns: Columns) -> list[Answers]:
-    """Shapes in raw units, the baseline of the score, and how much every column matters; tables have no lines."""
-    found = [_shape_answers(shape_of(model, at), f"shape{of}", columns, at) for at in range(len(model.shapes))]
+    """Shapes in raw units and tables of two columns, the baseline of the score, and how much every column matters."""
+    shapes = [_shape_answers(shape_of(model, at), f"shape{of}", columns, at) for at in range(len(model.shapes))]
+    tables = [_table_answers(model, *pair, f"table{of}", columns) for pair in model.pairs]
     importances = Answers.of(f"importance{of}", Columns.raw(columns.names), model.importances, math.nan)
-    return [*found, Answers.plain(f"baseline{of}", model.baseline, math.nan), importances]
+    return [*shapes, *tables, Answers.plain(f"baseline{of}", model.baseline, math.nan), importances]
 
 
 def _shape_answers(shape: Shape, statistic: str, columns: Columns, column: int) -> Answers:
     here, kind = columns.at([column] * len(shape.values)).noted(POSTERIOR), columns.kinds[column]
-    reach = columns.ranges[column]  # bounds on entries are a little wider
-    ends = np.fmin(np.fmax([shape.low, shape.high], reach[0]), reach[1]) + 0 * shape.low
-    raw = np.sort(columns.raw_value(column, ends), axis=0)
+    ends, raw = _in_units(columns, column, np.array([shape.low, shape.high]))
     raw[np.abs(raw) < 1e-7 * np.abs(here.slope)] = 0.0
-    names = [""] * (len(shape.values) - 1) + [ELSE if isinstance(kind, Codes) else MISSING]
-    if isinstance(kind, Codes):
-        codes = list(zip(kind.values, kind.names))
-        names[:-1] = [", ".join(name for code, name in codes if low <= code <= high) for low, high in raw.T[:-1]]
+    names = [_names(kind, *own) for own in raw.T[:-1]] + [ELSE if isinstance(kind, Codes) else MISSING]
     answer = Answers(
         statistic, here.names, shape.values, shape.errors, shape.values, shape.errors, here.notes,
         np.vstack([ends, raw]), tuple(names), here.dates,
     )  # fmt: skip
     return replace(answer, ends=partial(no_ends, shape.values))
+
+
+def _in_units(columns: Columns, column: int, ends: Array) -> tuple[Array, Array]:
+    """Ends of runs within the public range of a column, which bounds on entries go a little beyond; and raw ones."""
+    low, high = columns.ranges[column]
+    ends = np.fmin(np.fmax(ends, low), high) + 0 * ends
+    return ends, np.sort(columns.raw_value(column, ends), axis=0)
+
+
+def _names(kind: Any, low: float, high: float) -> str:
+    """The categories whose codes are between these ends."""
+    if not isinstance(kind, Codes):
+        return ""
+    return ", ".join(name for code, name in zip(kind.values, kind.names) if low <= code <= high)
+
+
+def _table_answers(
+    model: AdditiveModel, first: int, second: int, table: Array, statistic: str, columns: Columns
+) -> Answers:
+    """A line for what every two groups add."""
+    rows, others = (_groups_in_words(model, at, columns) for at in (first, second))
+    words = tuple(f"{row}; {other}" for row in rows.values() for other in others.values())
+    both = Columns.raw([f"{columns.names[first]}, {columns.names[second]}"] * len(words))
+    values = table[np.ix_(list(rows), list(others))].ravel()
+    return replace(Answers.of(statistic, both, values, math.nan), categories=words)
+
+
+def _groups_in_words(model: AdditiveModel, column: int, columns: Columns) -> dict[int, str]:
+    """What each group of a column holds: values from one end to another, or categories."""
+    groups, kind, count = model.groups[column], columns.kinds[column], model.cells.widths[column] - 1
+    words, coded = {}, bool(model.cells.categories[column])
+    edges = np.arange(count + 1) - 0.5 if coded else np.linspace(-model.cells.bound, model.cells.bound, count + 1)
+    for group in np.unique(groups[:-1]).tolist():
+        inside = np.flatnonzero(groups[:-1] == group)
+        starts = inside if coded else inside[:1]
+        stops = starts + 1 if coded else inside[-1:] + 1
+        ends, raw = _in_units(columns, column, np.array([edges[starts], edges[stops]]))
+        shown = raw if columns.has_units(column) else ends
+        parts = [_names(kind, *own) or (f"{own.mean():g}" if coded else f"{own[0]:g} to {own[1]:g}") for own in shown.T]
+        words[int(group)] = ", ".join(parts)
+    return words | {int(groups[-1]): ELSE if isinstance(kind, Codes) else MISSING}
 
 
 def shap_values(model: AdditiveModel, codes: list[Cells]) -> Array:
@@ -137,7 +174,7 @@ def shap_values(model: AdditiveModel, codes: list[Cells]) -> Array:
         values[:, column] = (shape - shape @ shares)[code]
     for first, second, table in model.pairs:
         group, other = model.groups[first][codes[first]], model.groups[second][codes[second]]
-        one, two = group_shares(model, first), group_shares(model, second)
+        one, two = model.group_shares(first), model.group_shares(second)
         of_first, of_second, of_none = table @ two, one @ table, float(one @ table @ two)
         together, alone = table[group, other], (of_first[group], of_second[other])
         values[:, first] += (together + alone[0] - alone[1] - of_none) / 2
@@ -145,15 +182,10 @@ def shap_values(model: AdditiveModel, codes: list[Cells]) -> Array:
     return values
 
 
-def group_shares(model: AdditiveModel, column: int) -> Array:
-    """Released shares of the groups of a column."""
-    return np.bincount(model.groups[column], model.shares[column], SIDE).astype(np.float64)
-
-
 def expected_score(model: AdditiveModel) -> float:
     """The score that is expected of rows whose columns are drawn by released shares, independently."""
     of_shapes = sum(float(shape @ shares) for shape, shares in zip(model.shapes, model.shares))
     of_pairs = (
-        float(group_shares(model, first) @ table @ group_shares(model, second)) for first, second, table in model.pairs
+        float(model.group_shares(first) @ table @ model.group_shares(second)) for first, second, table in model.pairs
     )
     return model.baseline + of_shapes + sum(of_pairs)

@@ -31,7 +31,7 @@ class AdditiveModel:
     pairs : list of tuple
         Two columns, and what their groups add, shape (9, 9).
     importances : ndarray of shape (n_columns,)
-        Standard deviation over the rows of what the shape of each column adds, by released shares of its cells.
+        Standard deviation of what each column adds, with half of the variance of its tables.
     shares : list of ndarray
         Of each column the released shares of its cells; those of cells in one bin are equal.
     """
@@ -66,6 +66,18 @@ class AdditiveModel:
         for first, second, table in self.pairs:
             scores += table[self.groups[first][codes[first]], self.groups[second][codes[second]]]
         return scores
+
+    def group_shares(self, column: int) -> Array:
+        """Released shares of the groups of a column."""
+        return np.bincount(self.groups[column], self.shares[column], SIDE).astype(np.float64)
+
+    def spreads(self) -> Array:
+        """Standard deviations of what columns add, if they are independent; a table is half of each of its columns."""
+        variances = np.array([own @ (shape - shape @ own) ** 2 for shape, own in zip(self.shapes, self.shares)])
+        for first, second, table in self.pairs:
+            one, two = self.group_shares(first), self.group_shares(second)
+            variances[[first, second]] += one @ (table - one @ table @ two) ** 2 @ two / 2
+        return np.asarray(np.sqrt(variances))
 
     def ranges(self) -> Array:
         """By how much each column can change the score by its shape."""

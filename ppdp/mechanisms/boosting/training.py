@@ -166,7 +166,7 @@ class Training:
         learner.weigh()
         for step in progress(range(self.parameters["rounds"]), "boosting rounds"):
             learner.make_round(self.parameters["rounds"] - step)
-        learner.model.importances = learner.importances()
+        learner.model.importances = learner.model.spreads()
         return learner.model.scaled(*learner.loss.units)
 
 
