@@ -70,9 +70,9 @@ class Claim:
         The formula as a function of keywords only: what the paper says, right or wrong.
     status : {"holds", "loose", "ambiguous", "misprint", "false"}
         "holds": true, and attained (also in a limit). "loose": true, and no data are known to attain it. "ambiguous":
-        data exceed it in one of the readings that the paper leaves open. "misprint": data exceed the formula as
-        printed, and the paper's own proof or table has the right one. "false": data exceed it, in the cases that
-        ``erratum`` names.
+        data exceed it in one of the readings that the paper leaves open, or as it was reconstructed. "misprint": data
+        exceed the formula as printed, and the paper's own proof or table has the right one. "false": data exceed it, in
+        the cases that ``erratum`` names.
     erratum : str
         What is wrong, in which cases, and what is true instead.
     evidence : callable
@@ -81,6 +81,9 @@ class Claim:
         Page of ``docs/theory`` with the corrected statement and its proof.
     corrected : tuple of str
         Formulas of ``ppdp.bounds`` that stand in its place.
+    reconstructed : bool
+        Whether the text that was checked prints no formula here, so that ``formula`` was read off prose, proof or
+        another version. Such a claim is never "false" or a "misprint": what data exceed may be the reconstruction.
     """
 
     id: str
@@ -95,13 +98,19 @@ class Claim:
     evidence: Callable[[], Comparison] = field(repr=False)
     page: str
     corrected: tuple[str, ...] = ()
+    reconstructed: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """The status, and whether the formula is a reconstruction."""
+        return f"{self.status} (reconstructed)" if self.reconstructed else self.status
 
     def counterexample(self) -> Comparison | None:
         """Data that exceed the printed formula, run now; None if the claim holds or is loose."""
         return self.evidence() if self.status in SHOWN else None
 
     def __repr__(self) -> str:
-        return f"<{self.id}: {self.place}, {self.subject}: {self.status}>"
+        return f"<{self.id}: {self.place}, {self.subject}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         found = self.evidence()
@@ -109,7 +118,7 @@ class Claim:
         rows = {
             "claim": self.statement,
             "printed": self.formula,
-            "status": self.status,
+            "status": self.verdict,
             "erratum": self.erratum,
             "data": found.setting,
             found.quantity: f"printed {found.printed:.4g}, attained {found.attained:.4g}, ours {ours}",

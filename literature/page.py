@@ -31,7 +31,10 @@ compares the two.
 * **misprint**: data exceed the formula as printed, but the paper's own proof or table has the right one;
 * **ambiguous**: data exceed it in one of the readings that the paper leaves open, such as a constant that Ω hides;
 * **loose**: true, and no data are known to attain it; the closest known stay at least 3 % below;
-* **holds**: true, and attained, at least in a limit.
+* **holds**: true, and attained, at least in a limit;
+* **(reconstructed)**, behind any of these: the text that was checked prints no formula here. It was read off the prose,
+  the proof or another version of the paper, so no such claim is called false: what data exceed may be the
+  reconstruction.
 
 *Attained* is computed from the datasets, through the stage or mechanism itself. *Ours* is what ppdp certifies in the
 same setting; a dash where it certifies nothing of the kind. No certificate uses anything printed here.
@@ -89,7 +92,7 @@ def _table(found: list[tuple[Claim, Comparison]]) -> str:
     lines = ["| place | claim | status | printed | attained | ours |", "|---|---|---|---|---|---|"]
     for claim, evidence in found:
         figures = (_figure(evidence.printed), _figure(evidence.attained), _figure(evidence.ours))
-        cells = (f"[{claim.place}](#{claim.id})", f"{claim.subject}: {evidence.quantity}", claim.status, *figures)
+        cells = (f"[{claim.place}](#{claim.id})", f"{claim.subject}: {evidence.quantity}", claim.verdict, *figures)
         lines.append(f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -103,7 +106,7 @@ def _section(claim: Claim, evidence: Comparison) -> str:
     figures = f"printed {_figure(evidence.printed)}, attained {_figure(evidence.attained)}{_ratio(evidence)}{ours}"
     paragraphs = [
         f'### <a id="{claim.id}"></a>{claim.place}: {claim.subject}',
-        f"`{claim.id}`, **{claim.status}**. {claim.statement}",
+        f"`{claim.id}`, **{claim.verdict}**. {claim.statement}",
         f"    {claim.formula}",
         f"**{remark}.** {claim.erratum}",
         f"**Data.** {evidence.setting} **{quantity}: {figures}.**",

@@ -104,7 +104,8 @@ def build(section: Section) -> None:
         "the least norm of these very images; its δ is over W as well (see "
         "[errata](../docs/errata.md#sign-alg-3-given-w)). DP-RP-G has the noise of Kenthapadi et al. Gaussian noise "
         "at ε = 20 is drawn in float64, as printed: of so many numbers the error of a pipeline's sampler, e^ε times, "
-        "is more than δ. What the paper has for individual privacy is no privacy "
+        "is more than δ. What the paper has for individual privacy is calibrated to the rows that are held, and "
+        "protects no others "
         "([errata](../docs/errata.md#sign-thm-a2)) and is left out."
     )
     better = {name: found for name, found in BETTER.items() if not section.quick or name != SLOW}

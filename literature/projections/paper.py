@@ -17,11 +17,6 @@ ERRORS = (
         "a sum of few large entries with random signs is taken to be normal",
         ("sign-eq-10", "sign-alg-3-rademacher"),
     ),
-    Error(
-        "which signs are noisy depends on the record, and shows",
-        ("sign-thm-a1", "sign-thm-a2", "sign-a4"),
-    ),
-    Error("96.7 is rounded to 100", ("sign-c-raw",)),
 )
 
 SOURCE = Source(

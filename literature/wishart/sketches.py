@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.special import ndtr
 
 from literature.claims import Comparison
 from literature.wishart.laws import normal_grid, separated
 from literature.wishart.paper import DESIGN, said
 from ppdp.privacy import SketchLoss
 
-__all__ = ["CLAIMS", "sketch_divergence"]
+__all__ = ["CLAIMS", "limit_distance", "product_kurtosis", "sketch_divergence"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +53,23 @@ def covariance(*, between: float = 0.0) -> float:
 def kurtosis(*, normal: float = 3.0) -> float:
     """Lemma 6.1: a normal law."""
     return normal
+
+
+def distance_from_normal(*, limit: float = 0.0) -> float:
+    """Lemma C.2, Lemma C.3: the distance tends to 0 as n grows."""
+    return limit
+
+
+def product_kurtosis(*, r: int, terms: int, entry: float = 9 / 5) -> float:
+    """Kurtosis of an entry of ``qAᵀA`` where q is 0; q has ``terms`` equal ones, ``entry`` is that of entries of A."""
+    return 3 + (entry * (3 + (entry - 3) / terms) - 3) / r
+
+
+def limit_distance() -> float:
+    """Total variation of a normal law and Laplace's of the same variance: that of the noise, for r = 2."""
+    near, far = (math.sqrt(2) + sign * math.sqrt(2 - math.log(math.pi)) for sign in (-1, 1))
+    inside = 1 - math.exp(-math.sqrt(2) * near) - (2 * float(ndtr(near)) - 1)
+    return inside + math.exp(-math.sqrt(2) * far) - 2 * float(ndtr(-far))
 
 
 def sketch_divergence(alpha: float, G: Floats, other: Floats, sigma: float, r: int) -> float:
@@ -166,6 +185,19 @@ def _kurtosis() -> Comparison:
     x = values[..., 1].ravel()
     words = "q = (1, 0, …, 0), r = 2, an entry where q is 0; the same for every n."
     return Comparison("kurtosis", kurtosis(), float(weights @ x**4) / float(weights @ x**2) ** 2, words)
+
+
+def _kaiming() -> Comparison:
+    words = "r = 2, A uniform, q of 1000 equal entries and one 0: the entry there. By cumulants, exactly."
+    return Comparison("kurtosis", kurtosis(), product_kurtosis(r=2, terms=1000), words)
+
+
+def _distance() -> Comparison:
+    words = (
+        "r = 2, q = (1, 0, …, 0), an entry where q is 0: the law is Laplace's for every n. The densities cross twice "
+        "on each side of 0."
+    )
+    return Comparison("total variation", distance_from_normal(), limit_distance(), words)
 
 
 _VOID = (
@@ -292,5 +324,44 @@ CLAIMS = (
         "As Lemma 7.2. The constants are a reading; no others would help.",
         _tcdp,
     ),
+    said(
+        DESIGN,
+        "lemma-b1",
+        "Lemma B.1",
+        "noise of one entry, Kaiming-uniform A",
+        "A has uniform entries. For a fixed q, qAᵀA tends to a normal law as n grows.",
+        "kurtosis 3",
+        kurtosis,
+        "false",
+        "As Lemma 6.1: for r fixed terms share the entries of A that q does not weigh, and the limit has kurtosis 3 + "
+        "12/(5r). It is normal as r grows.",
+        _kaiming,
+    ),
+    said(
+        DESIGN,
+        "lemma-c2",
+        "Lemma C.2",
+        "noise of one entry, and a normal law",
+        "Appendix C.1 is for “limited values” of n, where Lemma 6.1 has its limit: the distance of the noise from the "
+        "normal law of its variance falls to 0. Read here with n alone, r fixed.",
+        "total variation → 0 as n → ∞",
+        distance_from_normal,
+        "ambiguous",
+        "Refuted for a fixed r: where q is 0 the law is a variance-gamma one, of kurtosis 3 + 6/r, and does not depend "
+        "on n at all. The proof sums r independent terms, and gives O(1/√r), which is true. Its last remark, "
+        "O(1/√(nr)) if all terms were independent, does not apply: they are not.",
+        _distance,
+    ),
 )
-"""In the order of the paper."""
+CLAIMS += (
+    replace(
+        CLAIMS[-1],
+        id="design-lemma-c3",
+        place="Lemma C.3",
+        subject="a coupling with a normal number",
+        statement="By the coupling that attains the distance, the entry is a normal number but with the probability of "
+        "Lemma C.2. Read as there.",
+        formula="P(e ≠ ẽ) → 0 as n → ∞",
+    ),
+)
+"""In the order of the paper, but for the appendices, which are last."""

@@ -262,9 +262,7 @@ class TestErrata:
             W = signs(rng, (3, 5))
             left, right = neighbours(rng, 3, beta)
             x, other = left @ W, right @ W
-            noisy = mask(x, beta)
-            kept = 1 / (1 + math.exp(-epsilon / max(1, noisy.sum())))
-            frozen = np.where(noisy, np.where(other > 0, kept, 1 - kept), other > 0)
+            frozen = response_signs(other, beta, epsilon, mask(x, beta))
             assert loss(response_signs(x, beta, epsilon), frozen) <= epsilon * (1 + 1e-9)
 
     def test_an_excluded_neighbour_has_an_infinite_loss(self):

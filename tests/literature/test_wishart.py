@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 from effort import rounds
-from scipy.special import betaincinv
+from scipy.special import betaincc, betaincinv
 
 from literature import claim, claims
 from literature.wishart import BEYOND, DESIGN, HELPS, SOURCES
 from literature.wishart.background import outside
+from literature.wishart.comparisons import capture, outside_of_spectrum
 from literature.wishart.laws import (
     beta_delta,
     captured,
@@ -24,7 +25,7 @@ from literature.wishart.laws import (
 )
 from literature.wishart.matrices import bends
 from literature.wishart.noisy import accounted, small_rank, stretch
-from literature.wishart.sketches import noise_term, sketch_divergence
+from literature.wishart.sketches import limit_distance, noise_term, product_kurtosis, sketch_divergence
 from literature.wishart.vectors import earlier, failure, gained, later
 
 OURS = [found for found in claims() if found.paper in SOURCES]
@@ -183,6 +184,38 @@ def two_steps(rng, bound):
         yield beta_delta(epsilon, mu, d=d, r=r, steps=2) / bound(epsilon=epsilon, mu=mu, d=d, r=r, steps=2)
 
 
+@against("helps-lemma-7")
+def shares_beyond(rng, bound):
+    d, beta = int(rng.integers(20, 2000)), rng.uniform(1e-6, 0.5)
+    r = int(rng.integers(1, d))
+    yield betaincc(r / 2, (d - r) / 2, capture(d=d, r=r, beta=beta)) / bound(beta=beta)
+
+
+@against("helps-eq-4")
+def turned_columns(rng, bound):
+    V, step = rng.standard_normal((2, 6, 3))
+    other = V + step * 10 ** rng.uniform(-2, 0)
+    V, other = V / np.linalg.norm(V, axis=0), other / np.linalg.norm(other, axis=0)
+    yield np.linalg.norm(V - other) / bound(m=3, rho=(V * other).sum(axis=0).min())
+
+
+@against("helps-eq-5")
+def known_matrices(rng, bound):
+    """ε = 1: also where the failure of the norm's bound is all that is left."""
+    d, r, beta, delta = *rng.integers(2, 6, 2).tolist(), *rng.uniform(0.1, 0.9, 2)
+    t = math.sqrt(2 * math.log(2 / beta))
+    sigma = (math.sqrt(d) + math.sqrt(r) + t) ** 2 / r * math.sqrt(2 * math.log(1.25 / delta))
+    if rng.random() < 0.5:
+        yield moved_delta(1.0, 1 / sigma, d=d, r=r) / bound(delta=delta, beta=beta)
+
+
+@against("helps-e1")
+def spectra(rng, bound):
+    n, t, draws = int(rng.integers(4, 40)), rng.uniform(1.2, 3), 100
+    share = outside_of_spectrum(n=n, r=int(rng.integers(1, n)), t=t, draws=draws)
+    yield (share - 4 * math.sqrt(share / draws)) / bound(t=t)
+
+
 @against("design-lemma-5.1")
 def trained(rng, bound):
     W, A, X = (rng.standard_normal(shape) for shape in ((3, 5), (2, 5), (5, 8)))
@@ -240,11 +273,14 @@ PLACES = {
     ],
     HELPS: [
         *(f"Theorem {number}" for number in (1, 3, 4, 5)),
-        *(f"Lemma {number}" for number in (2, 8, *range(10, 18))),
+        *(f"Lemma {number}" for number in (2, 7, 8, *range(10, 18))),
         "Proposition 2",
         "Corollary 1",
     ],
-    DESIGN: ["Lemma 5.1", "Lemma 6.1", "Lemma 7.1", "Lemma 7.2", "Lemma A.1", "Corollary 7.3"],
+    DESIGN: [
+        *(f"Lemma {number}" for number in ("5.1", "6.1", "7.1", "7.2", "A.1", "B.1", "C.2", "C.3")),
+        "Corollary 7.3",
+    ],
 }
 
 
@@ -356,6 +392,25 @@ class TestErrata:
             values, weights = noise_term(np.array([1.0, 0.0]), r)
             x = values[..., 1].ravel()
             assert weights @ x**4 / (weights @ x**2) ** 2 == pytest.approx(3 + 6 / r)
+
+    def test_the_kurtosis_of_products_is_that_of_the_law(self):
+        """Normal entries have 3 + 6/r whatever q is; of uniform ones by nodes that are exact for them."""
+        assert product_kurtosis(r=2, terms=1, entry=3.0) == product_kurtosis(r=2, terms=9, entry=3.0) == 6.0
+        nodes, weights = np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)]), np.array([5, 8, 5]) / 18
+        one, other = np.meshgrid(nodes, nodes)
+        both = np.outer(weights, weights)
+        fourth, second = ((both * (one * other) ** power).sum() for power in (4, 2))
+        assert fourth / second**2 == pytest.approx(product_kurtosis(r=1, terms=1))
+        assert product_kurtosis(r=5, terms=10**9) == pytest.approx(3 + 12 / 25)
+
+    def test_the_noise_of_lora_is_laplace_s_for_rank_2(self):
+        """A sum of two products of normal numbers, over √2: four errors of the share that is near 0."""
+        a, b = np.random.default_rng(0).standard_normal((2, 20_000, 2))
+        values = np.abs((a * b).sum(axis=1)) / math.sqrt(2)
+        near = math.sqrt(2) - math.sqrt(2 - math.log(math.pi))
+        share = 1 - math.exp(-math.sqrt(2) * near)
+        assert (values <= near).mean() == pytest.approx(share, abs=4 * math.sqrt(share / 4 / 20_000))
+        assert limit_distance() == pytest.approx(0.1413, abs=1e-4)
 
     def test_the_covariance_of_the_noise_of_lora(self):
         q = np.array([1.0, 2.0, -0.5])
