@@ -331,7 +331,8 @@ CLAIMS = (
         "ambiguous",
         "The proof has the factor (d + 1 − r)/2. With |d + 1 − r|/2 it is true for r ≤ d + 1, and exceeded beyond "
         "(24.56 here), where log a has to be bounded from below. Lemma 9 may assume r ≤ d; then only the factor is "
-        "wrong, and it matters if ρ + K < 1. True for every rank: |d + 1 − r|/2 times the larger of ln(ρ + K) and −ln(ρ − K).",
+        "wrong, and it matters if ρ + K < 1. True for every rank: |d + 1 − r|/2 times the larger of "
+        "ln(ρ + K) and −ln(ρ − K).",
         _later,
         page="wishart",
     ),

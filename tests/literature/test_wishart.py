@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from effort import rounds
 from scipy.special import betaincc, betaincinv
+from scipy.stats import chi2
 
 from literature import claim, claims
 from literature.wishart import BEYOND, DESIGN, HELPS, SOURCES
@@ -211,9 +212,12 @@ def known_matrices(rng, bound):
 
 @against("helps-e1")
 def spectra(rng, bound):
+    """Draws, and exactly for r = 1, where the one eigenvalue is a number of χ² over n."""
     n, t, draws = int(rng.integers(4, 40)), rng.uniform(1.2, 3), 100
     share = outside_of_spectrum(n=n, r=int(rng.integers(1, n)), t=t, draws=draws)
-    yield (share - 4 * math.sqrt(share / draws)) / bound(t=t)
+    eta = (1 + t) / math.sqrt(n)
+    exact = chi2.cdf(n * max(0.0, 1 - eta) ** 2, n) + chi2.sf(n * (1 + eta) ** 2, n)
+    yield max(share - 4 * math.sqrt(share / draws), exact) / bound(t=t)
 
 
 @against("design-lemma-5.1")
