@@ -179,11 +179,12 @@ def test_pipelines_with_groups_drawn_at_random(seed):
     own = [(group, [*fill, rng.choice(STAGES)()]) for group in "ab"]
     groups = [ColumnSubset(stage, group) for group, stages in own for stage in stages]
     behind = [rng.choice(STAGES)() for _ in range(rng.integers(2))]
+    front = [] if distance.moved else [rng.choice(FRONT)() for _ in range(rng.integers(2))]  # what moved would be torn
     try:
-        chain = Chain.of(
-            [*(rng.choice(FRONT)() for _ in range(rng.integers(2))), SPLIT, *groups, *behind], domain, distance
-        )
+        chain = Chain.of([*front, SPLIT, *groups, *behind], domain, distance)
     except UnsupportedOrder:  # ranks behind soft weights
+        return
+    if any(way.name == "noisy" for _, way, _ in chain.steps):  # behind these some have no exact way
         return
     world, moved = World(domain, distance, gaps=gaps, labels=True), 0.0
 
