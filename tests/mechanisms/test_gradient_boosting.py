@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ppdp import make_pipeline
+from ppdp import Domain, make_pipeline
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
-from ppdp.transformers import MinMaxScaler
+from ppdp.transformers import MinMaxScaler, NormClipper
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (3000, 3))
@@ -76,3 +76,11 @@ def test_slips_are_refused_before_anything_is_spent(name):
     model, settings = WRONG[name]
     with pytest.raises(InvalidParameter):
         fitted(model, **settings)
+
+
+@pytest.mark.parametrize(("front", "told"), [(NormClipper(50.0), True), (MinMaxScaler(ranges=(0, 9)), False)])
+def test_a_plan_says_which_numbers_beside_categories_are_clipped(front, told):
+    model = clone(MODELS["classes"]).set_params(categorical_features={"ward": 2})
+    pipe = make_pipeline(front, model, epsilon=1.0, delta=1e-6)
+    warned = pipe.plan(Domain(n_rows=2000, feature_names=("age", "ward"))).warned()
+    assert any("numbers of age below -1" in warning for warning in warned) == told

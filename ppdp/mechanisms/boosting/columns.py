@@ -10,9 +10,27 @@ import numpy as np
 
 from ppdp.core.checks import integer, shown
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.exceptions import InvalidParameter
 
 MOST_CATEGORIES = 1024
+ROUNDING = 1e-9  # by which an end of a range may be beyond what is meant
+
+
+def coded(columns: Columns) -> dict[int, int]:
+    """Columns that hold codes of categories as stages in front make them, and how many there are."""
+    kinds = enumerate(columns.kinds)
+    return {i: int(kind.values[-1]) + 1 for i, kind in kinds if isinstance(kind, Codes) and not kind.indicates}
+
+
+def beyond(categorical: Any, columns: Columns) -> tuple[str, ...]:
+    """Names of columns of numbers beside categories that may lie beyond -1 and 1."""
+    if categorical is None or isinstance(categorical, (str, bytes)) or not len(categorical):
+        return ()
+    count = len(columns.names)
+    here = {each % count if isinstance(each, (int, np.integer)) else each for each in categorical}
+    near = np.abs(columns.ranges).max(axis=1) <= 1 + ROUNDING
+    return tuple(name for i, name in enumerate(columns.names) if not (near[i] or i in here or name in here))
 
 
 def categories_of(model: Any, domain: Domain) -> list[int]:

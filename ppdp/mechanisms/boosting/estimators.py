@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,12 @@ from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
-from ppdp.data.unit_conversion import Codes, Columns
+from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.bins import CellGrid
-from ppdp.mechanisms.boosting.columns import categories_of, directions_of
+from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, directions_of
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
@@ -48,6 +48,10 @@ FORMULA_LOSSES = {
     "poisson": "poisson",
     "quantile": "quantile",
 }
+CLIPPED = (
+    "beside categories, numbers of {} below -1 or above 1 count as these ends, and no stage in front says that they lie"
+    " between them, as MinMaxScaler(ranges=...) does."
+)
 INTERACTIONS = {"pairwise": True, "no_interactions": False}
 
 
@@ -121,15 +125,17 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
         return (), 1.0
 
-    @property
-    def writes_units(self) -> bool:
-        """Whether stages in front say which columns hold codes of categories."""
-        return self.categorical_features is None
+    _beyond: ClassVar[tuple[str, ...]] = ()
+    """Columns of numbers beside categories that may lie beyond -1 and 1."""
+
+    writes_units = True
 
     def in_units(self: Any, columns: Columns) -> Any:
-        kinds = enumerate(columns.kinds)
-        coded = {i: int(kind.values[-1]) + 1 for i, kind in kinds if isinstance(kind, Codes) and not kind.indicates}
-        return clone(self).set_params(categorical_features=coded) if coded else self
+        found, codes = clone(self), coded(columns)
+        if self.categorical_features is None and codes:
+            found.set_params(categorical_features=codes)
+        found._beyond = beyond(found.categorical_features, columns)
+        return found
 
     def query_spec(self: Any, domain: Domain, mu: float | None = None) -> QuerySpec:
         return self.query_spec_at(domain, Distance(replaced=1), mu)
@@ -159,7 +165,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear, targets=targets)
         )
         factors, largest = self._factors(domain)
-        return replace(question, factors=factors, largest_weight=largest * (domain.max_weight or 1.0))
+        warnings = (CLIPPED.format(", ".join(self._beyond)),) if self._beyond else ()
+        largest *= domain.max_weight or 1.0
+        return replace(question, factors=factors, largest_weight=largest, warnings=warnings)
 
     def _linear(self, domain: Domain, mu: float, of_loss: Mapping[str, Any]) -> dict[str, Any]:
         """How the linear model of shapes is trained."""
