@@ -1,6 +1,7 @@
 """Gradient boosting against an adversary: every answer of every pair, earlier answers being whatever he likes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting import blocks, training
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
 from ppdp.testing.answers import RecordingNoise
@@ -96,15 +98,16 @@ def rows_of(*table, y, absent=0):
     return Rows(X, np.r_[y, np.zeros(N - len(y))], np.r_[np.zeros(absent), np.ones(N - absent)])
 
 
-@pytest.mark.parametrize("distance", [ONE, GONE], ids=named)
-@each_model
-def test_histograms_and_rounds_attain_it(model, labels, distance):
-    """Cells far from each other, or opposite labels in the same cells, of a model that says the same of all rows."""
+def reached(model, labels, distance):
+    """By how much of its bound each answer differs, of rows far from each other or alike but for their labels.
+
+    The model says the same of all rows, which are at one place but for the one that differs.
+    """
     model = clone(model).set_params(interaction_cst="no_interactions", max_iter=1)
     question = model.query_spec_at(DOMAIN, distance, 1.0)
     each = np.array(of_answers(DOMAIN, distance, **question.parameters))
     alike = Rows(np.zeros((N, 2)), np.resize(labels, N), np.ones(N))
-    flat, reached = answers(model, question, alike, noise_scale=1e-6)[1], np.zeros(question.steps)
+    flat, ratios = answers(model, question, alike, noise_scale=1e-6)[1], np.zeros(question.steps)
     for y, other, place in (
         (*labels, 0.7),
         (*labels[::-1], 0.7),
@@ -113,10 +116,52 @@ def test_histograms_and_rounds_attain_it(model, labels, distance):
     ):
         right = rows_of([0, 0], y=[0.0], absent=1) if distance.toggled else rows_of([place, place], y=[other])
         pair = Pair(rows_of([0.7, 0.7], y=[y]), right)
-        reached = np.maximum(reached, apart(model, question, pair, flat, 1e-6) / each)
+        ratios = np.maximum(ratios, apart(model, question, pair, flat, 1e-6) / each)
+    return ratios
+
+
+@pytest.mark.parametrize("distance", [ONE, GONE], ids=named)
+@each_model
+def test_histograms_and_rounds_attain_it(model, labels, distance):
+    ratios = reached(model, labels, distance)
     asked = [0, *[1] * (labels is TARGETS), -1]  # histograms and round
-    assert found(reached.max()) <= ROUNDING
-    assert found(reached[asked].min()) > 0.99
+    assert found(ratios.max()) <= ROUNDING
+    assert found(ratios[asked].min()) > 0.99
+
+
+def _heavier(places, size, step, block):
+    return blocks.sums_in_steps(places, size, step, replace(block, weight=1.1 * block.weight))
+
+
+def _wider(*given):
+    where, weights = blocks.labels_in_cells(*given)
+    return where, 1.1 * weights
+
+
+def _of_private_means(loss, model, label, terms, starts, block):
+    where, gradients = blocks.gradients_in_terms(loss, model, label, terms, starts, block)
+    return where, gradients + block.y.mean() / 2
+
+
+PLANTED = {
+    "a diameter over the root of two": ("diameter", lambda *given, **named: diameter(*given, **named) / math.sqrt(2)),
+    "weights that are not clipped": ("sums_in_steps", _heavier),
+    "labels that are not clipped": ("labels_in_cells", _wider),
+    "gradients at means that were not released": ("gradients_in_terms", _of_private_means),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_mistakes_are_found(name, monkeypatch):
+    monkeypatch.setattr(training, *PLANTED[name])
+    assert reached(*MODELS["classes"], ONE).max() > 1.05
+
+
+def test_and_a_round_that_nobody_charged(monkeypatch):
+    one = training._Learner.make_round
+    monkeypatch.setattr(training._Learner, "make_round", lambda *given: [one(*given), one(*given)])
+    with pytest.raises(AssertionError):
+        reached(*MODELS["classes"], ONE)
 
 
 def test_the_diameter_is_that_of_the_gradients():
