@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence
 
-from ppdp import make_pipeline
+from ppdp import PrivateSearchCV, make_pipeline
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.transformers import MinMaxScaler
 
@@ -97,3 +97,12 @@ def test_tables_name_what_their_groups_hold():
 def test_partial_dependence_is_scikit_learns():
     found = partial_dependence(fitted("two"), ROWS[:300], ["time"], grid_resolution=5)["average"]
     assert found[0, -1] - found[0, 0] > 0.2
+
+
+def test_a_search_chooses_among_sizes_and_the_plan_knows_them():
+    pipe = make_pipeline(MinMaxScaler(ranges=(0, 8)), GradientBoostingClassifier((False, True)))
+    grid = {"gradientboostingclassifier__max_iter": [1, 2], "gradientboostingclassifier__max_bins": [4, 16]}
+    search = PrivateSearchCV(pipe, grid, epsilon=20.0, delta=1e-6).fit(ROWS, LABELS["two"])
+    assert search.certificate_.verify()
+    assert search.best_score_ > 0.7
+    assert search.best_params_.keys() == grid.keys()

@@ -16,11 +16,12 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from ppdp.data.rows import Array
 from ppdp.interop.sklearn import plain_objects as plain
-from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.boosting.model import AdditiveModel
 
-Leaf = Callable[["Tree", int], int]
-"""Adds to a tree what stands below a node of this depth, and tells its number."""
+Leaf = Callable[["Tree", int, float], int]
+"""Adds to a tree what stands below a node of this depth, where a part of all rows is, and tells its number."""
+
+WHOLE, TINY = 2**31, 1e-300  # rows that a tree says it has seen, in the released shares of the values
 
 
 def classifier(step: Any) -> Any:
@@ -82,16 +83,16 @@ class Tree:
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
 
-    def leaf(self, value: float, depth: int) -> int:
-        """Add a leaf."""
-        self.nodes.append({"value": value, "count": 1, "depth": depth, "is_leaf": 1})
+    def leaf(self, value: float, depth: int, part: float) -> int:
+        """Add a leaf for a part of all rows."""
+        self.nodes.append({"value": value, "count": max(1, round(part * WHOLE)), "depth": depth, "is_leaf": 1})
         return len(self.nodes) - 1
 
-    def split(self, column: int, threshold: float, depth: int, below: Leaf, above: Leaf) -> int:
-        """Add a split and what stands below it: what is missing is above."""
+    def split(self, test: tuple[int, float], depth: int, parts: tuple[float, float], below: Leaf, above: Leaf) -> int:
+        """Add a test of a column by a threshold, and what stands below and above it: what is missing is above."""
         place = len(self.nodes)
-        self.nodes.append({"feature_idx": column, "num_threshold": threshold, "depth": depth})
-        left, right = below(self, depth + 1), above(self, depth + 1)
+        self.nodes.append({"feature_idx": test[0], "num_threshold": test[1], "depth": depth})
+        left, right = below(self, depth + 1, parts[0]), above(self, depth + 1, parts[1])
         count = self.nodes[left]["count"] + self.nodes[right]["count"]
         self.nodes[place] |= {"left": left, "right": right, "count": count}
         return place
@@ -108,35 +109,45 @@ class Tree:
 
 def _of_shape(model: AdditiveModel, column: int) -> Tree:
     tree, shape = Tree(), model.shapes[column]
-    leaves = [_leaf(value) for value in shape]
-    _by_column(model.cells, column, shape, leaves)(tree, 0)
+    _by_column(model, column, shape, [_leaf(value) for value in shape])(tree, 0, 1.0)
     return tree
 
 
 def _of_pair(model: AdditiveModel, first: int, second: int, table: Array) -> Tree:
     tree, groups = Tree(), model.groups
-    rows = [_by_column(model.cells, second, groups[second], [_leaf(row[g]) for g in groups[second]]) for row in table]
-    _by_column(model.cells, first, groups[first], [rows[g] for g in groups[first]])(tree, 0)
+    rows = [_by_column(model, second, groups[second], [_leaf(row[g]) for g in groups[second]]) for row in table]
+    _by_column(model, first, groups[first], [rows[g] for g in groups[first]])(tree, 0, 1.0)
     return tree
 
 
 def _leaf(value: float) -> Leaf:
-    return lambda tree, depth: tree.leaf(value, depth)
+    return lambda tree, depth, part: tree.leaf(value, depth, part)
 
 
-def _by_column(cells: CellGrid, column: int, kinds: NDArray[Any], leaves: Sequence[Leaf]) -> Leaf:
-    """Halve the values of a column until a cell is told, as far as neighbours are of different kinds."""
-    thresholds, codes = cells.regions(column)
+def _by_column(model: AdditiveModel, column: int, kinds: NDArray[Any], leaves: Sequence[Leaf]) -> Leaf:
+    """Halve the values of a column until a cell is told, as far as neighbours are of different kinds.
+
+    Parts of the rows are those that were released, so that what weighs leaves by them sees the rows of the release.
+    """
+    thresholds, codes = model.cells.regions(column)
+    *_, missing = shares = model.shares[column]
     ends = np.flatnonzero(np.diff(kinds[codes]) != 0)
-    thresholds, codes = thresholds[ends], codes[np.append(ends, len(codes) - 1)]
+    starts = np.append(0, ends + 1)
+    present = np.where(codes == len(shares) - 1, 0.0, shares[codes])  # what is no category counts as missing
+    up_to = np.append(0.0, np.cumsum(np.add.reduceat(present, starts)))
 
-    def part(low: int, high: int) -> Leaf:
+    def halved(low: int, high: int) -> Leaf:
         """Regions from one to another."""
         if low == high:
-            return leaves[codes[low]]
+            return leaves[codes[starts[low]]]
         middle = (low + high) // 2
-        below, above = part(low, middle), part(middle + 1, high)
-        return lambda tree, depth: tree.split(column, thresholds[middle], depth, below, above)
+        share = (up_to[middle + 1] - up_to[low]) / max(up_to[high + 1] - up_to[low], TINY)
+        test = column, thresholds[ends[middle]]
+        return _split(test, share, halved(low, middle), halved(middle + 1, high))
 
-    numbers, missing = part(0, len(codes) - 1), leaves[-1]
-    return lambda tree, depth: tree.split(column, np.inf, depth, numbers, missing)
+    return _split((column, np.inf), 1 - missing, halved(0, len(ends)), leaves[-1])
+
+
+def _split(test: tuple[int, float], share: float, below: Leaf, above: Leaf) -> Leaf:
+    """A test, below which a share of the rows stands that come to it."""
+    return lambda tree, depth, part: tree.split(test, depth, (part * share, part * (1 - share)), below, above)

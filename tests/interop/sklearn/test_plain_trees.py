@@ -78,3 +78,14 @@ def test_a_runtime_of_onnx_takes_text_by_its_column():
     cells = {name: rows[[name]].to_numpy(object if name == "ward" else np.float64) for name in rows}
     session = runtime.InferenceSession(pipe.release_.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(session.run(None, cells)[1], pipe.predict_proba(rows), 0, 1e-6)
+
+
+def test_trees_weigh_their_leaves_by_released_shares():
+    """So that what explains trees by the rows that they have seen says what the model says of itself."""
+    pipe = fitted("two")
+    fitted_trees = vars(pipe.release_.to_sklearn()[-1])
+    expected = fitted_trees["_baseline_prediction"].item()
+    for (tree,) in fitted_trees["_predictors"]:
+        leaves = tree.nodes[tree.nodes["is_leaf"] == 1]
+        expected += leaves["value"] @ leaves["count"] / tree.nodes["count"][0]
+    assert expected == pytest.approx(pipe[-1].expected_value_, abs=1e-6)
