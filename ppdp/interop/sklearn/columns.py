@@ -82,10 +82,11 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
             _Branch(None, steps, prefix, group=f"part-{i}")
             for i, (prefix, steps) in enumerate(branches("", [*front, step]), 1)
         ]
-    elif front:
+    elif not all(map(is_by_column, front)):
         front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
     else:
-        parts = [part for branch in _column_branches(step, facts) for part in _apart(branch, facts)]
+        whole = (_behind(front, branch) for branch in _column_branches(step, facts))
+        parts = [part for branch in whole for part in _apart(branch, facts)]
     split = Split([], [])
     tails: list[list[Step]] = []
     for branch in parts:
@@ -121,6 +122,15 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         )
     split.tail = [one for one in (imputer, scaler) if one is not None]
     return split
+
+
+def is_by_column(step: Step) -> bool:
+    """Whether it fills every column by itself, so that it does the same in front of each set of columns."""
+    return step.kind == "SimpleImputer" and role_of(step) == "imputer" and not is_public(step)
+
+
+def _behind(front: list[Step], branch: _Branch) -> _Branch:
+    return branch if branch.steps is None or not front else replace(branch, steps=[*front, *branch.steps])
 
 
 def _imputer_and_scaler(tail: list[Step]) -> tuple[Step | None, Step | None]:

@@ -12,7 +12,7 @@ from typing import Any
 from ppdp.core.checks import shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
-from ppdp.interop.sklearn.columns import Split, hoisted, is_listed, split_columns
+from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, is_listed, split_columns
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import root_of
@@ -101,8 +101,11 @@ def _collected(errors: list[PpdpError]) -> Iterator[None]:
 
 
 def _ahead(steps: list[Step]) -> int:
-    """How many steps stand at the entrance: public maps, and imputers that go into the ``FeatureUnion`` behind them."""
+    """How many steps stand at the entrance: public maps, and imputers that go into what stands behind them."""
     public = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
+    columns = next((i for i, step in enumerate(steps) if step.kind == "ColumnTransformer"), 0)
+    if columns and all(is_by_column(step) for step in steps[:columns]):
+        return columns
     union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
     return union if all(is_public(step) or role_of(step) == "imputer" for step in steps[:union]) and union else public
 
