@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,11 +9,11 @@ from itertools import repeat
 from typing import Any
 
 from ppdp.core.checks import shown
-from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
-from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, is_listed, split_columns
+from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, split_columns
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
@@ -77,7 +76,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
             counterparts[id(step)] = None if is_public(step) else counterpart(step, facts, last=last)
     if container is not None or all(isinstance(error, MissingBound) for error in errors):
         with _collected(errors):  # what is refused might bound all rows
-            _check_bounds(entrance.blocks, rest, facts, plain=container is None)
+            check_bounds(entrance.blocks, rest, facts, plain=container is None)
     facts.refuse(errors)
     converter = _Converter(facts, reserved, entrance.uneven, dict(entrance.groups))
     converter.add_entrance([step for step in entrance.inside if is_public(step)], entrance.blocks, rest, container)
@@ -108,75 +107,6 @@ def _ahead(steps: list[Step]) -> int:
         return columns
     union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
     return union if all(is_public(step) or role_of(step) == "imputer" for step in steps[:union]) and union else public
-
-
-def _only_bounds(maps: Sequence[PublicMap]) -> bool:
-    """Whether these maps of all columns are one of ranges, or none."""
-    return len(maps) < 2 and all(isinstance(m, RangeScale) and m.target is not None for m in maps)
-
-
-def _check_bounds(blocks: Sequence[ColumnGroup], rest: list[Step], facts: DeclaredFacts, *, plain: bool) -> None:
-    """Whatever comes in, something must bound each set of columns."""
-    if facts.ranges is not None:
-        return
-    whole = plain and bool(blocks) and _only_bounds(blocks[0].maps)
-    scaler = whole and next((m.step for m in blocks[0].maps if isinstance(m, RangeScale)), None)
-    if not scaler and (facts.max_norm is not None or facts.bounded):
-        return
-    if whole and not scaler and rest and getattr(rest[0].estimator, "bounds_rows", False):
-        return
-    bare = [block for block in blocks if scaler or not (block.drop or any(m.bounds for m in block.maps))]
-    if not bare:
-        return
-    listed = [block.columns for block in bare if isinstance(block.columns, (list, tuple))]
-    asked = dict.fromkeys((name for names in listed for name in names), "(low, high)")
-    asked |= {"column": "(low, high), ..."} if len(listed) < len(bare) else {}
-    why = "no public bound of the rows is declared: ranges, or max_norm."
-    why = "the public ranges that it scales by are not declared." if scaler else why
-    facts.lack("ranges", asked, why, scaler or None)
-
-
-def _is_released(block: ColumnGroup, facts: DeclaredFacts) -> bool:
-    """Whether the ranges of its columns are to be released."""
-    if block.drop or block.encoder is not None:
-        return False
-    name = block.named[0] if is_listed(block.columns) or isinstance(block.columns, str) else None
-    if not facts.is_unranged(name):
-        return False
-    for step in block.maps:
-        if not isinstance(step, FillConstant):
-            raise UnsupportedOrder(
-                f"it goes by the ranges of {block.described}, which are to be released.",
-                stage=step.step,
-                fix="declare them, or leave it out: columns are scaled by what is released.",
-            )
-    return True
-
-
-def _public_ranges(facts: DeclaredFacts, blocks: Sequence[ColumnGroup]) -> Any:
-    """The ranges that are public, of the columns that are taken if all of them are known."""
-    if not isinstance(facts.ranges, Mapping):
-        return {} if facts.is_unranged(None) else facts.ranges
-    open_ = any(block.ordered or block.columns is None for block in blocks)
-    taken = {name for block in blocks if not block.drop for name in block.named}
-    declared = facts.ranges.items()
-    return {k: v for k, v in declared if not facts.is_unranged(k) and (open_ or not isinstance(k, str) or k in taken)}
-
-
-def _released_ranges(first: ColumnMap, step: Step) -> MinMaxScaler:
-    """What scales the columns behind a public stage, some of them by released ranges."""
-    names = first.named_columns()
-    if names is None or any(block.columns is None for block in first.blocks):
-        step.refuse(
-            "ranges are to be released of columns whose names are not known here.",
-            "a ColumnTransformer with named columns only.",
-        )
-    located = first.located_in(names, len(names), math.nan, None)
-    ends = [end for _, _, facts in located for end in facts[-1].ranges.tolist()]
-    public = [tuple(end) if max(map(abs, end)) > 1 else (-1.0, 1.0) for end in ends]
-    private = [isinstance(m, Unclipped) for block, _, facts in located for m in block.maps[:1] for _ in facts[-1].names]
-    columns = first.names_out(names, math.nan)
-    return MinMaxScaler({name: PRIVATE if p else pair for name, pair, p in zip(columns, public, private)})
 
 
 @dataclass
@@ -227,7 +157,7 @@ class _Converter:
             notes.append(f"numbers are clipped to their {'released' if has_private(facts.ranges) else 'public'} ranges")
         elif facts.max_norm is not None:
             notes.append("rows that are longer than max_norm are shortened to it")
-        if whole is None and _only_bounds(maps):
+        if whole is None and only_bounds(maps):
             made: Any = self._plain_bound(maps)
             if not maps and facts.ranges is not None:
                 self.rescaled = True
@@ -256,7 +186,7 @@ class _Converter:
         for step in public if first in public else [first, *public]:
             self.note(step, became, made)
         if isinstance(made, ColumnMap) and any(isinstance(m, Unclipped) for block in made.blocks for m in block.maps):
-            released = _released_ranges(made, first)
+            released = released_ranges(made, first)
             self.note(Step("", None, [_RELEASED]), self.add_step("ranges", released), released)
             self.rescaled = True
 
@@ -271,7 +201,7 @@ class _Converter:
             )
             for block in blocks
         )
-        return ColumnMap(finished, _public_ranges(self.facts, finished), self.facts.max_norm)
+        return ColumnMap(finished, public_ranges(self.facts, finished), self.facts.max_norm)
 
     def _plain_bound(self, maps: list[PublicMap]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
@@ -296,7 +226,7 @@ class _Converter:
             or (isinstance(m, (Binned, ReleasedCategories)) and m.hot)
             for m in block.maps
         )
-        if _is_released(block, self.facts):
+        if is_released(block, self.facts):
             return replace(block, maps=(Unclipped(), *block.maps))
         if self.facts.scales and not sized and not block.drop:
             added.append(RangeScale())
