@@ -224,7 +224,7 @@ class TestRefusals:
     def test_a_class_of_ppdp_between_columns(self):
         with pytest.raises(UnknownStage, match="already ppdp's class; from_sklearn takes scikit-learn's") as refused:
             convert(columns(numbers=transformers.StandardScaler()), MODEL)
-        assert "ppdp.Pipeline" in refused.value.fix
+        assert "ppdp.ColumnTransformer" in refused.value.fix
 
     def test_a_pipeline_of_ppdp(self):
         with pytest.raises(UnknownStage, match="already ppdp's class") as refused:
