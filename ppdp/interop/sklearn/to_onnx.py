@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from ppdp.core.domain import Domain
@@ -30,7 +31,7 @@ def to_onnx(
         raise ExportError("skl2onnx is not installed.", fix="pip install skl2onnx.") from None
     whole, (_, last) = to_sklearn(steps, domains, invalid), steps[-1]
     known = {"": min(MOST_OPSET, skl2onnx.get_latest_tested_opset_version()), TREES_DOMAIN: TREES_OPSET}
-    how = {"initial_types": list(initial_types or _inputs(steps, domains[0])), "target_opset": known}
+    how = {"initial_types": list(initial_types or _inputs(whole, steps, domains[0])), "target_opset": known}
     with warnings.catch_warnings():  # what its converters say of each other
         warnings.simplefilter("ignore")
         if type(last) not in TREES:
@@ -40,15 +41,21 @@ def to_onnx(
         return _with_trees(skl2onnx.to_onnx(plain.named(Pipeline(front), domains[0].feature_names), **how), last)
 
 
-def _inputs(steps: Sequence[tuple[str, Any]], domain: Domain) -> list[tuple[str, Any]]:
-    """One matrix of numbers; or a matrix of one column for every name, where the first step takes columns by name."""
-    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+def _inputs(whole: Pipeline, steps: Sequence[tuple[str, Any]], domain: Domain) -> list[tuple[str, Any]]:
+    """One matrix of numbers; or a matrix of one column for every name, where the first step takes columns by name.
+
+    Runtimes fill missing values in single precision only.
+    """
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    fills = any(isinstance(part, SimpleImputer) for part in whole.get_params().values())
+    numbers = FloatTensorType if fills else DoubleTensorType
 
     located: Any = getattr(steps[0][1], "located", list)()
     if not located or domain.feature_names is None:
-        return [("X", DoubleTensorType([None, domain.d]))]
+        return [("X", numbers([None, domain.d]))]
     texts = {at for block, positions, _ in located if block.reads_cells for at in positions}
-    kinds = (StringTensorType if at in texts else DoubleTensorType for at in range(domain.d))
+    kinds = (StringTensorType if at in texts else numbers for at in range(domain.d))
     return [(name, kind([None, 1])) for name, kind in zip(domain.feature_names, kinds)]
 
 

@@ -192,8 +192,9 @@ class Released(WithParquet, Mapping[str, Array]):
         Parameters
         ----------
         initial_types : sequence of tuple, optional
-            Names and types of the inputs, as skl2onnx takes them. Default: one matrix ``X`` of doubles; where columns
-            hold text, each column by its name, as a matrix with one column.
+            Names and types of the inputs, as skl2onnx takes them. Default: one matrix ``X`` of doubles, or of floats
+            where a step fills missing values, which runtimes do in single precision only; where the first step takes
+            columns by name, each of them as a matrix with one column.
         functions, stages, conditional
             As for :meth:`to_sklearn`.
 
