@@ -6,9 +6,11 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 from literature import preprocessing, projections, wishart
 from literature.claims import SHOWN, Claim, Comparison, Error, Status
+from literature.items import FATES, ITEMS
 
 __all__ = ["page"]
 
@@ -49,10 +51,17 @@ left, right = found.data["left"], found.data["right"]  # the two datasets
 """
 
 
+_FATES = """
+Under *Every item* stands what became of each algorithm, theorem, lemma, corollary, definition, table and figure that a
+paper numbers, and of sections that claim something:
+"""
+
+
 def page(claims: Iterable[Claim]) -> str:
     """The whole page in Markdown: counts, errors, notation and a table, then a section for every claim."""
     found = [(claim, claim.evidence()) for claim in claims]
-    parts = [_HEAD]
+    fates = "\n".join(f"* **{fate}**: {words};" for fate, words in FATES.items())
+    parts = [_HEAD, f"{_FATES.strip()}\n\n{fates.removesuffix(';')}.\n"]
     for paper in dict.fromkeys(claim.paper for claim, _ in found):
         source = SOURCES[paper]
         own = [(claim, evidence) for claim, evidence in found if claim.paper == paper]
@@ -64,7 +73,8 @@ def page(claims: Iterable[Claim]) -> str:
             f"### Notation\n\n{source.notation}",
             "### Claims\n",
         )
-        parts += [*head, _table(own), *(_section(*pair) for pair in own)]
+        items = ("### Every item\n", _items(paper, {claim.id: claim for claim, _ in own}))
+        parts += [*head, _table(own), *items, *(_section(*pair) for pair in own)]
     return "\n".join(parts)
 
 
@@ -72,10 +82,15 @@ def _summary(found: list[tuple[Claim, Comparison]], errors: int) -> str:
     """How many claims have each status, and to how many errors the false ones go back."""
     count = Counter(claim.status for claim, _ in found)
     several = ", ".join(f"{count[status]} {words}" for status, words in _WORDS.items())
-    text = (
-        f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated is "
-        f"counted each time: the {count['false']} false ones go back to {errors} independent errors."
+    several = several.replace("1 are false", "1 is false") if count["false"] == 1 else several
+    false = count["false"]
+    rest = (
+        f"the {false} false ones go back to {errors} independent errors"
+        if false > 1
+        else "one error makes one false claim"
     )
+    text = f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated is counted each "
+    text += f"time: {rest}."
     return f"{_wrapped(text)}\n"
 
 
@@ -95,6 +110,21 @@ def _table(found: list[tuple[Claim, Comparison]]) -> str:
         cells = (f"[{claim.place}](#{claim.id})", f"{claim.subject}: {evidence.quantity}", claim.verdict, *figures)
         lines.append(f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _items(paper: str, claims: dict[str, Claim]) -> str:
+    """What became of every numbered item of a paper, and of sections that claim something."""
+    lines = ["| item | | what became of it |", "|---|---|---|"]
+    for item in ITEMS[paper]:
+        verdicts = [f"[{name}](#{name}): {claims[name].verdict}" for name in item.claims if name in claims]
+        files = [f"[{Path(path).name}]({_from_docs(path)})" for path in item.where]
+        told = "; ".join(part for part in (item.words, ", ".join(verdicts), ", ".join(files)) if part)
+        lines.append(f"| {item.place} | {item.fate} | {told} |")
+    return "\n".join(lines) + "\n"
+
+
+def _from_docs(path: str) -> str:
+    return path.removeprefix("docs/") if path.startswith("docs/") else f"../{path}"
 
 
 def _section(claim: Claim, evidence: Comparison) -> str:

@@ -22,17 +22,19 @@ SECTIONS = {
     "retrieval": "Retrieval from private sketches",
     "sketched_text": "A linear model from private sketches",
     "membership": "Who was a member, of low-rank training",
+    "calibrated": "The calibrated attack on low-rank training",
+    "formulas": "Figures that need no data",
 }
 TITLE = """# Reproductions
 
-Two papers beside ppdp. Every section is written by its own command, `python reproductions/<name>.py`, and every number
+Five papers beside ppdp. Every section is written by its own command, `python reproductions/<name>.py`, and every number
 in it is computed by that command unless it is said to be printed in the paper. Unless another is named, δ = 10⁻⁶.
 
 * Up to *When does non-private pre-processing pay?*: "Provable privacy with non-private pre-processing" (Hu, Sanyal and
   Schölkopf, ICML 2024). Its bounds are its formulas, at parameters of our choice where it prints none, such as the ε of
   a mechanism alone; one replaced row.
-* The section on membership: the attacks in three papers on random projections and low-rank adaptation, see
-  [errata](../docs/errata.md).
+* The sections on membership and on the calibrated attack: the attacks in three papers on random projections and
+  low-rank adaptation, see [errata](../docs/errata.md), which also says of every figure what reproduces it.
 * The two sections on sketches: "Differential privacy with random projections and sign random projections" (Li and Li,
   NeurIPS 2023); one value of one row changes by at most 1.
 """

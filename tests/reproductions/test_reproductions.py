@@ -16,8 +16,10 @@ import _learning
 import _page
 import _prices
 import _ways
+import calibrated
 import figure_2
 import figure_3
+import formulas
 import membership
 import phase_diagram
 import printed
@@ -343,3 +345,20 @@ def test_the_page_is_whole():
     pictures = re.findall(r"\]\((images/\w+\.png)\)", COMMITTED)
     assert pictures
     assert all((FOLDER / picture).exists() for picture in pictures)
+
+
+def test_calibrated(tmp_path):
+    """What it says is asserted where it says it."""
+    page = calibrated.main(["--quick", "--out", str(tmp_path)])
+    assert "5.68 |" in page
+    assert "5.68 |" in COMMITTED
+
+
+def test_formulas(tmp_path):
+    page = formulas.main(["--quick", "--out", str(tmp_path)])
+    for start in (("20", "1e-03"), ("16", "0.0632"), ("10.0",), ("σ/Δ₂",)):
+        assert cells(page, *start) == cells(COMMITTED, *start)
+    exact = [float(cells(COMMITTED, str(r), "1e-03")[2]) for r in (20, 200, 500, 2000)]
+    assert exact == sorted(exact), "more rank does not mean more privacy"
+    normal, flipped, *_ = map(float, cells(page, "two of 1/2", "(10)")[1:])
+    assert normal < 0.03 < 0.4 < flipped, "(10) is far off"
