@@ -37,10 +37,9 @@ class TestPage:
         text = " ".join(PAGE.read_text("utf-8").split())
         for paper, source in SOURCES.items():
             own = [found.status for found in claims() if found.paper == paper]
-            assert (
-                f"Of {len(own)} claims {own.count('false')} {'is' if own.count('false') == 1 else 'are'} false, {own.count('misprint')} misprint"
-                in text
-            )
+            verb = "is" if own.count("false") == 1 else "are"
+            counted = f"Of {len(own)} claims {own.count('false')} {verb} false, {own.count('misprint')} misprint"
+            assert counted in text
             assert f"go back to {len(source.errors)} independent errors" in text or len(source.errors) == 1
         assert all(error.words in text for error in ERRORS)
 
