@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from ppdp.bounds.columns import for_columns, release_of_columns
+from ppdp.bounds.columns import entries_of, for_columns, release_of_columns
 from ppdp.bounds.imputation import few_gaps, filled, public_imputation
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
@@ -189,6 +189,30 @@ def released_median_imputation(
     """Gaps are filled with released medians: row-wise; rows with equal gaps move no further apart."""
     sane(len(quantiles) == 1)
     return public_imputation(domain, distance)
+
+
+@_released("row-wise.released-quantiles", used_by=("KBinsDiscretizer", "QuantileTransformer"))
+def released_quantile_map(
+    domain: Domain,
+    distance: Distance,
+    *,
+    quantiles: Sequence[float],
+    n_features: int,
+    row_norm: float,
+    entry_bound: float,
+    columns: Sequence[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> tuple[Domain, Distance]:
+    """Bins or ranks between released quantiles, clipped to a public norm: row-wise, and equal rows stay equal.
+
+    A row that moved counts as replaced: it may have crossed an edge.
+    """
+    entries_of(domain, columns)
+    sane(bool(quantiles) and all(0 < q < 1 for q in quantiles))
+    sane(0 < entry_bound <= row_norm * (1 + 1e-6) and row_norm <= entry_bound * math.sqrt(n_features) * (1 + 1e-6))
+    names = None if feature_names is None else tuple(feature_names)
+    out = domain.but(n_features=n_features, feature_names=names, row_norm=row_norm, entry_bound=entry_bound)
+    return out, distance.moved_as_replaced()
 
 
 def _fit_error(domain: Domain) -> float:

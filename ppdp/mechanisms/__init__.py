@@ -3,6 +3,7 @@
 from ppdp.core.keywords import answering_all
 from ppdp.mechanisms.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression
+from ppdp.mechanisms.learn.naive_bayes import GaussianNB
 from ppdp.mechanisms.learn.regression import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
 from ppdp.mechanisms.query.additive_noise import GaussianMechanism, LaplaceMechanism
 from ppdp.mechanisms.query.exponential import ExponentialMechanism
@@ -14,6 +15,7 @@ __all__ = [
     "ExponentialMechanism",
     "GammaRegressor",
     "GaussianMechanism",
+    "GaussianNB",
     "GaussianSketch",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",

@@ -3,6 +3,7 @@
 from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.date_encoder import DateEncoder
+from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer, QuantileTransformer
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
 from ppdp.transformers.deduplicate.clusters import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate.deduplicator import Deduplicator
@@ -29,12 +30,14 @@ __all__ = [
     "Deduplicator",
     "GridDeduplicator",
     "GridQuantizer",
+    "KBinsDiscretizer",
     "LSHDeduplicator",
     "MeanImputer",
     "MedianImputer",
     "MinMaxScaler",
     "NormClipper",
     "Public",
+    "QuantileTransformer",
     "RandomProjection",
     "RegressionImputer",
     "RobustScaler",

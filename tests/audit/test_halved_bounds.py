@@ -66,7 +66,9 @@ HALVED = {
     "categories": (CategoryEncoder([0, 1, -1]), 12, 2, MOVES, "replaced"),
     "dates": (DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
 }
-NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {"TargetMeanEncoder"}  # which has no exact way
+NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
+    *("TargetMeanEncoder", "KBinsDiscretizer", "QuantileTransformer")  # which have no exact way
+}
 HALVED |= {
     name: (kind.example(), 12, 2, MOVES if issubclass(kind, RowWiseTransformer) else ONE, "radius")
     for name, kind in REGISTRY.items()

@@ -13,6 +13,7 @@ import numpy as np
 import sklearn.decomposition as decomposition
 import sklearn.impute as impute
 import sklearn.linear_model as linear
+import sklearn.naive_bayes as naive_bayes
 import sklearn.preprocessing as preprocessing
 from growing_tables import AMOUNTS, COUNTS, FAMILIES, NEW
 from limit_twins import (
@@ -286,6 +287,15 @@ ENTRIES: tuple[Entry, ...] = (
         needs={"epsilon": 2.0},
     ),
     # -------- models
+    Entry(
+        "GaussianNB",
+        lambda: [mechanisms.GaussianNB((0, 1))],
+        probabilities,
+        sk(naive_bayes.GaussianNB, labels="y"),
+        labels="y",
+        late=("heavy tails", "rare class"),
+        most=0.2,
+    ),
     Entry(
         "GradientBoostingClassifier",
         lambda: [mechanisms.GradientBoostingClassifier((0, 1))],

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier, VotingRegressor
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 
 from ppdp import Ledger, Pipeline, PrivateSearchCV, make_pipeline
@@ -50,6 +52,33 @@ def test_what_fits_it_is_named_on_the_certificate(around):
         around.fit(X, Y)
     inner = around.estimators_[0] if hasattr(around, "estimators_") else around.calibrated_classifiers_[0].estimator
     assert f"FITTED INSIDE {type(around).__name__}" in str(inner.certificate_).splitlines()[0]
+
+
+AROUND = {
+    "voting": VotingClassifier([("a", classifier())]),
+    "voting, regression": VotingRegressor([("a", REGRESSOR)]),
+    "stacking": StackingClassifier([("a", classifier())], cv=2),
+    "one against the rest": OneVsRestClassifier(classifier()),
+    "calibrated": CalibratedClassifierCV(classifier(), cv=2),
+    "tuned threshold": TunedThresholdClassifierCV(classifier(), cv=2),
+    "fixed threshold": FixedThresholdClassifier(classifier(), threshold=0.3),
+    "targets by a function": TransformedTargetRegressor(
+        make_pipeline(MinMaxScaler(ranges=(0, 1)), Ridge(y_range=(0, np.log1p(1))), delta=1e-5),
+        func=np.log1p,
+        inverse_func=np.expm1,
+        check_inverse=False,
+    ),
+}
+FITS = {"stacking": 3, "calibrated": 2, "tuned threshold": 3}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_every_fit_inside_of_it_is_charged(name):
+    """What else it reads off rows (thresholds, the last model of a stack) is its own: no certificate covers it."""
+    with Ledger(epsilon=9.0, delta=1e-3) as ledger:
+        made = clone(AROUND[name]).fit(X, Y)
+    assert len(ledger) == FITS.get(name, 1)
+    assert len(made.predict(X[:5])) == 5
 
 
 @pytest.mark.parametrize("kind", [VotingClassifier, StackingClassifier, OneVsRestClassifier])

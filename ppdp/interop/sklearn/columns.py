@@ -44,7 +44,7 @@ _IN_FRONT = ("Binarizer", "KBinsDiscretizer", "PolynomialFeatures", "SplineTrans
 def _may_be_hoisted(step: Step) -> bool:
     if step.kind == "FunctionTransformer":
         return isinstance(step.given()["func"], np.ufunc)  # what another does with missing values is not known
-    return step.kind in (*_SAME, *_IN_FRONT)
+    return step.kind in (*_SAME, *_IN_FRONT) and is_public(step)
 
 
 def hoisted(steps: list[Step]) -> list[Step]:

@@ -33,7 +33,7 @@ from ppdp.transformers.columns.maps import (
 )
 from ppdp.transformers.rowwise.ranges import has_private
 
-KERNELS = ("Nystroem", "RBFSampler")
+KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")
 """What may stand behind columns that ranges have scaled."""
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 _CATEGORIES_ARE_KEPT = "columns of 0 and 1 that stand for categories stay as they are"
@@ -247,6 +247,9 @@ class _Converter:
             step.changed.append("of columns that public ranges have scaled")
         if role == "components":
             self._components(step, made)
+        elif role == "quantiles":
+            self._check_components(step)
+            self.units, self.rescaled, self.shifted = "own", False, False
         elif role == "scaler":
             self._scaled(step)
         elif step.kind in TREES:

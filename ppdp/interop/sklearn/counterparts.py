@@ -12,7 +12,7 @@ from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, own_categ
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.models import MODELS
-from ppdp.interop.sklearn.stages import FITTED
+from ppdp.interop.sklearn.stages import FITTED, quantile_bins
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
@@ -29,13 +29,19 @@ COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 """By class: its role, and what makes its counterpart of a step and facts, and of columns if it is a public map."""
 
-STAGES = ("imputer", "scaler", "components", "projection")
+STAGES = ("imputer", "scaler", "quantiles", "components", "projection")
 """Roles of stages that see the rows or draw a map of all columns."""
 
 
 def role_of(step: Step) -> str:
     """What becomes of its class, by :data:`COUNTERPARTS`; empty if nothing."""
+    if _has_quantile_bins(step):
+        return "quantiles"
     return COUNTERPARTS[step.kind][0] if step.kind in COUNTERPARTS else ""
+
+
+def _has_quantile_bins(step: Step) -> bool:
+    return step.kind == "KBinsDiscretizer" and is_word(step.given()["strategy"], "quantile")
 
 
 def is_public(step: Step) -> bool:
@@ -92,7 +98,7 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
         step.refuse("a model must be the last step.", "move it to the end.")
     if role in (*STAGES, "model"):
         with step.reading():
-            counterpart = COUNTERPARTS[step.kind][1](step, facts)
+            counterpart = (quantile_bins if _has_quantile_bins(step) else COUNTERPARTS[step.kind][1])(step, facts)
         if role == "model":
             _check_answers(step, counterpart, facts)
         return counterpart

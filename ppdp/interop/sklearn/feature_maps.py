@@ -21,6 +21,16 @@ def fourier(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     return FourierFeatures(_width_of_kernel(step, given), components, public_seed(step, given), step.name)
 
 
+def sketched_powers(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Similarity to public rows by the kernel whose products are sketched."""
+    given = step.read("gamma", "degree", "coef0", "n_components", "random_state")
+    components = integer("n_components", given["n_components"], step.name, least=1, most=MOST_COLUMNS)
+    step.changed.append("similarity to public landmarks by the same polynomial kernel instead of a sketch of it")
+    gamma = number("gamma", given["gamma"], step.name, above=0, most=1e100)
+    kernel = "poly", gamma, given["degree"], given["coef0"]
+    return Landmarks(*kernel, components, public_seed(step, given), normal=step.scaled, step=step.name)
+
+
 def landmarks(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Similarity to public rows instead of some of the private ones."""
     given = step.read("kernel", "gamma", "coef0", "degree", "n_components", "random_state")
@@ -51,11 +61,12 @@ def _width_of_kernel(step: Step, given: Mapping[str, Any]) -> float | None:
 def splines(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Splines of the public ranges."""
     given = step.read("n_knots", "knots", "degree", "extrapolation", "include_bias", "handle_missing")
-    if not is_word(given["knots"], "uniform"):
-        step.refuse("its knots would be read off the rows.", "knots='uniform', between public ranges.")
+    if not is_word(given["knots"], "uniform", "quantile"):
+        step.refuse("knots of your own have no counterpart.", "knots='uniform', between public ranges.")
     if is_word(given["extrapolation"], "periodic"):
         step.refuse("extrapolation='periodic' has no counterpart.", "leave it out: nothing is outside public ranges.")
-    step.changed.append("knots at equal steps of the public ranges instead of the smallest and largest values")
+    instead = "quantiles" if given["knots"] == "quantile" else "the smallest and largest values"
+    step.changed.append(f"knots at equal steps of the public ranges instead of {instead}")
     knots, degree = (integer(name, given[name], step.name, least=0) for name in ("n_knots", "degree"))
     return Splines(knots, degree, flag("include_bias", given["include_bias"], step.name), step.name)
 
@@ -73,6 +84,7 @@ def indicators(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
 FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
     "MissingIndicator": ("map", indicators),
     "Nystroem": ("map anywhere", landmarks),
+    "PolynomialCountSketch": ("map anywhere", sketched_powers),
     "RBFSampler": ("map anywhere", fourier),
     "SplineTransformer": ("map", splines),
 }

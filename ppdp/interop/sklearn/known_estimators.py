@@ -212,7 +212,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         ),
         harmless=lambda given: not given.get("with_centering") and not given.get("with_scaling"),
     ),
-    "QuantileTransformer PowerTransformer": _SHAPES,
+    "QuantileTransformer PowerTransformer": replace(_SHAPES, counterpart="QuantileTransformer"),
     "SplineTransformer": KnownEstimator(_SHAPES, harmless=lambda given: not isinstance(given.get("knots"), str | None)),
     "KBinsDiscretizer": _SHAPES,
     "OneHotEncoder OrdinalEncoder": KnownEstimator(_CATEGORIES, harmless=_fixed_categories),
@@ -264,6 +264,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", "which rows are unusual", fix=_REMOVE
     ),
     # --- models ---
+    "GaussianNB": Leak("high", _MODEL, "GaussianNB", "GaussianNB(classes=...)."),
     "LogisticRegression LinearDiscriminantAnalysis": _LOGISTIC,
     "LogisticRegressionCV": Leak(
         "high",
@@ -302,7 +303,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", _INSIDE, "GradientBoostingRegressor", f"{_FIRST} Such as {_NO_REGRESSOR}"
     ),
     "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
-    "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
+    "BernoulliNB CategoricalNB ComplementNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
     "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
     "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),
     "DummyClassifier": Leak(
@@ -330,7 +331,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         Leak(
             "high",
             "what its transformer reads off the targets",
-            fix="map y by a public function, and declare y_range.",
+            fix="for a public function f: TransformedTargetRegressor(Pipeline.from_sklearn(its regressor, "
+            "y_range=(f(low), f(high)), ...), func=f, inverse_func=..., check_inverse=False).",
         ),
         harmless=lambda given: given.get("transformer") is None and given.get("regressor") is not None,
     ),

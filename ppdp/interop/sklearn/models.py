@@ -12,7 +12,8 @@ from ppdp.core.checks import number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
 
-_PENALTY = "penalty='l2', or none; a sparse model has no counterpart."
+_PENALTY = "penalty='l2', or none."
+_DENSE = "a squared penalty instead of one that makes coefficients 0: none of them will be, also for the noise in each"
 _FIXES = {
     "penalty": _PENALTY,
     "multi_class": "leave it at its default: several classes are learned together.",
@@ -39,10 +40,11 @@ _DESCENT = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalt
 
 def _penalised(step: Step, given: dict[str, Any]) -> bool:
     """Whether there is a squared penalty."""
-    if not is_word(given["penalty"], "l2", "deprecated", None, "none"):
-        step.refuse(f"penalty={given['penalty']!r} has no counterpart.", _PENALTY)
-    if given["penalty"] == "deprecated" and given.get("l1_ratio"):
-        step.refuse("l1_ratio has no counterpart.", "leave it at 0; a sparse model has no counterpart.")
+    if not is_word(given["penalty"], "l1", "l2", "elasticnet", "deprecated", None, "none"):
+        step.refuse(f"penalty={shown(given['penalty'])} has no counterpart.", _PENALTY)
+    sparse = given["penalty"] == "deprecated" and isinstance(given.get("l1_ratio"), Real) and given["l1_ratio"] > 0
+    if sparse or is_word(given["penalty"], "l1", "elasticnet"):
+        step.changed.append(_DENSE)
     return given["penalty"] not in (None, "none")
 
 
@@ -153,6 +155,14 @@ def _unsearched(step: Step, name: str) -> None:
     )
 
 
+def naive_bayes(step: Step, facts: DeclaredFacts) -> Any:
+    """From released moments of every class."""
+    fixes = {"priors": "leave it out: shares of classes are released."}
+    given = step.read("var_smoothing", fixes=fixes)
+    step.changed.append("means and variances of every class are released with noise")
+    return mechanisms.GaussianNB(facts.classes, var_smoothing=given["var_smoothing"])
+
+
 def logistic_cv(step: Step, facts: DeclaredFacts) -> Any:
     """Without the search."""
     given = step.read("penalty", "fit_intercept", "class_weight", *_SEARCHED, fixes=_FIXES | {"l1_ratios": _PENALTY})
@@ -160,6 +170,20 @@ def logistic_cv(step: Step, facts: DeclaredFacts) -> Any:
     _unsearched(step, "C")
     kind, weights = mechanisms.LogisticRegression, given["class_weight"]
     return kind(facts.classes, fit_intercept=given["fit_intercept"], class_weight=weights, alpha="auto")
+
+
+def sparse(step: Step, facts: DeclaredFacts) -> Any:
+    """Ridge in place of a model with coefficients of 0."""
+    given = step.read("alpha", "l1_ratio", "eps", "n_alphas", "precompute", "selection", *_SEARCHED, "fit_intercept")
+    step.changed += [_DENSE, "the weight of its penalty is alpha='auto'"]
+    return _regressor(step, mechanisms.Ridge, facts, given)
+
+
+def huber(step: Step, facts: DeclaredFacts) -> Any:
+    """Least squares of targets in their range."""
+    given = step.read("epsilon", "alpha", "fit_intercept", fixes=_FIXES)
+    step.changed.append("squared error: outliers are clipped to the public range of the targets")
+    return _regressor(step, mechanisms.LinearRegression, facts, given)
 
 
 def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
@@ -224,6 +248,7 @@ def log_link(step: Step, facts: DeclaredFacts) -> Any:
 MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "LogisticRegression": ("model", logistic),
     "LogisticRegressionCV": ("model", logistic_cv),
+    "GaussianNB": ("model", naive_bayes),
     "LinearSVC": ("model", support),
     "SVC": ("model", kernel_support),
     "Perceptron": ("model", perceptron),
@@ -232,6 +257,11 @@ MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "SGDClassifier": ("model", descent_classifier),
     "LinearRegression": ("model", least_squares),
     "SGDRegressor": ("model", descent_regressor),
+    "Lasso": ("model", sparse),
+    "LassoCV": ("model", sparse),
+    "ElasticNet": ("model", sparse),
+    "ElasticNetCV": ("model", sparse),
+    "HuberRegressor": ("model", huber),
     "LinearSVR": ("model", kernel_regressor),
     "SVR": ("model", kernel_regressor),
     "Ridge": ("model", ridge),

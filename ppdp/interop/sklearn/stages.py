@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from ppdp import transformers
-from ppdp.core.checks import flag, integer, number, shown
+from ppdp.core.checks import choice, flag, integer, number, shown
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.column_maps import read_imputer
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
+from ppdp.transformers.columns.quantile_maps import MOST_QUANTILES
 
 
 def imputer(step: Step, facts: DeclaredFacts) -> Any:
@@ -63,6 +65,38 @@ def robust(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.RobustScaler(quantile_range=given["quantile_range"])
 
 
+def quantile_bins(step: Step, facts: DeclaredFacts) -> Any:
+    """Bins between released quantiles."""
+    given = step.read("n_bins", "encode", "strategy")
+    if isinstance(given["n_bins"], (list, tuple, np.ndarray)):
+        step.refuse("n_bins differs between columns.", "one number of bins, or a KBinsDiscretizer for each.")
+    bins = integer("n_bins", given["n_bins"], step.name, least=2, most=MOST_QUANTILES)
+    encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
+    step.changed.append("its edges are quantiles that are released with noise")
+    return transformers.KBinsDiscretizer(bins, "ordinal" if encode == "ordinal" else "onehot")
+
+
+_PARTS = 20
+
+
+def quantile_ranks(step: Step, facts: DeclaredFacts) -> Any:
+    """Ranks or normal scores by released quantiles."""
+    normal, parts = True, _PARTS
+    if step.kind == "PowerTransformer":
+        step.read("method", "standardize")
+        step.changed.append("normal scores by released quantiles instead of the power that fits best")
+    else:
+        given = step.read("n_quantiles", "output_distribution", "ignore_implicit_zeros")
+        parts = integer("n_quantiles", given["n_quantiles"], step.name, least=2)
+        kinds = ("uniform", "normal")
+        normal = choice("output_distribution", given["output_distribution"], kinds, step.name) == "normal"
+        step.changed.append("quantiles are released with noise, and ranks between two of them rise in a straight line")
+        if parts > _PARTS:
+            step.changed.append(f"n_quantiles={parts} became {_PARTS}: each of them has its own noise")
+            parts = _PARTS
+    return transformers.QuantileTransformer(parts, "normal" if normal else "uniform")
+
+
 def _components(step: Step, value: Any) -> int:
     try:
         return integer("n_components", value, step.name)
@@ -104,6 +138,8 @@ FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "KNNImputer": ("imputer", regression_imputer),
     "StandardScaler": ("scaler", standard),
     "RobustScaler": ("scaler", robust),
+    "PowerTransformer": ("quantiles", quantile_ranks),
+    "QuantileTransformer": ("quantiles", quantile_ranks),
     "PCA": ("components", pca),
     "TruncatedSVD": ("components", pca),
     "GaussianRandomProjection": ("projection", projection),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ppdp.core.checks import integer
+from ppdp.core.checks import integer, number
 from ppdp.core.domain import Domain
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word, own_name
@@ -73,7 +73,7 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
     settings = {"max_bins": _bins(step, given), "interaction_cst": _interactions(step, given)}
     _ignore(step, (*_SIZES, *_UNUSED))
     if not classifies:
-        return GradientBoostingRegressor(facts.y_range, **settings)
+        return GradientBoostingRegressor(facts.y_range, **settings, **_loss_of_targets(step, given))
     weights = given.get("class_weight")
     if not (weights is None or isinstance(weights, Mapping)):
         step.refuse(f"class_weight={weights!r} would be read off the labels.", _WEIGHTS)
@@ -104,16 +104,31 @@ _SAMPLES = ("algorithm", "bootstrap_features", "loss", "oob_score")
 
 
 def _check_loss(step: Step, given: Mapping[str, Any], classifies: bool) -> None:
-    """Only log loss and squared error; how forests choose their splits is not asked, where it means the same."""
+    """Log loss, and the losses of targets that boosting has; how forests choose splits is not asked."""
     name = "loss" if "loss" in given else "criterion"
-    known = ("log_loss", "gini", "entropy") if classifies else ("squared_error", "friedman_mse")
+    known = ("log_loss", "gini", "entropy") if classifies else ("squared_error", "friedman_mse", *_LOSSES)
     if not is_word(given[name], *known):
         step.refuse(f"{name}={given[name]!r} has no counterpart.", f"{name}='{known[0]}'.")
-    if given[name] != known[0]:
+    if given[name] != known[0] and given[name] not in _LOSSES:
         step.changed.append(f"{known[0]} instead of {given[name]}")
     init = given.get("init")
     if not (init is None or is_word(init, "zero")):
         step.refuse("init is a model of its own, which would look at the rows.", "init=None.")
+
+
+_LOSSES = ("absolute_error", "gamma", "poisson", "quantile")
+"""Of targets, beside squared error."""
+
+
+def _loss_of_targets(step: Step, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The loss, and which quantile it is for."""
+    loss = given.get("loss", given.get("criterion"))
+    if loss not in _LOSSES:
+        return {}
+    if loss != "quantile":
+        return {"loss": loss}
+    quantile = given["quantile"] if "quantile" in given else given["alpha"]
+    return {"loss": loss, "quantile": number("quantile", quantile, step.name, above=0, most=1 - 1e-9)}
 
 
 def _ignore(step: Step, names: tuple[str, ...]) -> None:

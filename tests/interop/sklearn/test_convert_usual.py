@@ -8,13 +8,21 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import AdaBoostClassifier, BaggingRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+)
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
-from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 from sklearn.linear_model import (
     BayesianRidge,
+    ElasticNetCV,
+    HuberRegressor,
+    Lasso,
     LogisticRegression,
     LogisticRegressionCV,
     Perceptron,
@@ -25,7 +33,15 @@ from sklearn.linear_model import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC
 
 AMOUNT = {"y_range": (0, 1)}
@@ -47,6 +63,19 @@ CASES = {
     "C by search": (LogisticRegressionCV(cv=3), {}, "LogisticRegression", "'logisticregressioncv__alpha'"),
     "alpha by search": (RidgeCV(alphas=(1.0, 2.0)), AMOUNT, "Ridge", "alpha is not searched for"),
     "alpha by a prior": (BayesianRidge(), AMOUNT, "Ridge", "instead of one that is learned from the rows"),
+    "absolute values": (
+        LogisticRegression(penalty="l1", solver="saga"),
+        {},
+        "LogisticRegression",
+        "none of them will be",
+    ),
+    "lasso": (Lasso(alpha=0.1), AMOUNT, "Ridge", "none of them will be"),
+    "elastic net": (ElasticNetCV(l1_ratio=[0.2, 0.9]), AMOUNT, "Ridge", "alpha='auto'"),
+    "outliers": (HuberRegressor(), AMOUNT, "LinearRegression", "outliers are clipped"),
+    "boosted medians": (HistGradientBoostingRegressor(loss="absolute_error"), AMOUNT, "GradientBoostingRegressor", ""),
+    "boosted quantiles": (GradientBoostingRegressor(loss="quantile"), AMOUNT, "GradientBoostingRegressor", ""),
+    "sketched powers": ([PolynomialCountSketch(), LOG], {}, "ColumnMap", "by the same polynomial kernel"),
+    "knots by the rows": ([SplineTransformer(knots="quantile"), LOG], {}, "ColumnMap", "instead of quantiles"),
     "stumps": (AdaBoostClassifier(), {}, "GradientBoostingClassifier", "interaction_cst='no_interactions'"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),
     "one against the rest": (OneVsRestClassifier(LOG), THREE, "LogisticRegression", "OneVsRestClassifier is left out"),
@@ -54,6 +83,9 @@ CASES = {
     "calibrated": (CalibratedClassifierCV(), {}, "LogisticRegression", "CalibratedClassifierCV is left out"),
     "rounds of regressions": ([IterativeImputer(), LOG], {}, "RegressionImputer", "instead of rounds of them"),
     "nearest rows": ([KNNImputer(), LOG], {}, "RegressionImputer", "instead of the nearest rows"),
+    "ranks": ([QuantileTransformer(n_quantiles=500), LOG], {}, "QuantileTransformer", "n_quantiles=500 became 20"),
+    "powers": ([PowerTransformer(), LOG], {}, "QuantileTransformer", "instead of the power that fits best"),
+    "bins": ([SimpleImputer(), KBinsDiscretizer(3), LOG], {}, "KBinsDiscretizer", "its edges are quantiles"),
     "columns that vary": ([VarianceThreshold(), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
     "bins of filled columns": (
         [SimpleImputer(), KBinsDiscretizer(3, strategy="uniform"), LOG],

@@ -7,29 +7,15 @@ from ppdp import Pipeline
 from ppdp.exceptions import PpdpError
 
 REFUSED = {
-    "logistic regression, lasso",
     "nearest neighbours",
     "network",
-    "naive Bayes",
-    "naive Bayes on scaled numbers",
     "quadratic discriminant",
     "random forest, balanced",
-    "lasso",
-    "elastic net",
-    "Huber's regression",
     "regression of the median",
     "nearest neighbours for amounts",
-    "boosted absolute error",
     "partial least squares",
-    "powers of Yeo and Johnson",
-    "ranks",
-    "ranks as normal scores",
-    "bins of quantiles",
-    "bins of filled numbers",
-    "splines of quantiles",
     "components by share of variance",
     "components for neighbours",
-    "kernel by sketched products",
     "clusters as features",
     "best columns",
     "columns that a lasso keeps",
@@ -38,7 +24,6 @@ REFUSED = {
     "mean targets of categories",
     "best columns behind everything",
     "best share of text",
-    "bins of one column, scales of others",
     "text alone, naive Bayes",
     "words counted",
     "words weighed",
@@ -56,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_most_of_them_convert():
-    assert len(CONVERTED) >= 0.34 * len(CORPUS)
+    assert len(CONVERTED) >= 0.75 * len(CORPUS)
     assert set(CORPUS) > REFUSED
 
 

@@ -6,10 +6,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline as Plain
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PowerTransformer, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
 from sklearn.preprocessing import MinMaxScaler as PlainRange
 
 import ppdp
@@ -86,8 +87,8 @@ def test_a_search_sets_their_parameters():
     [
         ([("range", PlainRange())], MissingBound, "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ranges="),
         ([("gaps", SimpleImputer()), ("model", LogisticRegression())], MissingBound, "Pipeline.from_sklearn("),
-        ([("shape", PowerTransformer())], UnknownStage, "RowMap"),
-        ([("bins", KBinsDiscretizer())], InvalidParameter, "strategy='uniform'"),
+        ([("shape", SelectKBest())], UnknownStage, "public knowledge"),
+        ([("bins", KBinsDiscretizer(strategy="kmeans"))], InvalidParameter, "strategy='uniform'"),
         ([("range", MinMaxScaler(ranges=(0, 1))), ("k", PCA(0.9))], InvalidParameter, "n_components=5"),
         ([("range", MinMaxScaler(ranges=(0, 1))), ("model", Ridge())], MissingBound, "y_range=(low, high)"),
         (

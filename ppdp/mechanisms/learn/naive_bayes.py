@@ -1,0 +1,154 @@
+"""Naive Bayes from released moments of every class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.bounds.naive_bayes import longest_row
+from ppdp.core.checks import number
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.histograms import present
+from ppdp.data.rows import Array, Rows
+from ppdp.data.summary import joint_sums
+from ppdp.data.validation import validated
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.mechanisms.base import Mechanism, QuerySpec
+from ppdp.mechanisms.standalone import Supervised
+from ppdp.privacy.noise.sampler import Noise
+
+LEAST_VARIANCE = 0.05  # of a class, as a share of that within all classes: noise makes any other of it
+
+
+@dataclass(eq=False, repr=False)
+class GaussianNB(Supervised, ClassifierMixin, Mechanism):
+    """Naive Bayes with a normal law of each column in each class, from one noisy answer.
+
+    Parameters
+    ----------
+    classes : sequence of labels, optional
+        The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
+    var_smoothing : float, default=1e-9
+        Share of the largest variance that is added to all variances.
+    noise_scale : float, optional
+        Standard deviation of the noise on each number; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    class_count_, class_prior_ : ndarray of shape (n_classes,)
+        Noisy number of rows of each class, and its share.
+    theta_, var_ : ndarray of shape (n_classes, n_features)
+        Mean and variance of each column in each class.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/naive-bayes.md``): ``μ = √6 N / σ`` for one replaced row, N the longest that a row can
+    be; the number of rows, sums and sums of squares of every class are one answer. Means and variances that few rows
+    tell beside the noise are pulled towards those of all rows. Rows must be complete.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[-1.0], [-0.9], [0.9], [1.0]] * 50), np.array([0, 0, 1, 1] * 50)
+    >>> GaussianNB((0, 1), noise_scale=1e-3).fit(X, y).predict(np.array([[-0.5], [0.5]]))
+    array([0, 1])
+    """
+
+    classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    var_smoothing: float = 1e-9
+    noise_scale: float | None = None
+    random_state: Any = None
+
+    needs_y = True
+    predicts = True
+    in_memory = False
+
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
+        if domain.missing_rows:
+            raise UnsupportedOrder(
+                "rows may have missing values here.", stage=type(self).__name__, fix="put an imputer before it."
+            )
+        number("var_smoothing", self.var_smoothing, self, least=0, most=1)
+        domain.require("row_norm", type(self).__name__)
+        parameters = {"n_classes": self._n_classes(domain), "entry_bound": largest_entry(domain)}
+        return QuerySpec.asked("learning.class-moments", "mechanism", domain, parameters)
+
+    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        norm, entry = question.bound / rows.n, float(question.parameters["entry_bound"])
+        parts = []
+        for own in np.eye(question.parameters["n_classes"]):
+            of_class = rows.weighted(own)
+            sums = joint_sums(of_class, [(None, norm), (partial(_squares, entry=entry), norm)])
+            parts += [norm * present(of_class), *sums]
+        return {"answer": noise.release(np.concatenate(parts), noise_scale, question.bound)}
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
+        self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
+        entry, sigma = float(question.parameters["entry_bound"]), self.own_noise_scale()
+        answer = released["answer"].reshape(question.parameters["n_classes"], -1)
+        counts, sums, squares = answer[:, 0] / longest_row(domain), *np.split(answer[:, 1:], 2, axis=1)
+        rows = np.maximum(counts, 1.0)
+        self.class_count_ = rows
+        self.class_prior_ = rows / rows.sum()
+        total, unsure = rows.sum(), entry * sigma * math.sqrt(len(rows)) / rows.sum()  # of a variance of all rows
+        mean, second = np.clip(sums.sum(axis=0) / total, -entry, entry), squares.sum(axis=0) * entry / total
+        spread = np.clip(second - mean**2, 2 * unsure, None)
+        # What noise makes of a mean or a mean square, beside how far those of classes may lie apart.
+        noise = (sigma / rows[:, None]) ** 2
+        trust = spread / (spread + noise)
+        self.theta_ = np.clip(mean + trust * (sums / rows[:, None] - mean), -entry, entry)
+        within = np.clip(second - self.class_prior_ @ self.theta_**2, np.maximum(2 * unsure, spread / 10), None)
+        apart = (within / 2) ** 2
+        trust = apart / (apart + 3 * entry**2 * noise)
+        own = squares * entry / rows[:, None] - self.theta_**2
+        variance = np.maximum(within + trust * (own - within), LEAST_VARIANCE * within)
+        self.var_ = variance + self.var_smoothing * float(variance.max())
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class, shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, dtype=np.float64, reset=False)
+        likelihood = np.stack(
+            [
+                -0.5 * ((X - mean) ** 2 / variance + np.log(2 * math.pi * variance)).sum(axis=1)
+                for mean, variance in zip(self.theta_, self.var_)
+            ],
+            axis=1,
+        )
+        return np.asarray(log_softmax(likelihood + np.log(self.class_prior_), axis=1))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes); takes what :meth:`predict_log_proba` does."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row; takes what :meth:`predict_log_proba` does."""
+        best = self.predict_log_proba(X).argmax(axis=1)  # refuses what is not fitted
+        return np.asarray(self.classes_[best])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "theta_")
+
+
+def _squares(X: Array, entry: float) -> Array:
+    return np.asarray(X * X / entry)

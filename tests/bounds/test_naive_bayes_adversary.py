@@ -1,0 +1,77 @@
+"""Moments of classes: no pair moves them further than is certified, and corners that change their class come close."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, named
+from effort import found, rounds
+from neighbours import ROUNDING
+
+from ppdp import Adjacency, Distance, Domain
+from ppdp.bounds import lookup
+from ppdp.bounds.naive_bayes import longest_row
+from ppdp.data.rows import Rows
+from ppdp.exceptions import CertificateError
+from ppdp.mechanisms import GaussianNB
+from ppdp.testing.neighbours import World, best_of, inhabited
+
+N = 12
+BOX = {"row_norm": math.sqrt(3), "entry_bound": 1.0}
+
+
+class Silent:
+    """Noise that is none."""
+
+    def release(self, values, scale, bound):
+        return values
+
+
+def domain(count, **facts):
+    return Domain(n_rows=N, n_features=3, max_missing=0, classes=tuple(range(count)), **facts)
+
+
+def used(facts, distance, pair):
+    model = GaussianNB()
+    question = model.query_spec(facts)
+    one, other = (model.release(rows, question, Silent(), 1.0)["answer"] for rows in pair)
+    certified = lookup("learning.class-moments", "mechanism")(facts, distance, **question.parameters)
+    return float(np.linalg.norm(one - other)) / certified
+
+
+@pytest.mark.parametrize("facts", [BOX, {"row_norm": 1.0}, {"row_norm": 1.0, "entry_bound": 0.7}], ids=str)
+@pytest.mark.parametrize("distance", [*DISTANCES, Adjacency.user_level(max_rows=3).distance], ids=named)
+@pytest.mark.repeated("facts")
+def test_no_pair_exceeds_the_sensitivity(distance, facts):
+    facts = domain(3, **facts)
+    world = World(inhabited(facts, distance), distance, labels=(0.0, 1.0, 2.0))
+    most, _ = best_of(world, lambda pair: used(facts, distance, pair), np.random.default_rng(0), rounds(15), rounds(60))
+    assert 0.2 < found(most) <= ROUNDING
+
+
+def rows(*first):
+    X, y, weight = (np.array([part, *[rest] * (N - 1)]) for part, rest in zip(first, (np.zeros(3), 0.0, 1.0)))
+    return Rows(X.astype(float), y.astype(float), weight.astype(float))
+
+
+CORNER = np.array([1.0, -1.0, 1.0])
+TIGHT = {
+    "another class": (Distance(replaced=1), rows(CORNER, 0, 1), rows(-CORNER, 1, 1)),
+    "vanished": (Distance(toggled=1), rows(CORNER, 1, 1), rows(0 * CORNER, 0, 0)),
+    "half of it": (Distance(reweighted=1, mass=0.5, one_sided=0.5), rows(CORNER, 1, 1), rows(CORNER, 1, 0.5)),
+    "moved": (Distance(moved=1, radius=0.01, total=0.01), rows(CORNER, 1, 1), rows(CORNER * (1 - 0.01 / 3**0.5), 1, 1)),
+}
+
+
+@pytest.mark.parametrize("what", TIGHT)
+def test_every_part_of_the_distance_is_attained(what):
+    distance, *pair = TIGHT[what]
+    assert 0.99 <= found(used(domain(2, **BOX), distance, pair)) <= ROUNDING
+
+
+def test_a_forged_bound_on_entries_is_refused():
+    facts = domain(2, **BOX)
+    assert longest_row(facts) == pytest.approx(math.sqrt(3))
+    for forged in ({"n_classes": 2, "entry_bound": 0.5}, {"n_classes": 1, "entry_bound": 1.0}):
+        with pytest.raises(CertificateError):
+            lookup("learning.class-moments", "mechanism")(facts, Distance(replaced=1), **forged)

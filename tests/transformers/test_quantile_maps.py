@@ -1,0 +1,82 @@
+"""Bins and ranks between quantiles: scikit-learn's where they are exact, and close to them where they are released."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import preprocessing
+
+from ppdp import Domain, Pipeline
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import LogisticRegression
+from ppdp.transformers import CategoryEncoder, KBinsDiscretizer, MinMaxScaler, QuantileTransformer
+
+N = 4000
+X = np.random.default_rng(0).lognormal(size=(N, 2))
+X.flags.writeable = False
+CLIPPED = np.clip(X, 0, 20)
+
+
+def private(stage, table=X, **more):
+    steps = [("range", MinMaxScaler(ranges=(0, 20))), ("quantiles", stage), ("model", LogisticRegression((0, 1)))]
+    return Pipeline(steps, epsilon=5.0, delta=1e-6, random_state=0, **more).fit(table, (X[:, 0] > 1).astype(int))
+
+
+@pytest.mark.parametrize("encode", ["onehot", "ordinal"])
+def test_bins_are_those_of_scikit_learn_but_for_rows_next_to_edges(encode):
+    theirs = preprocessing.KBinsDiscretizer(4, encode=encode.replace("onehot", "onehot-dense")).fit_transform(CLIPPED)
+    alone = KBinsDiscretizer(4, encode).fit_transform(X)
+    pipe = private(KBinsDiscretizer(4, encode))
+    released = pipe[:-1].transform(X)
+    assert alone.shape == released.shape == theirs.shape
+    assert np.abs(alone - theirs).any(axis=1).mean() < 0.002
+    assert np.abs(released - theirs).any(axis=1).mean() < 0.1
+    assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize("output", ["uniform", "normal"])
+def test_ranks_are_those_of_scikit_learn_but_for_straight_lines(output):
+    theirs = preprocessing.QuantileTransformer(n_quantiles=1000, output_distribution=output).fit_transform(CLIPPED)
+    pipe = private(QuantileTransformer(20, output))
+    inner = (np.abs(preprocessing.QuantileTransformer(n_quantiles=1000).fit_transform(CLIPPED) - 0.5) < 0.45).all(
+        axis=1
+    )
+    assert np.abs(pipe[:-1].transform(X) - theirs)[inner].max() < (0.05 if output == "uniform" else 0.25)
+    assert pipe.certificate_.verify()
+
+
+def test_columns_of_categories_stay_and_names_tell_the_bins():
+    table = pd.DataFrame({"kind": np.where(X[:, 1] > 1, "a", "b")})
+    pipe = Pipeline(
+        [
+            ("kind", CategoryEncoder({"kind": ["a", "b"]}, other=None)),
+            ("bins", KBinsDiscretizer(3)),
+            ("m", LogisticRegression()),
+        ],
+        domain=Domain(classes=(0, 1)),
+        random_state=0,
+    ).fit(table, (X[:, 0] > 1).astype(int))
+    assert pipe[:-1].transform(table).shape == (N, 2)
+    some = KBinsDiscretizer(3, columns=[0]).fit(X)
+    assert list(some.get_feature_names_out(["one", "two"])) == ["one_0", "one_1", "one_2", "two"]
+    assert np.array_equal(some.transform(X)[:, 3], X[:, 1])
+
+
+def test_missing_values_are_zeros_or_stay():
+    rows = np.array([[1.0, np.nan], [2.0, 3.0], [5.0, 4.0]])
+    assert KBinsDiscretizer(2).fit(rows).transform(rows)[0].tolist() == [1, 0, 0, 0]
+    for stage in (KBinsDiscretizer(2, "ordinal"), QuantileTransformer(2)):
+        assert np.isnan(stage.fit(rows).transform(rows)).tolist() == np.isnan(rows).tolist()
+
+
+def test_a_column_of_one_value_has_bins():
+    flat = np.column_stack([np.full(N, 3.0), X[:, 1]])
+    assert private(KBinsDiscretizer(3), flat).certificate_.verify()
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [KBinsDiscretizer(1), KBinsDiscretizer(10**6), KBinsDiscretizer(3, "dense"), QuantileTransformer(4, "beta")],
+)
+def test_what_is_refused(stage):
+    with pytest.raises(InvalidParameter):
+        private(stage)
