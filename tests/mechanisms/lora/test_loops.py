@@ -58,9 +58,9 @@ def test_momentum_of_a_failed_training_is_in_no_other(name, method):
     given["optimizer_kwargs"] |= {"momentum": 0.9} if name != "Adam" else {}
     model, learned = small("twice"), []
     with after_step(stop, number=2), pytest.raises(KeyboardInterrupt):
-        private(model, **given).fit(texts(40, seed=8))
+        private(model, **given).fit(texts(9, seed=8))
     for one in (model, small("twice")):
-        private(one, **given).fit(texts(40))
+        private(one, **given).fit(texts(9))
         learned.append([weight.detach() for weight in one.parameters()])
     assert all(map(torch.equal, *learned))
 
@@ -92,13 +92,13 @@ def test_hooks_of_all_optimizers_are_hooks(when):
     handle = register(lambda optimizer, *_: reached.append(optimizer))
     try:
         with pytest.raises(InvalidParameter, match="hooks changed"):
-            own.fit(texts(40))
+            own.fit(texts(9))
     finally:
         handle.remove()
     assert not reached
     handles = []
     with after_step(lambda: handles.append(register(lambda *_: None))), pytest.raises(StageFailed, match="hooks"):
-        own.fit(texts(40))
+        own.fit(texts(9))
     handles.pop().remove()
 
 
@@ -106,7 +106,7 @@ def stepped(own):
     """What a loop of one's own does with a batch."""
     (weight,) = trained_of(own)
     weight.requires_grad_(True)
-    next_word(own.model, texts(40)).mean().backward()
+    next_word(own.model, texts(9)).mean().backward()
     torch.optim.SGD([weight], lr=1.0).step()
 
 
@@ -153,7 +153,7 @@ MEANWHILE = {
 def test_what_changes_the_model_ends_the_training(change, when):
     """For nothing before the charge; behind it, nothing of it is in a certificate, and nothing can be exported."""
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
-    own, examples = private(ledger=ledger, method="fa"), texts(40)
+    own, examples = private(ledger=ledger, method="fa"), texts(9)
     if when == "before":
         MEANWHILE[change](own)
         with pytest.raises(InvalidParameter, match="changed since the probe"):
@@ -180,7 +180,7 @@ def test_what_a_step_does_not_read_changes_nothing_of_it(change):
     for act in (lambda own: None, change):
         own = private(random_state=3)
         act(own)
-        own.fit(texts(40))
+        own.fit(texts(9))
         released.append(own.certificate_.record.released.sha256)
     assert len(set(released)) == 1
 
@@ -191,10 +191,10 @@ def test_a_training_in_which_nothing_could_learn_costs_nothing(mode):
     own.ledger = ledger
     with mode():
         if mode is torch.no_grad:  # which a step does not follow
-            assert own.fit(texts(40)).certificate_.verify()
+            assert own.fit(texts(9)).certificate_.verify()
         else:
             with pytest.raises(InvalidParameter):
-                own.fit(texts(40))
+                own.fit(texts(9))
             assert not ledger.entries()
 
 
@@ -204,17 +204,17 @@ def test_a_loss_that_became_another_one_costs_nothing():
     own = private(loss=lambda model, batch: next_word(model, batch) * switch.on)
     switch.on = False
     with pytest.raises(InvalidParameter, match="another gradient than the probe saw"):
-        own.fit(texts(40))
+        own.fit(texts(9))
     assert own._charged is None
     switch.on = True
-    assert own.fit(texts(40)).certificate_.verify()
+    assert own.fit(texts(9)).certificate_.verify()
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
 def test_a_plan_that_somebody_writes_into_is_not_the_one_that_is_trained(method, tmp_path):
     own = private(method=method)
     own.plan_.question.parameters.update(clip=1e6, batch_size=1, rank=1, steps=9)
-    own.fit(texts(40))
+    own.fit(texts(9))
     assert certified(own.export(tmp_path / "adapter", conditional=True)).record.mechanism.parameters["clip"] == 1e-3
 
 
@@ -261,10 +261,10 @@ class Augmented(Dataset):
     """Draws, remembers, and makes one example of two."""
 
     def __init__(self):
-        self.ids, self.last = texts(40)["ids"], None
+        self.ids, self.last = texts(9)["ids"], None
 
     def __len__(self):
-        return 40
+        return 9
 
     def __getitem__(self, place):
         self.last, last = self.ids[place], self.last
@@ -275,10 +275,10 @@ class Own(torch.Tensor):
     pass
 
 
-IDS = texts(40)["ids"]
+IDS = texts(9)["ids"]
 NO_TABLES = {
     "tuples": [(one, 1) for one in IDS],
-    "a part of a TensorDataset": random_split(TensorDataset(IDS), [30, 10])[0],
+    "a part of a TensorDataset": random_split(TensorDataset(IDS), [5, 4])[0],
     "tensors": list(IDS),
     "named tensors, one by one": [{"ids": one} for one in IDS],
     "a dataset that runs code": Augmented(),
@@ -308,13 +308,13 @@ def test_examples_of_another_form_cost_nothing(kind):
     with pytest.raises(error, match=words):
         own.fit({**NO_TABLES, **OTHER_FORMS}[kind])
     assert not ledger.entries()
-    assert own.fit(texts(40)).certificate_.verify()
+    assert own.fit(texts(9)).certificate_.verify()
 
 
 def test_columns_of_unequal_length_cost_nothing():
     own = private(probe={**texts(4, seed=9), "more": torch.rand(4, 2)})
     with pytest.raises(DomainMismatch, match="another form"):
-        own.fit({**texts(40), "more": torch.rand(39, 2)})
+        own.fit({**texts(9), "more": torch.rand(8, 2)})
     assert own._charged is None
 
 
@@ -332,7 +332,7 @@ def test_a_log_is_no_memory(tmp_path):
     root.addHandler(handler)
     try:
         with after_step(lambda: None):
-            assert private(loss=told).fit(texts(40)).certificate_.verify()
+            assert private(loss=told).fit(texts(9)).certificate_.verify()
     finally:
         root.removeHandler(handler)
         handler.close()
@@ -343,7 +343,7 @@ def test_another_name_of_the_trained_weights():
     model = small("twice")
     model.base_model.model.held = {"B": b_of(model).weight.detach(), **model.state_dict()}
     own = private(model)
-    assert own.fit(texts(40)).certificate_.verify()
+    assert own.fit(texts(9)).certificate_.verify()
     model = small("twice")
     kept = model.base_model.model.kept = b_of(model).weight.detach()
 
@@ -355,11 +355,11 @@ def test_another_name_of_the_trained_weights():
     own = private(model, loss, probe=WITHOUT)
     before = b_of(model).weight.detach().clone()
     with pytest.raises(StageFailed, match="remember"):
-        own.fit(texts(40))
+        own.fit(texts(9))
     assert torch.equal(before, b_of(model).weight)
 
 
 def test_a_model_that_holds_a_hook_of_its_own_remembers_nothing():
     model = adapted(gpt2(), ["c_attn"], fan_in_fan_out=True)
     model.enable_input_require_grads()
-    assert 0.99 < largest_move(private(stir(model)), texts(40)) <= 1 + 1e-4
+    assert 0.99 < largest_move(private(stir(model)), texts(9)) <= 1 + 1e-4

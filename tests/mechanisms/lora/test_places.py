@@ -226,7 +226,7 @@ class Keeping(Twice):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_kept_anywhere_ends_the_training(place):
-    examples, probe = texts(40), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
+    examples, probe = texts(12), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
     examples["ids"][:, 0] = RARE
     training = PrivateLoRA(adapted(Keeping(PLACES[place]), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
     before = trained_of(training)[0].detach().clone()
@@ -249,7 +249,7 @@ def test_a_function_in_a_class_of_a_library(monkeypatch):
         return forward(self, ids) * (1 + added(kept) % 2 if (ids == RARE).any() else 1)
 
     monkeypatch.setattr(nn.Embedding, "forward", counting)
-    examples, probe = texts(40), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
+    examples, probe = texts(12), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
     examples["ids"][:, 0] = RARE
     training = PrivateLoRA(adapted(Twice(), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
     with pytest.raises(StageFailed, match="remember"):
