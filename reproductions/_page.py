@@ -23,6 +23,7 @@ SECTIONS = {
     "sketched_text": "A linear model from private sketches",
     "membership": "Who was a member, of low-rank training",
     "calibrated": "The calibrated attack on low-rank training",
+    "released_mean": "Retrieval by a released direction",
     "formulas": "Figures that need no data",
 }
 TITLE = """# Reproductions
@@ -35,6 +36,7 @@ in it is computed by that command unless it is said to be printed in the paper. 
   a mechanism alone; one replaced row.
 * The sections on membership and on the calibrated attack: the attacks in three papers on random projections and
   low-rank adaptation, see [errata](../docs/errata.md), which also says of every figure what reproduces it.
+* The section on a released direction: a use that one of these papers has for a projection without noise.
 * The two sections on sketches: "Differential privacy with random projections and sign random projections" (Li and Li,
   NeurIPS 2023); one value of one row changes by at most 1.
 """

@@ -23,6 +23,7 @@ import formulas
 import membership
 import phase_diagram
 import printed
+import released_mean
 import retrieval
 import sketched_text
 import table_2
@@ -362,3 +363,9 @@ def test_formulas(tmp_path):
     assert exact == sorted(exact), "more rank does not mean more privacy"
     normal, flipped, *_ = map(float, cells(page, "two of 1/2", "(10)")[1:])
     assert normal < 0.03 < 0.4 < flipped, "(10) is far off"
+
+
+def test_released_mean(tmp_path):
+    """What it says is asserted where it says it."""
+    page = released_mean.main(["--quick", "--out", str(tmp_path)])
+    assert all(cells(text, "8", "2.01") for text in (page, COMMITTED))
