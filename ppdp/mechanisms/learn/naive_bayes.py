@@ -19,6 +19,7 @@ from ppdp.core.checks import number
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.histograms import present
 from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
 from ppdp.data.summary import joint_sums
 from ppdp.data.validation import validated
 from ppdp.exceptions import UnsupportedOrder
@@ -87,11 +88,13 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
         parameters = {"n_classes": self._n_classes(domain), "entry_bound": largest_entry(domain)}
         return QuerySpec.asked("learning.class-moments", "mechanism", domain, parameters)
 
-    def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows | Stream, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         norm, entry = question.bound / rows.n, float(question.parameters["entry_bound"])
         parts = []
         for own in np.eye(question.parameters["n_classes"]):
-            of_class = rows.weighted(own)
+            of_class = (
+                _of_class(rows, own) if isinstance(rows, Rows) else rows.each(partial(_of_class, own=own), rows.d)
+            )
             sums = joint_sums(of_class, [(None, norm), (partial(_squares, entry=entry), norm)])
             parts += [norm * present(of_class), *sums]
         return {"answer": noise.release(np.concatenate(parts), noise_scale, question.bound)}
@@ -148,6 +151,11 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "theta_")
+
+
+def _of_class(rows: Rows, own: Array) -> Rows:
+    """Rows that count only if they are of one class."""
+    return rows.weighted(own)
 
 
 def _squares(X: Array, entry: float) -> Array:
