@@ -309,7 +309,8 @@ CLAIMS = (
         "ε(α) of Lemma 7.1 with the constants of the cumulative gradient",
         renyi,
         "false",
-        _VOID + "What survives: the sketch alone, with S secret, fresh and independent of G.",
+        _VOID + "No finite ε(α) is right: the formula, which is a reading, decides nothing. What survives: the sketch "
+        "alone, with S secret, fresh and independent of G.",
         _lora,
     ),
     said(
@@ -348,8 +349,8 @@ CLAIMS = (
         distance_from_normal,
         "ambiguous",
         "Refuted for a fixed r: where q is 0 the law is a variance-gamma one, of kurtosis 3 + 6/r, and does not depend "
-        "on n at all. The proof sums r independent terms, and gives O(1/√r), which is true. Its last remark, "
-        "O(1/√(nr)) if all terms were independent, does not apply: they are not.",
+        "on n at all. Read with r growing, as the r independent terms of the proof have it, it is true, O(1/√r). The "
+        "last remark of the proof, O(1/√(nr)) if all terms were independent, does not apply: they are not.",
         _distance,
     ),
 )
