@@ -116,7 +116,7 @@ class Posterior:
             variances = np.exp(logs)
             factor, inverse = _inverted(one + (variances @ every).reshape(one.shape))
             weights = inverse @ whitened
-            value = whitened @ weights / 2 + np.log(np.diag(factor)).sum() + WEIGHT * variances.sum()
+            value = whitened @ weights / 2 + np.log(factor.diagonal()).sum() + WEIGHT * variances.sum()
             slope = every @ (inverse - np.outer(weights, weights)).ravel()
             return float(value), variances * (slope / 2 + WEIGHT)
 
@@ -145,5 +145,6 @@ def _inverted(matrix: Array) -> tuple[Array, Array]:
     inverse, singular = dpotri(factor, lower=1)
     if failed or singular:
         raise ArithmeticError("not positive definite")
-    half = np.tril(inverse)
-    return factor, half + half.T - np.diag(np.diag(half))
+    whole = inverse + inverse.T  # above the diagonal are zeros
+    whole.flat[:: len(whole) + 1] /= 2
+    return factor, whole
