@@ -292,7 +292,7 @@ def _check_steps(file: PipelineFile) -> None:
     from ppdp.data.public_facts import check_beside_names
     from ppdp.pipeline.pipeline import Pipeline
     from ppdp.pipeline.steps import check_steps
-    from ppdp.transformers.columns.column_transformer import spread
+    from ppdp.transformers.columns.spread_steps import spread
 
     names = [name for name, _ in file.steps]
     for position, name in enumerate(names):

@@ -17,7 +17,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.estimator import same_kind
 from ppdp.pipeline.steps import any_fills_gaps
-from ppdp.transformers.columns.column_transformer import gathered, origins
+from ppdp.transformers.columns.spread_steps import gathered, origins
 
 
 class NamedSteps(FromSklearn, BaseEstimator):

@@ -178,10 +178,17 @@ def test_parameters_of_stages_have_names():
     assert params["numbers__standardscaler__clip"] == "auto"
     assert params["text__other"] is None
     assert params["remainder__with_mean"] is True
-    columns.set_params(numbers__standardscaler__clip=None, remainder__with_mean=False, remainder="drop")
+    columns.set_params(numbers__standardscaler__clip=None, remainder__with_mean=False)
+    assert columns.remainder.with_mean is False
+    columns.set_params(remainder="drop")
     assert columns.transformers[0][1][2].clip is None
     assert columns.remainder == "drop"
     assert repr(clone(columns)) == repr(columns)
+    assert repr(clone(columns).set_params(**columns.get_params())) == repr(columns)
+    columns.set_params(text=NormClipper(), numbers__meanimputer=NormClipper(), numbers__minmaxscaler__ranges=(0, 1))
+    assert [type(stage).__name__ for stage in columns.transformers[0][1]][1] == "NormClipper"
+    assert columns.transformers[0][1][0].ranges == (0, 1)
+    assert columns.transformers[1][1].max_norm == 1.0
     with pytest.raises(InvalidParameter, match="numbers__scaler"):
         columns.set_params(numbers__scaler__clip=1)
 

@@ -16,7 +16,7 @@ from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.steps import Conversion, is_named
-from ppdp.transformers.columns.column_transformer import spread
+from ppdp.transformers.columns.spread_steps import spread
 
 
 class FromSklearn:

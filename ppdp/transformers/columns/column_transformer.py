@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -175,14 +174,16 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, and those of stages by the names of :meth:`get_params`."""
+        """Set parameters, stages, and those of stages by the names of :meth:`get_params`."""
         own = super().get_params(deep=False)
-        stages = dict(self._stages_by_key())
-        plain = {key: value for key, value in params.items() if key in own}
-        for key, value in plain.items():
-            setattr(self, key, value)
-        for key, value in params.items():
-            if key in plain:
+        for key in params.keys() & own.keys():
+            setattr(self, key, params[key])
+        for key, value in sorted(params.items(), key=lambda pair: pair[0].count("__")):
+            stages = dict(self._stages_by_key())
+            if key in own:
+                continue
+            if key in stages:
+                self._put(stages[key], value)
                 continue
             owner = max((one for one in stages if key.startswith(f"{one}__")), key=len, default=None)
             if owner is None:
@@ -191,6 +192,20 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
                 )
             stages[owner].set_params(**{key.removeprefix(f"{owner}__"): value})
         return self
+
+    def _put(self, old: Any, new: Any) -> None:
+        """Another stage in the place of one."""
+
+        def put(one: Any) -> Any:
+            if isinstance(one, (list, tuple)):
+                return type(one)(put(inner) for inner in one)
+            return new if one is old else one
+
+        for _, one, _ in self.transformers:
+            for inner, stage in getattr(one, "steps", ()):
+                if stage is old:
+                    one.set_params(**{inner: new})
+        self.transformers = [(name, put(one), columns) for name, one, columns in self.transformers]
 
     def _stages_by_key(self) -> Iterator[Named]:
         """Its stages by the names of their parameters; tolerant, because they are checked in ``fit``."""
@@ -310,38 +325,6 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
 
     def _sk_visual_block_(self) -> Any:
         return self._alone()._sk_visual_block_()
-
-
-def spread(steps: Any) -> Any:
-    """The steps of a pipeline, where each ``ColumnTransformer`` is the stages that it is in a plan."""
-    pairs = isinstance(steps, (list, tuple)) and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in steps)
-    if not pairs or not any(isinstance(step, ColumnTransformer) for _, step in steps):
-        return steps
-    found: list[Named] = []
-    for name, step in steps:
-        inner = isinstance(step, ColumnTransformer)
-        found += step.planned_steps(str(name), first=not found) if inner else [(name, step)]
-    return found
-
-
-def origins(steps: Sequence[Named]) -> dict[str, str]:
-    """Of which ``ColumnTransformer`` a stage of a plan is, by names."""
-    return {
-        own: name
-        for position, (name, step) in enumerate(steps)
-        if isinstance(step, ColumnTransformer)
-        for own, _ in step.planned_steps(name, first=position == 0)
-    }
-
-
-def gathered(steps: Sequence[Named], twins: Sequence[Named]) -> list[Named]:
-    """Released twins of such stages as steps of the pipeline: those of one ``ColumnTransformer`` are one again."""
-    own, known = origins(steps), dict(steps)
-    found: list[Named] = []
-    for name, parts in groupby(twins, key=lambda twin: str(own.get(twin[0], twin[0]))):
-        step, held = known.get(name), list(parts)
-        found += [(name, step.held_by(held))] if isinstance(step, ColumnTransformer) else held
-    return found
 
 
 def _chain(stages: Sequence[Named]) -> Any:
