@@ -181,7 +181,7 @@ class TestFigures:
             parts = ("baseline", "errors", "groups", "importances", "pairs", "shapes", "shares")
             assert own.keys() == {f"{called}.{part}" for part in parts}
             return
-        trained = mechanism["formula"].startswith("learning.")
+        trained = mechanism["formula"].startswith("learning.") and mechanism["formula"] != "learning.class-moments"
         answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"
         made_of_moments = ("learning.squared-moments", "learning.squared-sketch")
         if mechanism["formula"] in made_of_moments:  # coefficients, one for each column

@@ -19,6 +19,7 @@ from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
+    GaussianNB,
     GaussianSketch,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -26,6 +27,7 @@ from ppdp.mechanisms import (
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
+    Report,
     Ridge,
     SignMechanism,
     TweedieRegressor,
@@ -280,6 +282,8 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "a sum": ([CLIP, ("dedup", Deduplicator()), ("sum", GaussianMechanism("sum"))], {}),
     "a count": ([CLIP, ("dedup", Deduplicator()), ("count", GaussianMechanism("count"))], {}),
     "a covariance": ([CLIP, ("dedup", Deduplicator()), ("covariance", GaussianMechanism("covariance"))], {}),
+    "moments of classes": ([CLIP, ("model", GaussianNB((0, 1)))], {}),
+    "a report": ([CLIP, ("report", Report(["mean", "quantile", "histogram", "covariance"], bins=5))], {}),
     "a histogram": ([CLIP, ("counts", GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
     "rows": ([CLIP, scaler(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))], {}),
     "projected rows": (
