@@ -180,8 +180,10 @@ def _split(name: str, step: Any, domain: Domain) -> Objects:
 def _subset(name: str, step: Any, domain: Domain) -> Objects:
     if step.behind_ is None:
         return []
-    own = _objects(name, step.stage, step.inner_[1].but(feature_names=None))
     d = step.n_features_in_
+    norm, entry = step.bounds_
+    here = Domain(n_features=d - step.behind_ - step.start_, row_norm=norm, entry_bound=entry)
+    own = _objects(name, step.stage, here)
     return [plain.beside(own, step.start_, d - step.behind_, d)] if own else []
 
 

@@ -258,14 +258,15 @@ class ColumnSubset(Transformer):
         return FitMode(way.formula.partition(AT)[0], way.parameters, made, way.distance, (), request)
 
     def _fitted(self, statistics: Statistics, way: FitMode, here: Domain) -> Statistics:
+        """Statistics of the stage, where its columns begin, how many stand behind them, and names of new ones."""
         _, start, stop = span_of(way.domain, self.group)
         names = way.domain.feature_names
-        names = None if names is None else names[start:stop]
-        return {"start": start, "behind": way.domain.d - stop, "names": names, "inner": (statistics, here)}
+        names = None if names is None or stop - start == here.d else names[start:stop]
+        return {"start": start, "behind": way.domain.d - stop, "names": names, "inner": statistics, "here": here}
 
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         if way.formula == NOTHING:
-            return {"start": 0, "behind": None, "names": None, "inner": None}
+            return {"start": 0, "behind": None, "names": None, "inner": None, "here": None}
         here = domain_of(domain, self.group)
         own = Rows.of(np.empty((0, here.d))) if way.name == "public" else rows_of_group(rows, domain, self.group)
         return self._fitted(self.stage.prepare(own, self._inner(way), here), way, here)
@@ -275,7 +276,7 @@ class ColumnSubset(Transformer):
         return self._fitted(self.stage.read(values, self._inner(way), here), way, here)
 
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
-        moments: Moments = self.stage.carry(values, statistics["inner"][0])
+        moments: Moments = self.stage.carry(values, statistics["inner"])
         return moments
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
@@ -283,7 +284,7 @@ class ColumnSubset(Transformer):
             return rows
         start, stop = statistics["start"], rows.d - statistics["behind"]
         own = replace(rows.with_X(np.ascontiguousarray(rows.X[:, start:stop])), ours=True)
-        made = self.stage.apply(own, statistics["inner"][0]).X
+        made = self.stage.apply(own, statistics["inner"]).X
         if rows.ours and made.shape == own.X.shape:  # nobody else holds the rows
             rows.X[:, start:stop] = made
             return rows.with_X(rows.X)
@@ -294,13 +295,16 @@ class ColumnSubset(Transformer):
             return X
         start, stop = statistics["start"], X.shape[1] - statistics["behind"]
         own = np.ascontiguousarray(X[:, start:stop])
-        made = self.stage.map_rows(own, statistics["inner"][0])
+        made = self.stage.map_rows(own, statistics["inner"])
         return np.concatenate([X[:, :start], made, X[:, stop:]], axis=1)
 
     def hold(self, statistics: Statistics) -> None:
-        super().hold(statistics)
-        if statistics["inner"] is not None:
-            self.stage = hold(clone(self.stage), *statistics["inner"])
+        given = dict(statistics)
+        here = given.pop("here")
+        super().hold(given)
+        if here is not None:
+            self.bounds_ = here.row_norm, here.entry_bound
+            self.stage = hold(clone(self.stage), given["inner"], here)
 
     def without_release(self, way: FitMode) -> Statistics:
         found = self.stage.without_release(self._inner(way))
