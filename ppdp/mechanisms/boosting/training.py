@@ -22,6 +22,7 @@ from ppdp.bounds.boosting import (
     WINDOW,
     WINDOWS,
     AnswerFactors,
+    answers,
     diameter,
     linear_of,
 )
@@ -46,7 +47,7 @@ from ppdp.mechanisms.boosting.blocks import (
 )
 from ppdp.mechanisms.boosting.losses import OF_TARGETS, LogisticLoss, ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
-from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products, table_parts
+from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products, shrunk, table_parts
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 
@@ -61,6 +62,9 @@ SLACK = 1e-9  # on the closeness of means, for their rounding
 CERTAIN = 50.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 CLIPPED = 4.0  # share of the targets that are clipped, over the noise on their mean that a round has in one column
+# Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
+# `n mu / √(2 d)` from which on it grows.
+UNSURE, DOUBTFUL = 4.0, 500.0
 NODES = np.polynomial.hermite_e.hermegauss(9)
 
 
@@ -92,6 +96,13 @@ class Training:
         """Public factors on the answers."""
         linear = linear_of(self.parameters)
         return AnswerFactors.of(self.parameters["shares"], self.parameters["rounds"], self.n_scores, linear)
+
+    @property
+    def certain(self) -> float:
+        """``n mu / √(2 d)``, from the noise."""
+        parameters, targets = self.parameters, "y_range" in self.parameters
+        count = answers(parameters["rounds"], self.n_scores, linear_of(parameters), targets=targets)
+        return math.sqrt(2 * count / self.rows.d) / self.noise_scale
 
     @property
     def n_classes(self) -> int:
@@ -237,10 +248,12 @@ class _Learner:
             return training.answer(values * factor) / factor
 
         parameters = {**linear, "norm": norm, "loss": LINEAR[training.parameters["loss"]]}
-        models, _ = fitted_by_newton(
+        models, errors = fitted_by_newton(
             rows, self.loss.linear, answer, training.noise_scale / factor, training.size, parameters
         )
-        *weights, baseline = models[-1][0]
+        usual = np.append(importances, model.baseline - self.loss.shift)
+        spread = np.append(UNSURE * max(1.0, training.certain / DOUBTFUL) * importances, 1.0)
+        *weights, baseline = shrunk(models[-1][0], errors, usual, spread)
         model.baseline = _bounded(baseline + self.loss.shift).item()
         for column, (weight, table) in enumerate(zip(weights, tables)):
             self._show(column, _bounded(weight * table[self.bins[column].starts]))
