@@ -64,7 +64,8 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         container = rest.pop(0)
     with _collected(errors):
         if container is None:
-            entrance.blocks = [ColumnGroup(None, public_maps(front, None, facts))]
+            columns = facts.labels_alone(front)
+            entrance.blocks = [ColumnGroup(columns, public_maps(front, columns, facts))]
         else:
             entrance = split_columns(container, facts, front, rest)
             errors += entrance.errors

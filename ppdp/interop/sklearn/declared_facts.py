@@ -13,6 +13,7 @@ from ppdp.core.declared import PRIVATE
 from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage
+from ppdp.interop.sklearn.steps import ENCODERS, Step
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.declaration import MOST
 
@@ -67,6 +68,13 @@ class DeclaredFacts:
     def is_unranged(self, column: Any) -> bool:
         """Whether the range of a column is to be released."""
         return _is_private(self.ranges.get(column) if isinstance(self.ranges, Mapping) else self.ranges)
+
+    def labels_alone(self, steps: Sequence[Step]) -> list[str] | None:
+        """The columns, where only categories are declared and an encoder of all columns comes first; else None."""
+        told = isinstance(self.categories, Mapping) and bool(self.categories) and self.ranges is None
+        if not (told and self.max_norm is None and any(step.kind in ENCODERS for step in steps[:2])):
+            return None
+        return list(self.categories) if all(isinstance(name, str) for name in self.categories) else None
 
     @property
     def bounded(self) -> bool:

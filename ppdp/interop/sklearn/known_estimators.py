@@ -277,7 +277,13 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "LinearRegression SGDRegressor HuberRegressor TheilSenRegressor RANSACRegressor": _LEAST_SQUARES,
     "Ridge RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
     "ARDRegression SVR LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-    "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV QuantileRegressor": _RIDGE,
+    "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV": _RIDGE,
+    "QuantileRegressor": Leak(
+        "high",
+        _MODEL,
+        "GradientBoostingRegressor",
+        "HistGradientBoostingRegressor(loss='quantile', quantile=0.5), which converts.",
+    ),
     **{
         name: Leak("high", _MODEL, name, f"{name}(y_range=...).")
         for name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ppdp.core.checks import integer, number
+from ppdp.core.checks import integer, number, shown
 from ppdp.core.domain import Domain
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word, own_name
@@ -75,9 +75,12 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
     if not classifies:
         return GradientBoostingRegressor(facts.y_range, **settings, **_loss_of_targets(step, given))
     weights = given.get("class_weight")
-    if not (weights is None or isinstance(weights, Mapping)):
-        step.refuse(f"class_weight={weights!r} would be read off the labels.", _WEIGHTS)
-    if weights is not None:
+    if is_word(weights, "balanced", "balanced_subsample"):
+        step.changed.append("class_weight='balanced' goes by noisy numbers of rows of each class")
+        weights = "balanced"
+    elif not (weights is None or isinstance(weights, Mapping)):
+        step.refuse(f"class_weight={shown(weights)} has no counterpart.", _WEIGHTS)
+    elif weights is not None:
         step.changed.append("class_weight is kept")
     return GradientBoostingClassifier(facts.classes, class_weight=weights, **settings)
 

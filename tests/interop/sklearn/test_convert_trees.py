@@ -121,7 +121,7 @@ REFUSED = {
         {"y_range": (0, 1)},
         "criterion='squared_error'",
     ),
-    "balanced": (RandomForestClassifier(class_weight="balanced"), {}, "class_weight={label: weight}"),
+    "weights": (RandomForestClassifier(class_weight=[{0: 1}]), {}, "class_weight={label: weight}"),
     "first model": (GradientBoostingClassifier(init=LogisticRegression()), {}, "init=None"),
     "sets of columns": (HistGradientBoostingClassifier(interaction_cst=[{0, 1}]), {}, "no_interactions"),
 }

@@ -11,6 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
+    ExtraTreesClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
 )
@@ -76,6 +77,12 @@ CASES = {
     "boosted quantiles": (GradientBoostingRegressor(loss="quantile"), AMOUNT, "GradientBoostingRegressor", ""),
     "sketched powers": ([PolynomialCountSketch(), LOG], {}, "ColumnMap", "by the same polynomial kernel"),
     "knots by the rows": ([SplineTransformer(knots="quantile"), LOG], {}, "ColumnMap", "instead of quantiles"),
+    "balanced trees": (
+        ExtraTreesClassifier(class_weight="balanced_subsample"),
+        {},
+        "GradientBoostingClassifier",
+        "noisy",
+    ),
     "stumps": (AdaBoostClassifier(), {}, "GradientBoostingClassifier", "interaction_cst='no_interactions'"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),
     "one against the rest": (OneVsRestClassifier(LOG), THREE, "LogisticRegression", "OneVsRestClassifier is left out"),
@@ -178,6 +185,11 @@ ZEROS = OneHotEncoder(handle_unknown="ignore")
 def test_missing_and_rare_labels(pipe, rows, told):
     assert pipe.steps[0][1].fit_transform(X).tolist() == rows
     assert told in str(pipe.conversion)
+
+
+def test_an_encoder_of_all_columns_takes_those_whose_categories_are_declared():
+    pipe = convert([filled("most_frequent"), ZEROS, LOG], classes=(0, 1), categories=LABELS)
+    assert pipe[0].fit_transform(X[["ward"]]).tolist() == OWN
 
 
 @pytest.mark.parametrize(

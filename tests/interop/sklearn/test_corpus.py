@@ -10,7 +10,6 @@ REFUSED = {
     "nearest neighbours",
     "network",
     "quadratic discriminant",
-    "random forest, balanced",
     "regression of the median",
     "nearest neighbours for amounts",
     "partial least squares",
