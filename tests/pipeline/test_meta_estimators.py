@@ -8,6 +8,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier, VotingRegressor
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from ppdp import Ledger, Pipeline, PrivateSearchCV, make_pipeline
 from ppdp.exceptions import (
@@ -57,7 +58,7 @@ def test_what_fits_it_is_named_on_the_certificate(around):
 AROUND = {
     "voting": VotingClassifier([("a", classifier())]),
     "voting, regression": VotingRegressor([("a", REGRESSOR)]),
-    "stacking": StackingClassifier([("a", classifier())], cv=2),
+    "stacking": StackingClassifier([("a", classifier())], final_estimator=DecisionTreeClassifier(max_depth=1), cv=2),
     "one against the rest": OneVsRestClassifier(classifier()),
     "calibrated": CalibratedClassifierCV(classifier(), cv=2),
     "tuned threshold": TunedThresholdClassifierCV(classifier(), cv=2),
