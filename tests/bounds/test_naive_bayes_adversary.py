@@ -14,6 +14,7 @@ from ppdp.bounds.naive_bayes import longest_row
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GaussianNB
+from ppdp.testing import check_mechanism
 from ppdp.testing.neighbours import World, best_of, inhabited
 
 N = 12
@@ -75,3 +76,8 @@ def test_a_forged_bound_on_entries_is_refused():
     for forged in ({"n_classes": 2, "entry_bound": 0.5}, {"n_classes": 1, "entry_bound": 1.0}):
         with pytest.raises(CertificateError):
             lookup("learning.class-moments", "mechanism")(facts, Distance(replaced=1), **forged)
+
+
+def test_it_keeps_the_contract_of_all_mechanisms():
+    facts = domain(2, **BOX)
+    assert 0.2 < found(check_mechanism(GaussianNB((0, 1)), facts, pairs=5, climbs=10, runs=rounds(300)))
