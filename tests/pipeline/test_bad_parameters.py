@@ -9,8 +9,8 @@ import pytest
 import refusals
 from refusals import DOMAIN, NAME, N, classifier, frame, labels, mean, quotes, rows
 from sklearn.base import BaseEstimator
-from sklearn.impute import KNNImputer
-from sklearn.preprocessing import QuantileTransformer
+from sklearn.decomposition import FastICA
+from sklearn.feature_selection import SelectKBest
 
 from ppdp import Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import (
@@ -33,8 +33,8 @@ drawn, refused = refusals.drawn, refusals.refused
 
 
 FOREIGN = [
-    (QuantileTransformer(), "RowMap"),
-    (KNNImputer(), "MeanImputer()"),
+    (SelectKBest(), "public knowledge"),
+    (FastICA(), "PCA(k)"),
     ("passthrough", "RowMap"),
     (None, "RowMap"),
     (NormClipper, "instance"),
