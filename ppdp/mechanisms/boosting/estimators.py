@@ -117,6 +117,10 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     fills_gaps = True
     takes_codes = True
 
+    @classmethod
+    def example(cls) -> Any:
+        return cls(max_bins=16, max_iter=1, interaction_cst="no_interactions", noise_scale=1e-3)
+
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         """Parameters of the formula that follow from loss and labels."""
         raise NotImplementedError
