@@ -52,7 +52,7 @@ ax.plot(
     "--s",
     label="scaler in a group of one column",
 )
-ax.set(xlabel="columns of 0 and 1", ylabel="noise on the mean, / half the range")
+ax.set(xlabel="columns of 0 and 1", ylabel="noise on the mean, in half ranges")
 ax.set(xscale="log", yscale="log")
 ax.legend()
 plt.show()

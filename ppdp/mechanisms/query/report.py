@@ -89,7 +89,7 @@ class Report(Mechanism):
 
     @classmethod
     def example(cls) -> Any:
-        return cls({"mean": None, "quantile": None, "histogram": None, "covariance": None}, noise_scale=1e-3)
+        return cls(["quantile", "histogram"], noise_scale=1e-3)
 
     @property
     def in_memory(self) -> bool:
