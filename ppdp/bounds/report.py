@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.bounds.queries import check_grid, counting_step, histograms_apart
+from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, check_grid, counting_step, histograms_apart
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import inflate
-
-COUNT_WEIGHT = math.sqrt(2.5) * (1 - 1e-12)
-"""Largest weight of "there is a value" that comes free with value and square: 1 + 1/2 + c² = 4."""
 
 MOST_NAMES = 8  # of columns in a sentence
 
@@ -52,7 +49,7 @@ class ReportLayout:
     @property
     def count_weight(self) -> float:
         """Of "there is a value", beside a value that is between -1 and 1."""
-        return COUNT_WEIGHT if self.replaces else 1.0
+        return MOMENT_COUNT_WEIGHT if self.replaces else 1.0
 
     @property
     def columns(self) -> list[int]:

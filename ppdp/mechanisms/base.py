@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from inspect import cleandoc
 from typing import Any, Literal, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ppdp.bounds import lookup
@@ -356,6 +357,15 @@ class Mechanism(Documented, Answering, BaseEstimator):
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         """What it has read, number by number, in raw units; what is missing here is shown as it was released."""
         return []
+
+    typical_rows = ""  # of which rows :meth:`typical` speaks, in words
+
+    def typical(self, domain: Domain, question: QuerySpec) -> Array:
+        """An answer with which errors of its numbers are told before there is any: nobody is absent, means are 0."""
+        answer = np.zeros(question.size)
+        if question.parameters.get("weighted"):
+            answer[-1] = question.bound
+        return answer
 
     def queries(self, X: Array) -> Array:
         """New rows as they stand beside released ones; without noise, and only of a fitted mechanism."""

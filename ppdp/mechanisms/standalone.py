@@ -34,7 +34,7 @@ class StandaloneQueryMixin:
         """
         mechanism: Any = self
         scale = mechanism.own_noise_scale()
-        X = validated(mechanism, X, dtype=np.float64)
+        X = validated(mechanism, X, dtype=np.float64, ensure_all_finite="allow-nan" if mechanism.fills_gaps else True)
         domain = Extent.of(X).domain.but(min_present=X.shape[0])
         question = mechanism.query_spec(domain)
         released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)

@@ -25,7 +25,6 @@ ROWS = "it depends on the rows"
 TRAINED = "it depends on the rows; pipe.forecast() rehearses it on simulated ones"
 CHOSEN = ("quantile-choices", "ranges", "categories")
 MEANS = "where means are 0 in the units of this step"
-EVEN = "where values are spread evenly over their ranges"
 
 
 def expected_errors(pipe: Any, domain: Domain | None, alpha: float) -> Any:
@@ -81,8 +80,8 @@ def _of_mechanism(planned: Any, columns: Columns, domain: Domain) -> list[Answer
     twin.settle(question)
     twin.read({"answer": twin.typical(domain, question)}, domain, question)
     answers = twin.answers(columns, domain, question)
-    if question.formula == "query.report":
-        return [
-            replace(one, notes=tuple("; ".join(filter(None, (note, EVEN))) for note in one.notes)) for one in answers
-        ]
-    return [replace(one, notes=tuple(note.replace(MOVED, MEANS) for note in one.notes)) for one in answers]
+    said = (
+        tuple("; ".join(filter(None, (note.replace(MOVED, MEANS), twin.typical_rows))) for note in one.notes)
+        for one in answers
+    )
+    return [replace(one, notes=notes) for one, notes in zip(answers, said)]

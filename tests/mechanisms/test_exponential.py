@@ -171,3 +171,9 @@ def test_a_utility_that_carries_what_was_fitted_is_refused():
     secret = StandardScaler().fit(np.arange(6.0).reshape(-1, 1))
     with pytest.raises(InvalidParameter, match="holds on to a StandardScaler"):
         ExponentialMechanism("utility", candidates=[0, 1], utility=secret.transform).privacy_map(LINE, ONE)
+
+
+def test_how_far_its_ranks_miss_is_told_before_it_is_fitted():
+    pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), ExponentialMechanism(), epsilon=1.0, delta=1e-6)
+    told = pipe.expected_errors(Domain(n_rows=1000, n_features=1))
+    assert told["note"].str.contains("its rank misses by at most").all()

@@ -13,6 +13,7 @@ import ppdp
 from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.pipeline.fit import prepare_rows
 from ppdp.transformers import (
     PCA,
     CategoryEncoder,
@@ -280,3 +281,18 @@ def test_blocks_of_a_file_give_the_same_bits(tmp_path):
     here = pipe.fit(X, y)
     assert there.certificate_.record.released.sha256 == here.certificate_.record.released.sha256
     np.testing.assert_array_equal(there.predict(tmp_path / "rows.parquet"), here.predict(X))
+
+
+@pytest.mark.parametrize("columns", [[0, 1], [1]])
+def test_rows_that_are_compared_as_they_came_in_stay_so(columns):
+    """A stage for all columns may write over its own rows only."""
+    X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    scaled = ColumnTransformer([("a", StandardScaler(fit_mode="exact"), columns)], remainder="passthrough")
+    steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("columns", scaled), ("mean", GaussianMechanism())]
+    plan, rows = prepare_rows(Pipeline(steps, epsilon=50.0, diagnostics=None, gate=None), X)
+    for step in plan.steps[:-1]:
+        rows = step.stage.apply(rows, step.stage.prepare(rows, step.way, step.domain))
+    last, before = plan.steps[-1], rows.X.copy()
+    last.stage.apply(rows, last.stage.prepare(rows, last.way, last.domain))
+    assert last.way.name == "exact"
+    np.testing.assert_array_equal(rows.X, before)

@@ -108,13 +108,6 @@ class Query(SharedDocstring, StandaloneQueryMixin):
         """Whether how far noise moves its numbers follows from public ones, but for those of single rows."""
         return bool(self.query != "rows")
 
-    def typical(self, domain: Domain, question: QuerySpec) -> Array:
-        """An answer of rows all of which are there, with means of 0."""
-        answer = np.zeros(question.size)
-        if question.parameters.get("weighted"):
-            answer[-1] = question.bound
-        return answer
-
     @property
     def law(self) -> Law:
         """Of the noise."""

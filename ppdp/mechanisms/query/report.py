@@ -16,13 +16,13 @@ from ppdp.core.checks import number, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.data.summary import Counts, Extent, fold
+from ppdp.data.summary import Counts, fold
 from ppdp.data.unit_conversion import Answers, Codes, Columns
-from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.query.public_grids import grid_in_units, position_of, public_grid
 from ppdp.mechanisms.query.report_parts import ReportPart, parts_of
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
 STATISTICS = ("mean", "quantile", "histogram", "covariance")
@@ -30,7 +30,7 @@ CELLS = 1024  # of the range of a column, for quantiles
 
 
 @dataclass(eq=False, repr=False)
-class Report(Mechanism):
+class Report(StandaloneQueryMixin, Mechanism):
     """Release means, quantiles, histograms, counts per category and covariances of a table, all at once.
 
     One fit, one charge and one certificate for all of it. Missing values are left out and counted, so no imputer is
@@ -86,6 +86,7 @@ class Report(Mechanism):
     fills_gaps = True
     takes_codes = True
     tells_errors = True
+    typical_rows = "where values are spread evenly over their ranges"
 
     @classmethod
     def example(cls) -> Any:
@@ -187,23 +188,6 @@ class Report(Mechanism):
         made, parts = self._made(question)
         factors = (factor for factor in scales(made, question.parameters["shares"]) if factor)
         return np.asarray(domain.n * np.concatenate([f * part.even() for f, part in zip(factors, parts)]))
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Release the noisy answer; ranges that are not given are read off ``X``, so nothing is certified.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        """
-        scale = self.own_noise_scale()
-        X = validated(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        domain = Extent.of(X).domain.but(min_present=X.shape[0])
-        question = self.query_spec(domain)
-        self.read(self.release(Rows.of(X), question, Noise(self.random_state), scale), domain, question)
-        return self
 
     def _made(self, question: QuerySpec) -> tuple[ReportLayout, list[ReportPart]]:
         made = layout(**question.parameters)

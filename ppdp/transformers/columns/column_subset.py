@@ -283,7 +283,8 @@ class ColumnSubset(Transformer):
         if statistics["behind"] is None:
             return rows
         start, stop = statistics["start"], rows.d - statistics["behind"]
-        own = replace(rows.with_X(np.ascontiguousarray(rows.X[:, start:stop])), ours=True)
+        # A copy, also of a group of all columns: the stage may write over its rows, and not over those in front of it.
+        own = replace(rows.with_X(rows.X[:, start:stop].copy()), ours=True)
         made = self.stage.apply(own, statistics["inner"]).X
         if rows.ours and made.shape == own.X.shape:  # nobody else holds the rows
             rows.X[:, start:stop] = made
