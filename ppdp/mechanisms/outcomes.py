@@ -80,6 +80,9 @@ class ClassModel(SharedDocstring):
         return np.asarray(self._scores(X))
 
 
+Pair = tuple[float, float]
+
+
 @dataclass(eq=False, repr=False)
 class TargetModel(SharedDocstring):
     """Mixin for models of targets in a public range; it stands before the others among the bases.
@@ -101,6 +104,15 @@ class TargetModel(SharedDocstring):
         super().read(released, domain, question)  # type: ignore[misc]
         low, high = question.parameters["y_range"]
         self.y_range_ = float(low), float(high)
+
+    def _learned(self, y_range: Pair) -> Pair:
+        """The range of what is learned: that of the targets."""
+        return y_range
+
+    @property
+    def learned_range_(self) -> Pair:
+        """Range of what is learned of the targets: ``y_range_``, or that of a function of them."""
+        return self._learned(self.y_range_)
 
     def _predicted(self, scores: Array) -> NDArray[Any]:
         return np.clip(scores, *self.y_range_)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from sklearn.base import clone
 
+from ppdp.bounds.boosting import POWERS
 from ppdp.exceptions import UnknownStage
 from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, own_category, with_missing
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
@@ -16,6 +17,7 @@ from ppdp.interop.sklearn.stages import FITTED, quantile_bins
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
+from ppdp.mechanisms.target_functions import FunctionOfTargets
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Categorical, ReleasedCategories, labels_only
 from ppdp.transformers.columns.column_transformer import ColumnTransformer
@@ -100,6 +102,8 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
         with step.reading():
             counterpart = (quantile_bins if _has_quantile_bins(step) else COUNTERPARTS[step.kind][1])(step, facts)
         if role == "model":
+            if step.target_func is not None:
+                _learn_function(step, counterpart)
             _check_answers(step, counterpart, facts)
         return counterpart
     if step.kind == "FeatureUnion":
@@ -121,6 +125,14 @@ def _check_answers(step: Step, counterpart: Any, facts: DeclaredFacts) -> None:
         step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")
     if getattr(counterpart, "y_range", ()) is None and facts.domain.y_range is None:
         facts.lack("y_range", {"": "(low, high)"}, "the public range of the targets is not declared.", step.name)
+
+
+def _learn_function(step: Step, counterpart: Any) -> None:
+    """Tell a model of which function of the targets its error is taken."""
+    if not isinstance(counterpart, FunctionOfTargets) or getattr(counterpart, "loss", "squared_error") in POWERS:
+        step.refuse("its error is not that of a function of the targets.", "Ridge(), LinearRegression() or trees.")
+    counterpart.target_func = step.target_func
+    step.changed.append(f"TransformedTargetRegressor became target_func={step.target_func!r}")
 
 
 def refuse_unknown(step: Step) -> NoReturn:

@@ -337,8 +337,10 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         Leak(
             "high",
             "what its transformer reads off the targets",
-            fix="for a public function f: TransformedTargetRegressor(Pipeline.from_sklearn(its regressor, "
-            "y_range=(f(low), f(high)), ...), func=f, inverse_func=..., check_inverse=False).",
+            "Ridge",
+            "func=np.log1p, inverse_func=np.expm1, which from_sklearn takes; another public f stands in "
+            "TransformedTargetRegressor(Pipeline.from_sklearn(its regressor, y_range=(f(low), f(high)), ...), func=f, "
+            "inverse_func=..., check_inverse=False).",
         ),
         harmless=lambda given: given.get("transformer") is None and given.get("regressor") is not None,
     ),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from ppdp.data.rows import Array
 from ppdp.interop.sklearn.norm_clip import NormClip
@@ -89,6 +89,13 @@ def model(kind: Any, answers: Any, d: int, **attributes: Any) -> Any:
     with warnings.catch_warnings():  # what their solvers say of each other's options
         warnings.simplefilter("ignore")
         return with_attributes(kind.fit(np.zeros((len(answers), d)), answers), **attributes)
+
+
+def of_targets(regressor: Any, function: Any, inverse: Any) -> Any:
+    """A regressor that has learned a function of the targets, and predicts targets."""
+    around = TransformedTargetRegressor(regressor, func=function, inverse_func=inverse, check_inverse=False)
+    way = FunctionTransformer(function, inverse, validate=True).fit(np.ones((1, 1)))
+    return with_attributes(around, regressor_=regressor, transformer_=way, _training_dim=1)
 
 
 def named(pipeline: Any, names: Any) -> Any:

@@ -36,8 +36,8 @@ def classifier(step: Any) -> Any:
 
 
 def regressor(step: Any) -> Any:
-    """The trees of a regressor, in the units of its targets; behind a clip if they reach beyond its range."""
-    (model,), (low, high) = step.models_, step.y_range_
+    """The trees of a regressor, in the units of what it learned; behind a clip if they reach beyond its range."""
+    (model,), (low, high) = step.models_, step.learned_range_
     half, centre, ends = high / 2 - low / 2, low / 2 + high / 2, np.array([low, high])
     extremes = np.array(model.extremes)
     if step.log_link:

@@ -11,11 +11,13 @@ from typing import Any, NoReturn
 from sklearn.base import clone
 from sklearn.impute import MissingIndicator
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import FeatureUnion
 from sklearn.svm import LinearSVC
 
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage
+from ppdp.mechanisms.target_functions import FUNCTIONS
 
 DEEPEST = 50  # pipelines inside pipelines
 WEIGHTS = {"transformer_weights": "leave it out, and use feature_range of a MinMaxScaler."}
@@ -49,6 +51,8 @@ class Step:
     """Whether it stands behind a StandardScaler of all columns."""
     spreads: bool = False
     """Whether it is a union of which only the first part goes on to what stands behind it."""
+    target_func: str | None = None
+    """Of which function of the targets its error is taken."""
     own_category: bool = False
     """Whether it fills labels, whose missing values are a category of their own here."""
 
@@ -138,10 +142,10 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
             f"an estimator is needed, got {shown(estimator)}.", stage=name or None, fix="an instance of its class."
         )
     step = Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)
-    if step.kind in _AROUND:
+    if step.kind in (*_AROUND, "TransformedTargetRegressor"):
         if depth > DEEPEST:
             raise InvalidParameter("an estimator contains itself, or too many others.", fix="one model.")
-        return _unwrapped(step, name, depth)
+        return _unwrapped(step, name, depth) if step.kind in _AROUND else _of_targets(step, name, depth)
     return _with_kernel(step)
 
 
@@ -212,6 +216,36 @@ def _unwrapped(step: Step, name: str, depth: int) -> list[Step]:
     steps[-1].changed.append(f"{step.kind} {_AROUND[step.kind]}")
     steps[-1].calibrated = steps[-1].calibrated or calibrated
     return steps
+
+
+_SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
+
+
+def _of_targets(step: Step, name: str, depth: int) -> list[Step]:
+    """The steps of a regressor that learns a public function of the targets, which its last one is told."""
+    given = step.read("regressor", "transformer", "func", "inverse_func", "check_inverse")
+    transformer, function, inverse = given["transformer"], given["func"], given["inverse_func"]
+    scaled = own_name(transformer) in _SCALERS
+    if own_name(transformer) == "FunctionTransformer":
+        own = Step(step.name, transformer).read("func", "inverse_func")
+        function, inverse = own["func"], own["inverse_func"]
+    elif transformer is not None and not scaled:
+        step.refuse("what its transformer makes of the targets would be read off them.", _LOGARITHM)
+    pairs: list[tuple[str | None, Any]] = [(None, (None, None)), *FUNCTIONS.items()]
+    known = next((name for name, pair in pairs if pair[0] is function and pair[1] is inverse), "")
+    if known == "":
+        step.refuse(f"only these functions of targets are known to ppdp: {', '.join(FUNCTIONS)}, of NumPy.", _LOGARITHM)
+    inner = LinearRegression() if given["regressor"] is None else given["regressor"]
+    steps = flattened(name, inner, depth + 1)
+    if not steps:
+        step.refuse("there is no model in it.", "regressor=Ridge().")
+    if scaled:
+        steps[-1].changed.append(f"{own_name(transformer)} of the targets is left out: they are scaled by y_range")
+    steps[-1].target_func = known
+    return steps
+
+
+_LOGARITHM = "func=np.log1p, inverse_func=np.expm1, or np.log and np.exp; y_range in the units of the targets."
 
 
 def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:

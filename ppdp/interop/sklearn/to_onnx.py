@@ -29,7 +29,9 @@ def to_onnx(
         import skl2onnx
     except ImportError:
         raise ExportError("skl2onnx is not installed.", fix="pip install skl2onnx.") from None
-    whole, (_, last) = to_sklearn(steps, domains, invalid), steps[-1]
+    whole, (name, last) = to_sklearn(steps, domains, invalid), steps[-1]
+    if getattr(last, "target_func", None) is not None:
+        raise ExportError("target_func has no counterpart in ONNX.", stage=name, fix="to_sklearn(), or export().")
     known = {"": min(MOST_OPSET, skl2onnx.get_latest_tested_opset_version()), TREES_DOMAIN: TREES_OPSET}
     how = {"initial_types": list(initial_types or _inputs(whole, steps, domains[0])), "target_opset": known}
     with warnings.catch_warnings():  # what its converters say of each other

@@ -23,6 +23,7 @@ from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.interop.sklearn import plain_trees
 from ppdp.interop.sklearn.plain_columns import plain_columns
 from ppdp.mechanisms.base import Mechanism
+from ppdp.mechanisms.target_functions import FUNCTIONS
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 
@@ -47,7 +48,8 @@ def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], inva
         exported.append((name, plain.joined(entrance)))
     for (name, step), domain in zip(steps, domains):
         if isinstance(step, Mechanism):
-            exported.append((name, _model(name, step, domain)))
+            model, function = _model(name, step, domain), getattr(step, "target_func", None)
+            exported.append((name, model if function is None else plain.of_targets(model, *FUNCTIONS[function])))
         elif hasattr(step, "map_rows"):
             objects = _objects(name, step, domain.but(feature_names=None) if exported else domain)
             exported += [(name, plain.joined(objects))] if objects else []
@@ -242,7 +244,7 @@ def _model(name: str, step: Any, domain: Domain) -> Any:
     coef, intercept = step.coef_, np.asarray(step.intercept_)[()]  # a NumPy number of one score
     objects: Objects = []
     if hasattr(step, "y_range_"):  # predictions are clipped, and so scores
-        low, high = (_score(kind, end) - intercept for end in step.y_range_)
+        low, high = (_score(kind, end) - intercept for end in step.learned_range_)
         if (domain.row_norm or math.inf) * float(np.linalg.norm(coef)) > min(-low, high):
             objects, coef = [plain.linear(coef[:, None]), plain.box(np.array([low]), np.array([high]))], np.ones(1)
     fitted = plain.model(kind(**given), answers, coef.shape[-1], coef_=coef, intercept_=intercept, **known)

@@ -31,8 +31,9 @@ from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
-from ppdp.mechanisms.outcomes import ClassModel, TargetModel
+from ppdp.mechanisms.outcomes import ClassModel
 from ppdp.mechanisms.standalone import Supervised
+from ppdp.mechanisms.target_functions import FunctionOfTargets
 from ppdp.privacy.noise.sampler import Noise
 
 # Of mu²: of the histogram, of the linear model, and of the histogram of the targets; rounds have the rest.
@@ -311,7 +312,7 @@ class GradientBoostingClassifier(ClassModel, GradientBoosting, ClassifierMixin, 
 
 
 @dataclass(eq=False, repr=False)
-class GradientBoostingRegressor(TargetModel, GradientBoosting, RegressorMixin, Mechanism):
+class GradientBoostingRegressor(FunctionOfTargets, GradientBoosting, RegressorMixin, Mechanism):
     """Boosted shapes and tables for targets in a public range.
 
     Parameters
@@ -350,6 +351,13 @@ class GradientBoostingRegressor(TargetModel, GradientBoosting, RegressorMixin, M
                 fix="pass y_range=(low, high) with low >= 0, or loss='squared_error'.",
                 parameter="y_range",
             )
+        if loss in POWERS and self.target_func is not None:
+            raise InvalidParameter(
+                f"loss={self.loss!r} is about the targets themselves, so target_func has no place.",
+                stage=type(self).__name__,
+                fix="loss='squared_error', or leave target_func out.",
+                parameter="target_func",
+            )
         if self.loss == "quantile":
             if self.quantile is None or not 0 < number("quantile", self.quantile, self, least=0, most=1) < 1:
                 raise InvalidParameter(
@@ -366,5 +374,5 @@ class GradientBoostingRegressor(TargetModel, GradientBoosting, RegressorMixin, M
     def _predicted(self, scores: Array) -> NDArray[Any]:
         if self.log_link:
             return super()._predicted(np.exp(np.clip(scores, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
-        low, high = self.y_range_
+        low, high = self.learned_range_
         return super()._predicted(low / 2 + high / 2 + (high / 2 - low / 2) * scores)

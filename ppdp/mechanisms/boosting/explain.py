@@ -49,7 +49,7 @@ class Explained:
         """Slope and offset of what is explained: a score, or the target that follows from it."""
         if not hasattr(self, "y_range_") or getattr(self, "log_link", False):
             return 1.0, 0.0
-        low, high = self.y_range_
+        low, high = self.learned_range_
         return high / 2 - low / 2, low / 2 + high / 2
 
     @property
@@ -63,7 +63,7 @@ class Explained:
         """What each column of a row adds to :attr:`expected_value_`: exact Shapley values, of released numbers alone.
 
         They and the expected value add up to ``decision_function``; of targets to the prediction, before it is clipped
-        to its range, or to its logarithm where counts and amounts are learned.
+        to its range, or to what is learned of it: a logarithm of counts and amounts, or ``target_func``.
 
         Parameters
         ----------

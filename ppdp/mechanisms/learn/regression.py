@@ -21,6 +21,7 @@ from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, LinearModel, is_auto
 from ppdp.mechanisms.learn.whitened import LARGEST_SLOPE_OF_EXPONENTIALS, TrainingLoss
 from ppdp.mechanisms.outcomes import TargetModel
+from ppdp.mechanisms.target_functions import FunctionOfTargets
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -37,7 +38,7 @@ class LinearRegressor(TargetModel, LinearModel, RegressorMixin):
     """
 
     def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
-        low, high = question.parameters["y_range"]
+        low, high = self._learned(question.parameters["y_range"])
         half, centre = high / 2 - low / 2, low / 2 + high / 2
         return half * coef[..., 0, :], centre + half * intercept[..., 0]
 
@@ -56,7 +57,7 @@ def _same(scores: Array) -> Array:
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegression(BatchModel, LinearRegressor, Mechanism):
+class LinearRegression(BatchModel, FunctionOfTargets, LinearRegressor, Mechanism):
     """Least squares by noisy Newton steps or noisy gradient descent.
 
     Targets are clipped to a public range and rescaled to [-1, 1]; ``max_grad_norm``, ``max_coef_norm`` and

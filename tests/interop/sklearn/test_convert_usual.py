@@ -6,7 +6,7 @@ import pytest
 from conversions import convert
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -84,6 +84,8 @@ CASES = {
         "noisy",
     ),
     "stumps": (AdaBoostClassifier(), {}, "GradientBoostingClassifier", "interaction_cst='no_interactions'"),
+    "roots": (TransformedTargetRegressor(Lasso(), func=np.sqrt, inverse_func=np.square), AMOUNT, "Ridge", "'sqrt'"),
+    "scaled targets": (TransformedTargetRegressor(transformer=StandardScaler()), AMOUNT, "LinearRegression", "y_range"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),
     "one against the rest": (OneVsRestClassifier(LOG), THREE, "LogisticRegression", "OneVsRestClassifier is left out"),
     "one against one": (OneVsOneClassifier(LinearSVC()), THREE, "LogisticRegression", "learns all classes together"),

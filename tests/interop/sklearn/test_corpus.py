@@ -32,7 +32,6 @@ REFUSED = {
     "voting",
     "stacking",
     "tuned threshold",
-    "logarithm of the targets",
     "ranks of the targets",
 }
 CONVERTED = [name for name in CORPUS if name not in REFUSED]
