@@ -14,10 +14,10 @@ from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
-from ppdp.exceptions import CertificateError
+from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, Deduplicator, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
-from ppdp.transformers.project.pca import PublicColumns
+from ppdp.transformers.project.public_columns import PublicColumns
 
 ONE = Adjacency.replace().distance
 
@@ -326,3 +326,17 @@ class TestPipelines:
         assert not any("scaler" in name for name in pipe.release_.arrays)
         assert pipe["standardscaler"].mean_.shape == (4,)
         assert pipe.certificate_.verify()
+
+    @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+    def test_a_share_of_the_variance_tells_the_rank_from_what_was_released(self, share):
+        X = rows(50_000)
+        pipe = make_pipeline(MinMaxScaler(ranges=(-8, 8)), PCA(share), GaussianMechanism(), epsilon=50.0).fit(X)
+        assert len(pipe["pca"].components_) == Reference(share).fit(X).n_components_
+        assert pipe.certificate_.verify()
+        assert pipe["pca"].transform(X[:5] / 8).shape == (5, 6)
+
+
+@pytest.mark.parametrize("stage", [PCA(0.9, output="aligned"), PCA(0.9, fit_mode="exact"), PCA(1.0), PCA(True)])
+def test_a_share_that_would_be_told_by_exact_rows_is_refused(stage):
+    with pytest.raises(InvalidParameter):
+        stage.fit_modes(DOMAIN, ONE)

@@ -101,13 +101,18 @@ def _components(step: Step, value: Any) -> int:
     try:
         return integer("n_components", value, step.name)
     except InvalidParameter:
-        step.refuse(f"n_components={value!r} is decided by the rows.", "a number, such as n_components=5.")
+        fix = "a number, n_components=5, or of PCA a share of the variance, n_components=0.95."
+        step.refuse(f"n_components={value!r} is decided by the rows.", fix)
 
 
 def pca(step: Step, facts: DeclaredFacts) -> Any:
     """The projection on the components."""
     whiten = {"whiten": "leave it out, and put StandardScaler before it."}
-    rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
+    rank = step.read("n_components", fixes=whiten)["n_components"]
+    if step.kind == "PCA" and isinstance(rank, float) and 0 < rank < 1:
+        step.changed.append("how many components have this share of the variance is told by the released second moment")
+    else:
+        rank = _components(step, rank)
     return transformers.PCA(rank, with_mean=step.kind == "PCA")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.coarse_pca import coarse_suffices
 from ppdp.bounds.pca import map_error, moment_error
-from ppdp.core.checks import choice, flag, integer, number, positive
+from ppdp.core.checks import choice, flag, integer, number, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import inflate
 from ppdp.data.exact_matmul import steadily
-from ppdp.data.parallel import threads_for
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied, top_eigenvectors
 from ppdp.data.summary import column_sums, second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
+from ppdp.transformers.project.public_columns import PublicColumns
 
 
 @dataclass(eq=False, repr=False)
@@ -47,8 +47,9 @@ class PCA(Transformer):
 
     Parameters
     ----------
-    n_components : int, optional
-        Rank of P. Default: all.
+    n_components : int or float, optional
+        Rank of P, or, between 0 and 1, the share of the variance that P shall keep at least: its rank then follows from
+        the released second moment, and there is no exact mode. Default: all.
     min_gap : float, optional
         The exact mode assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``, or of
         the square of ``2√d`` behind a scaler whose clip is further out. Default: ``0.1 / k``.
@@ -108,7 +109,7 @@ class PCA(Transformer):
            [ 0.]])
     """
 
-    n_components: int | None = None
+    n_components: float | None = None
     min_gap: float | None = None
     with_mean: bool | str = "auto"
     output: str = "rank"
@@ -129,14 +130,14 @@ class PCA(Transformer):
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (assumes an eigengap, moves all rows) and noisy (moves nothing)."""
         self._norm_of_complete_rows(domain)
-        k, columns = self._rank(domain.d), self._columns(domain.d)
-        if columns is None and k == domain.d:
+        k, columns, share = self._rank(domain.d), self._columns(domain.d), self._share()
+        if columns is None and k == domain.d and share is None:
             return (FitMode.by("row-wise.identity", domain, distance),)
         center = self._centers(domain)
         facts: dict[str, Any] = {"center": center, "columns": columns.number if columns else None}
         noisy = FitMode.by("pca.row-wise", domain, distance, request=_request(center), **facts)
-        exact = self._exact(domain, distance, k, columns, center)
-        return chosen({"noisy": noisy, "exact": exact}, self.fit_mode, self)
+        exact = {} if share is not None else {"exact": self._exact(domain, distance, k, columns, center)}
+        return chosen({"noisy": noisy, **exact}, self.fit_mode, self)
 
     def _exact(
         self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None, center: bool
@@ -169,8 +170,24 @@ class PCA(Transformer):
         return not domain.centred if automatic else flag("with_mean", self.with_mean, self)
 
     def _rank(self, d: int) -> int:
-        # A number of components that is read off the data (a share of variance) would be private.
-        return d if self.n_components is None else integer("n_components", self.n_components, self, most=d)
+        """The largest that P can have."""
+        if self.n_components is None or self._share() is not None:
+            return d
+        return integer("n_components", self.n_components, self, most=d)
+
+    def _share(self) -> float | None:
+        """Of the variance, where that tells the rank: from what was released, as exact rows would tell of a row."""
+        share = self.n_components
+        if not isinstance(share, Real) or isinstance(share, Integral) or not 0 < share < 1:
+            return None
+        if self.output != "rank":
+            raise InvalidParameter(
+                f"output={shown(self.output)} has a public number of columns, and n_components is a share.",
+                stage=type(self).__name__,
+                fix="output='rank', or a number of components.",
+                parameter="n_components",
+            )
+        return float(share)
 
     def _columns(self, d: int) -> PublicColumns | None:
         """G, unless the output keeps its columns."""
@@ -201,7 +218,8 @@ class PCA(Transformer):
         norm, mean, center = float(domain.require("row_norm")), values.mean, _centers(way)
         if center:
             mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-        fitted = self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=center), domain.d)
+        rank = self._share() or self._rank(domain.d)
+        fitted = self._fitted(Spectrum.of(mean, values.matrix, rank, center=center), domain.d)
         if way.name == "noisy" and fitted["projection"] is None:
             fitted |= {"projection": fitted["components"].T @ fitted["components"]}
         return fitted
@@ -266,64 +284,6 @@ def _centers(way: FitMode) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicColumns:
-    """G, for a block of k of d directions."""
-
-    matrix: Array  # of shape (d, number), with orthonormal columns
-    drawn: bool  # at random rather than given
-
-    @property
-    def number(self) -> int:
-        """How many they are."""
-        return int(self.matrix.shape[1])
-
-    @classmethod
-    def of(cls, basis: Any, n_columns: Any, d: int, *, usual: int, least: int, stage: object) -> PublicColumns:
-        """At least ``least`` columns: drawn from a seed (``usual`` ones unless asked otherwise), or as given."""
-        asked = None if n_columns is None else integer("n_columns", n_columns, stage, least=least, most=d)
-        if basis is None or isinstance(basis, (str, bytes)) or np.isscalar(basis):
-            seed = integer("public_basis", basis, stage, least=0)
-            wild = np.random.default_rng(seed).standard_normal((d, min(usual, d) if asked is None else asked))
-            return cls(_orthonormal(wild), drawn=True)
-        given = _columns(basis, d)
-        if given is None or given.shape[1] < least or asked not in (None, given.shape[1]):
-            raise InvalidParameter(
-                f"public_basis must be a seed, or an array of {d} rows with n_columns >= {least} independent columns.",
-                stage=type(stage).__name__,
-                fix="public_basis=0 draws one.",
-                parameter="public_basis",
-            )
-        return cls(_orthonormal(given), drawn=False)
-
-    def usual_alignment(self, k: int) -> float:
-        """Half of the smallest singular value of P G that is typical: the edge of the Jacobi ensemble."""
-        if not self.drawn:
-            return 0.5
-        d = self.matrix.shape[0]
-        a, b = self.number / d, k / d
-        edge = math.sqrt(a * (1 - b)) - math.sqrt(b * (1 - a))
-        return max(edge, 0.5 / math.sqrt(k * d)) / 2
-
-
-def _columns(basis: Any, d: int) -> Array | None:
-    """Independent finite columns, or None."""
-    try:
-        given = np.asarray(basis, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    if given.ndim != 2 or given.shape[0] != d or not 1 <= given.shape[1] <= d or not np.isfinite(given).all():
-        return None
-    return given if np.linalg.matrix_rank(given) == given.shape[1] else None
-
-
-def _orthonormal(columns: Array) -> Array:
-    """Gram and Schmidt; columns that are orthonormal already stay."""
-    with threads_for(len(columns)):
-        unit, triangle = np.linalg.qr(columns)
-    return np.asarray(unit * np.where(np.diag(triangle) < 0, -1.0, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
 class Spectrum:
     """Eigenvalues in descending order, the leading eigenvectors as rows, and the mean if it was subtracted."""
 
@@ -338,9 +298,13 @@ class Spectrum:
         return float(values[0] - values[-1])
 
     @classmethod
-    def of(cls, mean: Array, matrix: Array, k: int, *, center: bool) -> Spectrum:
-        """From the mean and second moment of the rows."""
-        values, components = top_eigenvectors(matrix - np.outer(mean, mean) if center else matrix, k)
+    def of(cls, mean: Array, matrix: Array, k: float, *, center: bool) -> Spectrum:
+        """From the mean and second moment of the rows; k below 1 is a share of the variance."""
+        rank = len(matrix) if k < 1 else int(k)
+        values, components = top_eigenvectors(matrix - np.outer(mean, mean) if center else matrix, rank)
+        if k < 1:
+            kept = np.cumsum(np.maximum(values, 0.0))
+            components = components[: 1 + int(np.argmax(kept >= k * kept[-1]))]
         return cls(values, components, mean if center else None)
 
     @classmethod

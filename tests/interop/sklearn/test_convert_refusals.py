@@ -84,7 +84,7 @@ REFUSALS = {
     "other gaps": ([SimpleImputer(missing_values=-1)], {}, InvalidParameter, "put NaN"),
     "centred only": ([StandardScaler(with_std=False)], {}, InvalidParameter, "learn an intercept"),
     "whitened": ([PCA(2, whiten=True)], {}, InvalidParameter, "StandardScaler"),
-    "share of variance": ([PCA(0.9)], {}, InvalidParameter, "n_components=5"),
+    "share of variance": ([TruncatedSVD(0.9)], {}, InvalidParameter, "n_components=5"),
     "components by data": ([PCA("mle")], {}, InvalidParameter, "n_components=5"),
     "unknown n": ([GaussianRandomProjection()], {}, InvalidParameter, "domain=Domain(n_rows=...)"),
     "density": ([SparseRandomProjection(3, density=1.5)], {}, InvalidParameter, "share"),

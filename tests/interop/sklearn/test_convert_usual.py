@@ -7,6 +7,7 @@ from conversions import convert
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -86,6 +87,7 @@ CASES = {
     "stumps": (AdaBoostClassifier(), {}, "GradientBoostingClassifier", "interaction_cst='no_interactions'"),
     "roots": (TransformedTargetRegressor(Lasso(), func=np.sqrt, inverse_func=np.square), AMOUNT, "Ridge", "'sqrt'"),
     "scaled targets": (TransformedTargetRegressor(transformer=StandardScaler()), AMOUNT, "LinearRegression", "y_range"),
+    "share of variance": ([StandardScaler(), PCA(0.9), LOG], {}, "PCA", "told by the released second moment"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),
     "one against the rest": (OneVsRestClassifier(LOG), THREE, "LogisticRegression", "OneVsRestClassifier is left out"),
     "one against one": (OneVsOneClassifier(LinearSVC()), THREE, "LogisticRegression", "learns all classes together"),

@@ -13,7 +13,6 @@ REFUSED = {
     "regression of the median",
     "nearest neighbours for amounts",
     "partial least squares",
-    "components by share of variance",
     "components for neighbours",
     "clusters as features",
     "best columns",
