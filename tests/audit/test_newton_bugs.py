@@ -54,7 +54,7 @@ def gradients_over(norms):
         _, _, residuals, _ = newton._gradients_of(loss, theta, part)
         weights = part.weight / np.maximum(norms(part, residuals), clip)
         gradients = newton._with_constant(residuals * weights[:, None], part.X.T, intercept)
-        return np.concatenate([gradients, exact(loss, intercept, theta, clip, *given)[gradients.size :]])
+        return np.hstack([gradients, exact(loss, intercept, theta, clip, *given)[:, gradients.shape[1] :]])
 
     return step
 
@@ -137,8 +137,8 @@ def diagonals_not_clipped(monkeypatch):
         part = given[-1]
         _, scores, _, _ = newton._gradients_of(loss, theta, part)
         curvatures = loss.curvatures(scores, part.y) * (part.weight / curvature_clip)[:, None]
-        gradients = exact(loss, intercept, theta, clip, curvature_clip, *given)[: theta.size]
-        return np.concatenate([gradients, newton._with_constant(curvatures, part.X.T**2, intercept)])
+        gradients = exact(loss, intercept, theta, clip, curvature_clip, *given)[:, : theta.size]
+        return np.hstack([gradients, newton._with_constant(curvatures, part.X.T**2, intercept)])
 
     monkeypatch.setattr(newton, "_step_sums", step)
 
@@ -155,7 +155,7 @@ def scores_that_pass_for_shorter(monkeypatch):
 
 def norms_without_the_constant(monkeypatch):
     exact = newton._transformed
-    monkeypatch.setattr(newton, "_transformed", lambda *given: exact(*given[:4], False, *given[5:]))
+    monkeypatch.setattr(newton, "_transformed", lambda *given: exact(*given[:3], False, *given[4:]))
 
 
 def the_last_factor_as_a_sum(monkeypatch):

@@ -259,9 +259,9 @@ def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
     )
 
     def computed(X, y):
-        rows = Rows(X, y, np.ones(len(X)))
+        rows = newton._on_grid(math.sqrt(d), Rows(X, y, np.ones(len(X))))
         Z = newton._whitened(whitening, math.sqrt(d), rows)
-        of_rows, norms = newton._gradients_of(loss, theta, Z), newton._norms_of_rows(math.sqrt(d), rows)
+        of_rows, norms = newton._gradients_of(loss, theta, Z), rows.norms
         line = newton._scored(theta[0, :-1], whitening.norm_bound(math.sqrt(d)), True, Z)
         squares = newton.squares_of((Z.X * Z.X).T)
         return [Z.X, Z.weight, squares, line.X, line.norms, *of_rows, loss.curvatures(of_rows[1], y), norms]
@@ -320,13 +320,13 @@ def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypat
         rows = Rows(X, rng.choice(shares_of(model, labels), 1), rng.choice([1.0, 0.3, 1e-310, 0.0], 1))
         clip, curvature_clip = rng.choice([0.2, 500.0]), rng.choice([1e-14, 1.0, 1e5])
         with np.errstate(all="ignore"):
-            whitened_rows = newton._whitened(whitening_, 1.0, rows)
-            sums, diagonal = (
+            whitened_rows = newton._whitened(whitening_, 1.0, newton._on_grid(1.0, rows))
+            (sums,), (diagonal,) = (
                 newton._step_sums(loss, whitening.intercept, theta_, clip, curvature_clip, True, form, whitened_rows)
                 for form in (False, True)
             )
             norms = partial(newton._norms_of_gradients, loss, theta_)
-            bins = newton._histogram(np.arange(4.0), norms, whitened_rows)
+            (bins,) = newton._histogram(np.arange(4.0), norms, whitened_rows)
         parts = [sums[: theta.size], sums[theta.size :], diagonal[theta.size :], bins]
         for part in parts:
             assert np.isfinite(part).all()
@@ -346,7 +346,7 @@ def test_rows_that_are_seen_too_far_away_are_absent(size):
     with np.errstate(all="ignore"):
         whitened_rows = newton._whitened(whitening, 1.0, Rows(np.ones((1, 1)), np.ones(1), np.ones(1)))
         for rows in (whitened_rows, newton._scored(np.ones(1), whitening.norm_bound(1.0), True, whitened_rows)):
-            sums = newton._step_sums(loss, True, np.zeros((1, 2)), 3.0, 1.0, True, True, rows)
+            (sums,) = newton._step_sums(loss, True, np.zeros((1, 2)), 3.0, 1.0, True, True, rows)
             assert np.linalg.norm(sums[:2]) <= LONGEST
             assert np.linalg.norm(sums[2:]) <= LONGEST
 

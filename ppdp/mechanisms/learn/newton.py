@@ -38,6 +38,11 @@ LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows 
 LARGEST_NORM = 1e150  # of a whitened row, or its squares overflow
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
 COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is taken to be empty
+TOGETHER = 4 * BLOCK  # rows of which scores and weights are computed at once
+NARROW, SMALL = (
+    36,
+    2**19,
+)  # columns up to which products of few rows are fastest, and how many multiplications those take
 
 
 def fitted_by_newton(
@@ -63,8 +68,8 @@ def fitted_by_newton(
 
     bound = float(parameters["norm"])
     grid = bound * 2.0 ** (-np.arange(NORMS)[::-1] / 2)
-    of_norms = partial(_histogram, grid, partial(_norms_of_rows, bound))
-    shares = noisy_mean(mean_of(rows, of_norms, NORMS), np.full(NORMS, factors.norms))
+    rows = rows.each(partial(_on_grid, bound), rows.d)
+    shares = noisy_mean(mean_of(rows, partial(_histogram, grid, _norms), NORMS), np.full(NORMS, factors.norms))
     noise = noise_scale / factors.moments
     usual = _choose_clip(shares, grid, math.sqrt(2) * width * noise, noise_scale / factors.norms)
     certain = 2 * math.sqrt(3 + len(factors.steps)) / (noise_scale * width)  # about n mu / width
@@ -72,7 +77,7 @@ def fitted_by_newton(
     unit = usual / min(math.sqrt(rows.d), CONSTANT)
     norm = math.sqrt(usual**2 + (1 + intercept) * unit**2)
     numbers = triangle(width + n_targets)
-    exact = mean_of(rows, partial(_second_moments, loss, intercept, unit, (bound, norm)), numbers)
+    exact = mean_of(rows, partial(_second_moments, loss, intercept, unit, norm), numbers)
     moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
     whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least)
@@ -130,8 +135,9 @@ def _steps(
         rest, size, numbers = np.array(factors[step:]), scores * width, width if diagonal else triangle(width)
         if not state.converged(clip * noise_scale / float(np.linalg.norm(rest[:, 0]))):
             rest = rest[:1]
-        of_curvature = float(rest[0, 1])
-        of_gradients = [rest[0, 0], *(both(*factor) for factor in rest[1:])]  # a curvature is released once
+        of_curvature = 0.0 if state.knows_curvature() else float(rest[0, 1])
+        first = rest[0, 0] if of_curvature else both(*rest[0])
+        of_gradients = [first, *(both(*factor) for factor in rest[1:])]  # a curvature is released once
         sums = partial(_step_sums, loss, intercept, state.theta, clip, curvature_clip, of_curvature > 0, diagonal)
         weights = np.repeat([of_gradients[0], of_curvature], [size, scores * numbers * (of_curvature > 0)])
         mean = mean_of(rows, sums, len(weights))
@@ -158,7 +164,10 @@ def _step(state: NewtonState, *released: Any) -> None:
 
 
 def mean_of(rows: Rows | Stream, contribution: Callable[[Rows], Array], numbers: int) -> Array:
-    """Mean over the public n of vectors of norm 1 at most, to the same bits however the rows come."""
+    """Mean over the public n of vectors of norm 1 at most, to the same bits however the rows come.
+
+    ``contribution`` gives the sum over every :data:`BLOCK` of its rows.
+    """
     step = step_of(1.0, rows.n)
     totals = rows.over(partial(_whole_steps, contribution, step, numbers), 0, merge=add)
     return number_of(sum(totals, np.zeros((2, numbers), dtype=np.int64))) * step / rows.n
@@ -167,58 +176,88 @@ def mean_of(rows: Rows | Stream, contribution: Callable[[Rows], Array], numbers:
 def _whole_steps(contribution: Callable[[Rows], Array], step: float, numbers: int, block: Rows) -> NDArray[np.int64]:
     """Sum over a block in whole numbers of steps, in two words."""
     total = np.zeros((2, numbers), dtype=np.int64)
-    for start in range(0, block.n, BLOCK):
-        part = block.part(slice(start, start + BLOCK))
-        total += in_words(np.rint(contribution(part) / step).astype(np.int64))
+    for start in range(0, block.n, TOGETHER):
+        sums = contribution(block.part(slice(start, start + TOGETHER)))
+        total += in_words(np.rint(sums / step).astype(np.int64)).sum(axis=1)
     return total
 
 
-def _norms_of_rows(bound: float, part: Rows) -> Array:
-    X, unit = on_grid(part.X, bound)
-    return np.sqrt(np.einsum("ij,ij->i", X, X)) * unit
+def _on_grid(bound: float, rows: Rows) -> Rows:
+    """Rows, of norm at most ``bound``, on a public grid on which sums of products are exact, and their norms."""
+    X, norms = rows.X if rows.ours else np.empty_like(rows.X), np.empty(rows.n)
+    _, unit = on_grid(np.zeros((1, 1)), bound)
+    anchor = _anchor(unit)
+
+    def task(piece: slice) -> None:
+        for part in _parts(piece, BLOCK):
+            np.add(rows.X[part], anchor, out=X[part])
+            X[part] -= anchor
+            norms[part] = np.sqrt(np.einsum("ij,ij->i", X[part], X[part]))
+
+    for _ in in_parallel(task, pieces(rows.n), 0):
+        pass
+    return replace(rows, X=X, norms=norms, raw=None, texts=None, marks=None, ours=True)
+
+
+def _anchor(unit: float) -> float:
+    """What rounds to a grid when it is added: its last place is ``unit``."""
+    return 1.5 * 2.0**52 * unit
+
+
+def _parts(piece: slice, rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + rows, piece.stop)) for start in range(piece.start, piece.stop, rows))
+
+
+def _at_once(d: int) -> int:
+    """Rows of a product with d columns that is fast."""
+    return min(BLOCK, max(SMALL // d**2, 1)) if d <= NARROW else BLOCK
+
+
+def _norms(part: Rows) -> Array:
+    assert part.norms is not None
+    return part.norms
 
 
 def _whitened(whitening: Whitening, bound: float, rows: Rows) -> Rows:
     """Rows, whitened."""
     matrix, unit = on_grid(whitening.matrix.T, whitening.largest_column())
     shift = whitening.centre @ whitening.matrix
-    return _transformed(matrix, unit, shift, (bound, whitening.norm_bound(bound)), whitening.intercept, rows)
+    return _transformed(matrix * unit, shift, whitening.norm_bound(bound), whitening.intercept, rows)
 
 
 def _scored(direction: Array, longest: float, intercept: bool, rows: Rows) -> Rows:
     """Their scores alone, but for slope and intercept."""
     length = float(np.linalg.norm(direction))
     direction, unit = on_grid(direction[None], length)
-    return _transformed(direction, unit, np.zeros(1), (longest, longest * length), intercept, rows)
+    return _transformed(direction * unit, np.zeros(1), longest * length, intercept, rows)
 
 
-def _transformed(A: Array, unit: float, shift: Array, bounds: tuple[float, float], intercept: bool, rows: Rows) -> Rows:
-    """Rows times ``unit Aᵀ`` less a shift, with the norms that they have with a constant; one that overflows is absent.
+def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Rows) -> Rows:
+    """Rows times ``Aᵀ`` less a shift, with the norms that they have with a constant; one that overflows is absent.
 
-    ``bounds`` are on norms of rows before and behind that. Each row has bits of itself alone, so few that sums of
-    products are exact: its place does not show.
+    ``bound`` is on norms of rows behind that. Each row has bits of itself alone: rows and A are on grids, and so few
+    bits are left to them that sums of products are exact.
     """
-    before, behind = bounds
     Z, squares = np.empty((len(A), rows.n)), np.empty(rows.n)
-    _, grid = on_grid(np.zeros((1, 1)), behind)
+    _, unit = on_grid(np.zeros((1, 1)), bound)
+    anchor, at_once = _anchor(unit), _at_once(rows.d)
+    anchored = (anchor - shift)[:, None]
 
     def task(piece: slice) -> None:
-        for start in range(piece.start, piece.stop, BLOCK):
-            part = slice(start, min(start + BLOCK, piece.stop))
-            X, step = on_grid(rows.X[part], before)
-            mapped = A @ X.T
-            mapped *= unit * step / grid
-            mapped -= shift[:, None] / grid
-            np.rint(mapped, out=mapped)
-            squares[part] = np.einsum("ij,ij->j", mapped, mapped)
-            np.multiply(mapped, grid, out=Z[:, part])
+        for part in _parts(piece, at_once):
+            mapped = A @ rows.X[part].T
+            mapped += anchored
+            mapped -= anchor
+            np.einsum("ij,ij->j", mapped, mapped, out=squares[part])
+            Z[:, part] = mapped
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass
-    dropped, weight = ~((squares <= HALF**2) & (behind < LARGEST_NORM)), rows.weight
+    most = (HALF * unit) ** 2 if bound < LARGEST_NORM else math.nan  # which nothing is below
+    dropped, weight = ~(squares <= most), rows.weight
     if dropped.any():
         Z[:, dropped], squares[dropped], weight = 0.0, 0.0, np.where(dropped, 0.0, weight)
-    norms = np.sqrt(squares * np.square(grid) + intercept + LEAST_SQUARE)
+    norms = np.sqrt(squares + (intercept + LEAST_SQUARE))
     return replace(rows, X=Z.T, weight=weight, norms=norms, raw=None, ours=True)
 
 
@@ -250,25 +289,21 @@ def _lengths(of_scores: Array) -> Array:
 
 def _histogram(grid: Array, norms: Callable[[Rows], Array], part: Rows) -> Array:
     """Weight of the rows whose norms lie up to each number of the grid; the last bin has all beyond."""
-    return np.asarray(
-        np.bincount(np.searchsorted(grid[:-1], norms(part)), weights=part.weight, minlength=len(grid)), dtype=np.float64
-    )
+    bins = np.searchsorted(grid[:-1], norms(part))
+    bins += np.arange(part.n) // BLOCK * len(grid)
+    blocks = -(-part.n // BLOCK)
+    counts = np.bincount(bins, weights=part.weight, minlength=blocks * len(grid))
+    return np.asarray(counts, dtype=np.float64).reshape(blocks, len(grid))
 
 
-def _second_moments(loss: TrainingLoss, intercept: bool, unit: float, bounds: tuple[float, float], part: Rows) -> Array:
-    """Triangle of the sum of ``w v vᵀ``: v a row with a constant and its targets, clipped at a norm, over that norm.
-
-    ``bounds`` are on the norms of rows and of v.
-    """
+def _second_moments(loss: TrainingLoss, intercept: bool, unit: float, norm: float, part: Rows) -> Array:
+    """Triangle of the sum of ``w v vᵀ``: v a row with a constant and its targets, clipped at a norm, over that norm."""
     assert part.y is not None
-    (X, grid), targets, d = on_grid(part.X, bounds[0]), loss.targets(part.y), part.d
-    squares = np.einsum("ij,ij->i", X, X) * grid**2 + unit**2 * (intercept + squares_of(targets.T))
-    factors = np.sqrt(part.weight) / np.maximum(np.sqrt(squares), bounds[1])
-    V = np.empty((part.n, d + intercept + targets.shape[1]))
-    np.multiply(X, (grid * factors)[:, None], out=V[:, :d])
-    V[:, d : d + intercept] = unit * factors[:, None]
-    V[:, d + intercept :] = unit * targets * factors[:, None]
-    return upper_triangle(V.T @ V)
+    assert part.norms is not None
+    targets = loss.targets(part.y)
+    squares = part.norms**2 + unit**2 * (intercept + squares_of(targets.T))
+    beside = unit * np.hstack([np.ones((part.n, int(intercept))), targets])
+    return _triangles(part.X.T, beside, part.weight / np.maximum(squares, norm**2))
 
 
 def _step_sums(
@@ -296,21 +331,40 @@ def _step_sums(
     curvatures[~np.isfinite(sizes) | (norms == 0)] = 0.0
     curvatures = np.maximum(curvatures, 0.0) * (part.weight / np.fmax(sizes, curvature_clip))[:, None]
     if diagonal:
-        return np.concatenate([gradients, _with_constant(curvatures, Z, intercept)])
-    return np.concatenate(
-        [gradients, *(upper_triangle(_weighted_gram(Z, roots, intercept)) for roots in np.sqrt(curvatures).T)]
-    )
+        return np.hstack([gradients, _with_constant(curvatures, Z, intercept)])
+    constant = np.ones((part.n, int(intercept)))
+    return np.hstack([gradients, *(_triangles(Z, constant, weights) for weights in curvatures.T)])
 
 
 def _with_constant(of_scores: Array, Z: Array, intercept: bool) -> Array:
-    """Sums over rows of what each score has times the row, which ends in a constant, if there is an intercept."""
-    return np.vstack([Z @ of_scores, *[of_scores.sum(axis=0)] * intercept]).T.ravel()
+    """Sums over each block of what each score has times the row, which ends in a constant, if there is an intercept."""
+    starts = range(0, len(of_scores), BLOCK)
+    sums = np.empty((len(starts), of_scores.shape[1], len(Z) + intercept))
+    for own, start in zip(sums, starts):
+        factors = of_scores[start : start + BLOCK]
+        own[:, : len(Z)] = (Z[:, start : start + BLOCK] @ factors).T
+        own[:, len(Z) :] = factors.sum(axis=0)[:, None]
+    return sums.reshape(len(starts), -1)
 
 
-def _weighted_gram(Z: Array, roots: Array, intercept: bool) -> Array:
-    """Sum of ``b z zᵀ`` of rows, from the roots of their b; z ends in a constant, if there is an intercept."""
-    V = np.vstack([Z * roots, *[roots] * intercept])
-    return np.asarray(V @ V.T)
+def _triangles(Z: Array, beside: Array, weights: Array) -> Array:
+    """Triangles of the sums over each block of ``w v vᵀ``: v a column of Z, and behind it what stands beside it."""
+    parts = _parts(slice(0, len(weights)), BLOCK)
+    return np.array([upper_triangle(_gram(Z[:, part], beside[part], weights[part])) for part in parts])
+
+
+def _gram(Z: Array, beside: Array, weights: Array) -> Array:
+    """Sum of ``w v vᵀ`` over a block, but for what lies below its diagonal blocks."""
+    (d, n), weighted = Z.shape, beside * weights[:, None]
+    total = np.zeros((d + beside.shape[1],) * 2)
+    if d > NARROW:
+        V = Z * np.sqrt(weights)
+        total[:d, :d] = V @ V.T
+    else:  # that product, of half as many multiplications, takes longer
+        for part in _parts(slice(0, n), _at_once(d)):
+            total[:d, :d] += Z[:, part] @ (Z[:, part] * weights[part]).T
+    total[:d, d:], total[d:, d:] = Z @ weighted, beside.T @ weighted
+    return total
 
 
 def _choose_clip(shares: Array, grid: Array, price: float, noise: float) -> float:

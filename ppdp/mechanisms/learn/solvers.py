@@ -31,7 +31,7 @@ from ppdp.privacy.noise.sampler import Noise
 USUAL_MU = 0.2
 # Newton steps: shares of norms, moments and lengths; of a step's curvature; and how much more the last step has.
 SHARES, CURVATURE, LAST = (0.01, 0.14, 0.02), 0.08, 2.0
-FULL_CURVATURE = 15.0  # `n mu / numbers` over the root of the width, below which noise hides all but the diagonal
+FULL_CURVATURE = 100.0  # `n mu / numbers` over the root of the width, below which noise hides all but the diagonal
 CERTAIN = 150.0  # `n mu / numbers` at which three steps are enough; one more for each doubling, up to so many
 FEWEST, MOST_STEPS = 3, 7
 MOST_ITERATIONS = 1000

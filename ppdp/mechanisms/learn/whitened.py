@@ -25,7 +25,9 @@ SIGNIFICANT = 4.0  # squared standard errors by which a curvature must differ to
 TRUST = 2.0  # longest step, where coefficients are short
 GROWTH = 1.3  # growth of the gradient at which a step is taken back
 CONVERGED = 0.2  # of the noise, which the error that a last step leaves may be
-RATE = 0.3  # at which errors are taken to fall as long as no two steps show it
+RATE = 0.3  # at which errors are taken to fall as long as no two steps show it ...
+CHANGE = 3.0  # ... or, where curvature was released, by which it changes for a step of length 1
+KNOWN = 0.1  # of scores: a step behind which curvature is as it was
 NODES = 1024  # of an integral over several scores
 
 
@@ -218,8 +220,13 @@ class NewtonState:
     def converged(self, noise: float) -> bool:
         """Whether one step more, with so much noise on each entry of its gradient, leaves little beside that noise."""
         *_, before, last = [math.inf, *self._step_lengths]
-        least = RATE if len(self._step_lengths) < 3 else 0.0
+        least = min(RATE, CHANGE * last) if self.released_curvatures else RATE
+        least = least if len(self._step_lengths) < 3 else 0.0
         return last * min(1.0, max(last, last / before, least)) ** 2 < CONVERGED * self._noise_in_scores(noise)
+
+    def knows_curvature(self) -> bool:
+        """Whether it was released, and coefficients have hardly moved since."""
+        return bool(self.released_curvatures) and self._step_lengths[-1] <= KNOWN
 
     def _noise_in_scores(self, noise: float) -> float:
         """How far the noise of a gradient moves the scores of rows."""
