@@ -21,6 +21,7 @@ from ppdp.cli.data_files import is_large, open_rows
 from ppdp.cli.documents import place_of
 from ppdp.cli.ledgers import account_of, balance
 from ppdp.cli.output import Misuse, refuse, refuse_taken, say, words_of
+from ppdp.cli.parser import CLUSTERS
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
 from ppdp.core.progress import unseen
@@ -70,13 +71,13 @@ def _run(options: Namespace, file: PipelineFile, write: Callable[..., Written]) 
 
 def _engine(options: Namespace) -> AbstractContextManager[None]:
     """What reads the rows."""
-    if options.scheduler is not None and options.engine != "dask":
-        refuse("only Dask has a scheduler.", place="--scheduler", fix="--engine dask.")
-    if options.engine != "dask":
-        return nullcontext()
-    from ppdp.data.engine.registry import engine
+    if options.engine in CLUSTERS:
+        from ppdp.data.engine.registry import engine
 
-    return engine("dask", options.scheduler)
+        return engine(options.engine, options.scheduler)
+    if options.scheduler is not None:
+        refuse("only a cluster has a scheduler.", place="--scheduler", fix="--engine dask, or --engine ray.")
+    return nullcontext()
 
 
 def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable[..., Written]) -> int:

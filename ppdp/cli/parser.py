@@ -31,6 +31,9 @@ _SHARED = {
 }  # what stands in front of a command's own text
 
 _texts = tomllib.loads(files("ppdp.cli").joinpath("manual.toml").read_text(encoding="utf-8"))
+CLUSTERS = "dask", "ray"
+"""Engines that read rows on other processes."""
+
 MANUAL = {
     command: "\n".join([*(_texts["shared"][part] for part in _SHARED.get(command, ())), own])
     for command, own in _texts["commands"].items()
@@ -113,8 +116,8 @@ def _add_fits(commands: Any) -> None:
         fit.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help="files of private rows, instead of --data")
         fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
         fit.add_argument("--data", type=Path, metavar="PATH", help="the private rows: a file, a folder or a glob")
-        _engine(fit, "memory", "arrow", "dask")
-        fit.add_argument("--scheduler", metavar="ADDRESS", help="of the cluster of Dask (default: processes here)")
+        _engine(fit, "memory", "arrow", *CLUSTERS)
+        fit.add_argument("--scheduler", metavar="ADDRESS", help="of a cluster of Dask or Ray (default: here)")
         fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
         fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made with --limit")
         fit.add_argument(

@@ -112,7 +112,7 @@ def test_dask_reads_them_too(study, monkeypatch, capsys):
         (["rows/0.parquet", "study.csv", "study.toml"], "not all of one kind"),
         (["study.toml", "--data", "none/*.parquet"], "there is no file at 'none/*.parquet'"),
         (["study.toml", "--data", "rows", "--engine", "memory"], "only one file"),
-        (["study.toml", "--data", "rows", "--scheduler", "tcp://head:8786"], "only Dask has a scheduler"),
+        (["study.toml", "--data", "rows", "--scheduler", "tcp://head:8786"], "only a cluster has a scheduler"),
         (["rows/0.parquet", "rows/1.parquet", "study.toml", "--engine", "memory"], "only one file"),
     ],
 )

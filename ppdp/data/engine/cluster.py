@@ -1,30 +1,19 @@
-"""A cluster of Dask: its client, what its workers are, and what tasks come back with.
-
-A worker answers with what a task returned, or with the error that the task raised: Dask would write one that is raised
-into a log, with the rows.
-"""
+"""A cluster of Dask: its client, what its workers are, and waiting for them."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import multiprocessing
-import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-import numpy as np
-import scipy.linalg  # with its library, which is one of the kinds
-
-from ppdp import __version__
 from ppdp.core.private_files import private_folder
-from ppdp.data.parallel import kinds
-from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, WorkerLost
+from ppdp.data.engine.tasks import kind_here, lost, unlike
+from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError
 
 PATIENCE = 60.0  # seconds without any worker
 ANSWER = 5.0  # seconds in which a scheduler does
@@ -130,27 +119,7 @@ def current_client() -> Any:
     return found
 
 
-def results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
-    """What tasks returned, as they end; of their errors only ours are passed on."""
-    from distributed import as_completed
-
-    if client.status != "running":
-        raise lost()
-    futures = client.compute(tasks)
-    try:
-        for future, result in _patiently(client, as_completed(futures, client.loop, True, False)):
-            if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
-                raise InvalidInput("a partition of the frame cannot be computed.", fix="frame.compute() says why.")
-            if future.status != "finished":
-                raise lost()
-            if isinstance(result, Failed):
-                raise result.error()
-            yield result
-    finally:
-        let_go(futures)
-
-
-def _patiently(client: Any, ready: Any) -> Iterator[Any]:
+def patiently(client: Any, ready: Any) -> Iterator[Any]:
     """What is ready, as it is; nobody waits for ever where no worker is, or no scheduler answers."""
     watch = _Watch(client)
     while not ready.is_empty():
@@ -174,14 +143,7 @@ class _Watch:
         self.asked = now = time.monotonic()
         self.heard, self.seen = (now if workers is not None else self.heard), (now if workers else self.seen)
         if now - self.heard > SILENCE or now - self.seen > PATIENCE:
-            raise lost()
-
-
-@functools.cache
-def kind_here() -> tuple[str, ...]:
-    """What decides the last bits here. Bounds count on rows that are equal being mapped equally, wherever they are."""
-    found = str((np.show_config(mode="dicts") or {}).get("SIMD Extensions"))
-    return platform.machine(), found, *kinds(), np.__version__, scipy.__version__, __version__
+            raise lost("Dask")
 
 
 def kind_of(client: Any) -> tuple[str, ...]:
@@ -199,29 +161,8 @@ def kind_of(client: Any) -> tuple[str, ...]:
         asking.join(PAUSE)
         watch.look()
     if len(found) != 1:
-        raise unlike() if found else lost()
+        raise unlike() if found else lost("Dask")
     return found.pop()
-
-
-def unlike() -> InvalidParameter:
-    """The error of workers that are not of one kind."""
-    return InvalidParameter(
-        "workers of Dask differ in their processors or in their versions of numpy, scipy or ppdp.",
-        fix="workers of one kind: what equal rows become must be equal to the last bit.",
-    )
-
-
-def let_go(futures: Sequence[Any]) -> None:
-    """What nobody waits for is forgotten, or not even begun."""
-    for future in futures:
-        future.release()
-
-
-def lost() -> WorkerLost:
-    """The error of workers that do not come back."""
-    return WorkerLost(
-        "workers of Dask, or the way to them, were lost for good.", fix="workers that run, with more memory."
-    )
 
 
 def _workers(client: Any) -> int | None:
@@ -232,14 +173,3 @@ def _workers(client: Any) -> int | None:
         )
     except Exception:  # of a connection that is gone
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """What stopped a task: an error of ours, or the name of another."""
-
-    what: PpdpError | str
-
-    def error(self) -> BaseException:
-        """To be raised here."""
-        return self.what if isinstance(self.what, PpdpError) else type(self.what, (Exception,), {})()

@@ -25,9 +25,10 @@ from streamed import front, left, table_of
 import ppdp
 from ppdp import Ledger, make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
-from ppdp.data.engine import cluster
+from ppdp.data.engine import arrow, cluster, tasks
 from ppdp.data.engine import dask as engine
 from ppdp.data.engine.cluster import connected
+from ppdp.data.engine.registry import opened_source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import (
     DomainMismatch,
@@ -131,7 +132,7 @@ def test_many_passes_give_the_same_bits(name, tmp_path, chosen):
 @pytest.mark.parametrize("name", ["a sample first", "covariance"])
 def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monkeypatch):
     table = TABLE if name == "a sample first" else TABLE.drop_columns(["y"])
-    monkeypatch.setattr(engine, "_blocks", lambda n: 2)
+    monkeypatch.setattr(tasks, "_blocks", lambda n: 2)
     for given in (written(tmp_path, table=table), frame_of("random", table)):
         assert left(fitted(given, name)) == left(fitted(table, name))
 
@@ -142,11 +143,11 @@ def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monk
 @pytest.mark.parametrize("least", [1, 3])
 def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least, tmp_path, monkeypatch):
     numbers = pa.table({"a": np.arange(N)})
-    monkeypatch.setattr(engine, "_blocks", lambda n: least)
-    monkeypatch.setattr(engine, "kind_of", lambda _: engine.kind_here())
-    source = engine._of_files(engine.arrow.opened(written(tmp_path, partition, numbers, size)), None)
-    tasks = source._tasks(lambda first, block: (first, block["a"].to_numpy()), ["a"], 1, list)
-    found = [one for task in tasks for one in task.compute(scheduler="sync")]
+    monkeypatch.setattr(tasks, "_blocks", lambda n: least)
+    monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
+    source = tasks.of_files(arrow.opened(written(tmp_path, partition, numbers, size)), engine.DaskWorkers(None))
+    given = source._tasks(lambda first, block: (first, block["a"].to_numpy()), ["a"], 1, list)
+    found = [one for task in given for one in task.compute(scheduler="sync")]
     assert [first for first, _ in found] == list(range(0, N, PIECE))
     assert np.array_equal(np.concatenate([rows for _, rows in found]), np.arange(N))
     read = [id(group._fragments[0]) for make, _ in source.jobs for group in make.args[0].parts]
@@ -171,7 +172,7 @@ def test_rows_stay_with_the_workers(tmp_path, chosen, monkeypatch):
     """The scheduler of this cluster is in this process, so that whatever goes to either is counted."""
     from distributed.comm import tcp
 
-    came, read, answers, results = [], tcp.from_frames, [], engine.results
+    came, read, answers, results = [], tcp.from_frames, [], engine.DaskWorkers.results
 
     async def counted(frames, *given, **named):
         came.append(sum(memoryview(frame).nbytes for frame in frames))
@@ -183,7 +184,7 @@ def test_rows_stay_with_the_workers(tmp_path, chosen, monkeypatch):
             yield result
 
     monkeypatch.setattr(tcp, "from_frames", counted)
-    monkeypatch.setattr(engine, "results", answered)
+    monkeypatch.setattr(engine.DaskWorkers, "results", answered)
     fitted(written(tmp_path), "classes read")
     assert 0 < sum(answers) < TABLE.nbytes / 100
     assert sum(answers) < sum(came) < TABLE.nbytes / 4  # with all tasks, which come from this process
@@ -208,14 +209,14 @@ def test_only_this_process_spends_and_draws_noise(tmp_path, chosen, monkeypatch)
 @pytest.mark.parametrize("when", ["first", "later"])
 def test_where_no_worker_is_nobody_waits_for_ever(when, tmp_path, monkeypatch):
     if when == "later":
-        monkeypatch.setattr(engine, "kind_of", lambda _: engine.kind_here())
+        monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
     monkeypatch.setattr(cluster, "PATIENCE", 0.1)
     written(tmp_path)
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as own,
         distributed.Client(own) as empty,
-        ppdp.engine("dask", empty),
         pytest.raises(WorkerLost),
+        ppdp.engine("dask", empty),
     ):
         fitted(tmp_path)
 
@@ -250,11 +251,11 @@ def stopped():
 @pytest.mark.parametrize("when", ["first", "later"])
 def test_where_no_scheduler_answers_nobody_waits_for_ever(when, stopped, tmp_path, monkeypatch):
     if when == "later":
-        monkeypatch.setattr(engine, "kind_of", lambda _: engine.kind_here())
+        monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
     monkeypatch.setattr(cluster, "SILENCE", 0.5)
     written(tmp_path)
     began = time.monotonic()
-    with ppdp.engine("dask", stopped), pytest.raises(WorkerLost):
+    with pytest.raises(WorkerLost), ppdp.engine("dask", stopped):
         fitted(tmp_path)
     assert time.monotonic() - began < 10
 
@@ -265,7 +266,7 @@ def test_what_a_worker_raises_is_what_this_process_would(tmp_path, chosen):
 
     written(tmp_path)
     with pytest.raises(StageFailed, match="it stopped with ZeroDivisionError") as raised, at_step("a step"):
-        list(engine.opened(str(tmp_path)).over(broken, ["x0"], 1))
+        list(opened_source(str(tmp_path)).over(broken, ["x0"], 1))
     assert str(SECRET) not in str(raised.value)
     said = []
     for given in (tmp_path, TABLE):
@@ -278,7 +279,7 @@ def test_what_a_worker_raises_is_what_this_process_would(tmp_path, chosen):
 @pytest.mark.repeated("change")
 @pytest.mark.parametrize("change", ["touched", "cut", "gone"])
 def test_files_that_change_after_the_first_look_release_nothing(change, tmp_path, chosen, monkeypatch):
-    path, held = written(tmp_path) / "05.parquet", engine.DaskSource.held
+    path, held = written(tmp_path) / "05.parquet", tasks.TaskSource.held
 
     def changing(self, *given):
         if change == "touched":
@@ -289,7 +290,7 @@ def test_files_that_change_after_the_first_look_release_nothing(change, tmp_path
             path.unlink()
         return held(self, *given)
 
-    monkeypatch.setattr(engine.DaskSource, "held", changing)
+    monkeypatch.setattr(tasks.TaskSource, "held", changing)
     pipe = make_pipeline(*FITS["few steps"]())
     with pytest.raises(RowsChanged):
         pipe.fit(tmp_path, "y")
@@ -390,29 +391,29 @@ def test_categories_of_several_types_are_read_each_by_itself(known, chosen):
 
 
 def test_rows_that_dask_holds_are_not_brought_here(chosen):
-    with pytest.raises(InvalidInput, match="stay with its workers"):
-        engine.opened(frame_of("one")).tables(["x0"])
+    with pytest.raises(InvalidInput, match="stay with them"):
+        opened_source(frame_of("one")).tables(["x0"])
 
 
-def test_workers_of_another_kind_are_refused(tmp_path, chosen, monkeypatch):
+def test_workers_of_another_kind_are_refused(tmp_path, client, monkeypatch):
     """Also one that comes when all others were asked."""
     monkeypatch.setattr(engine, "kind_of", lambda _: ("another",))
-    with pytest.raises(InvalidParameter, match="differ in their processors"):
+    with pytest.raises(InvalidParameter, match="differ in their processors"), ppdp.engine("dask", client):
         fitted(written(tmp_path))
     monkeypatch.undo()
-    monkeypatch.setattr(chosen, "run", lambda _: {1: ("one",), 2: ("another",)})
-    with pytest.raises(InvalidParameter, match="differ in their processors"):
+    monkeypatch.setattr(client, "run", lambda _: {1: ("one",), 2: ("another",)})
+    with pytest.raises(InvalidParameter, match="differ in their processors"), ppdp.engine("dask", client):
         fitted(tmp_path)
 
 
 def test_the_engine_is_chosen_for_files_alone(tmp_path, chosen):
     written(tmp_path)
-    assert isinstance(engine.opened(str(tmp_path)), engine.DaskSource)
-    assert isinstance(engine.opened(ds.dataset(tmp_path)), engine.DaskSource)
-    assert engine.opened(np.zeros((2, 2))) is engine.opened(pd.DataFrame({"a": [1]})) is None
-    assert engine.opened(delayed(1)) is None
+    assert isinstance(opened_source(str(tmp_path)), tasks.TaskSource)
+    assert isinstance(opened_source(ds.dataset(tmp_path)), tasks.TaskSource)
+    assert opened_source(np.zeros((2, 2))) is opened_source(pd.DataFrame({"a": [1]})) is None
+    assert opened_source(delayed(1)) is None
     with ppdp.engine("arrow"):
-        assert engine.opened(str(tmp_path)) is None
+        assert type(opened_source(str(tmp_path))) is arrow.ArrowSource
 
 
 def test_a_script_that_every_process_runs_from_its_first_line_says_so(monkeypatch):
@@ -444,7 +445,7 @@ def test_a_cluster_that_runs_is_found_by_its_address(tmp_path, client, whole):
 def test_what_has_no_cluster_says_so(monkeypatch):
     with pytest.raises(InvalidParameter, match="engine"):
         ppdp.engine("spark")
-    with pytest.raises(InvalidParameter, match="only Dask has a client"):
+    with pytest.raises(InvalidParameter, match="need no client"):
         ppdp.engine("arrow", "tcp://head:8786")
     with pytest.raises(InvalidParameter, match="no scheduler"), ppdp.engine("dask", "nowhere://"):
         pass
@@ -489,7 +490,7 @@ def test_a_worker_that_is_killed_in_a_task_changes_no_bit(tmp_path, chosen):
 
 
 def test_a_worker_that_is_killed_with_the_rows_it_held_changes_no_bit(tmp_path, chosen, monkeypatch):
-    passes, over = [], engine.DaskSource.over
+    passes, over = [], tasks.TaskSource.over
 
     def killing(self, *given):
         passes.append(self)
@@ -497,7 +498,7 @@ def test_a_worker_that_is_killed_with_the_rows_it_held_changes_no_bit(tmp_path, 
             os.kill(next(iter(chosen.run(os.getpid).values())), signal.SIGKILL)
         return over(self, *given)
 
-    monkeypatch.setattr(engine.DaskSource, "over", killing)
+    monkeypatch.setattr(tasks.TaskSource, "over", killing)
     name = "a sample first"
     assert left(fitted(written(tmp_path), name)) == left(fitted(TABLE, name))
     assert len(passes) > 5

@@ -15,7 +15,8 @@ from streamed import DEDUPLICATORS, deduplicated, front, left, repeated_rows, ta
 
 from ppdp import make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
-from ppdp.data.engine import external_join
+from ppdp.data.engine import external_join, tasks
+from ppdp.data.engine.registry import opened_source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import PrivacyRefusal, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -115,14 +116,14 @@ def test_so_are_categories(tmp_path, chosen):
 
 
 def test_what_comes_here_are_bits_not_rows(tmp_path, chosen, monkeypatch):
-    answers, results = [], engine.results
+    answers, results = [], engine.DaskWorkers.results
 
     def answered(*given):
         for result in results(*given):
             answers.append(len(cloudpickle.dumps(result)))
             yield result
 
-    monkeypatch.setattr(engine, "results", answered)
+    monkeypatch.setattr(engine.DaskWorkers, "results", answered)
     table = repeated_rows(N, D, values=10**9 + 1)
     deduplicated(Deduplicator(), written(tmp_path, pa.concat_tables([table.slice(0, N - 2), table.slice(0, 2)])))
     assert N / 8 < sum(answers) < table.nbytes / 80
@@ -131,7 +132,7 @@ def test_what_comes_here_are_bits_not_rows(tmp_path, chosen, monkeypatch):
 @pytest.mark.repeated("when")
 @pytest.mark.parametrize("when", ["words", "rows"])
 def test_a_worker_that_is_killed_while_rows_are_compared_changes_no_bit(when, tmp_path, chosen, parts, monkeypatch):
-    seen, grouped = [], engine.DaskSource.grouped
+    seen, grouped = [], tasks.TaskSource.grouped
 
     def killing(self, *given):
         seen.append(self)
@@ -139,7 +140,7 @@ def test_a_worker_that_is_killed_while_rows_are_compared_changes_no_bit(when, tm
             os.kill(next(iter(chosen.run(os.getpid).values())), signal.SIGKILL)
         return grouped(self, *given)
 
-    monkeypatch.setattr(engine.DaskSource, "grouped", killing)
+    monkeypatch.setattr(tasks.TaskSource, "grouped", killing)
     assert deduplicated(Deduplicator(), written(tmp_path)) == deduplicated(Deduplicator(), TABLE)
     assert len(seen) == 2
 
@@ -151,7 +152,7 @@ def test_errors_on_the_way_quote_no_cell(tmp_path, chosen):
     def found(first, table):
         return first, np.zeros((3, 1)), np.array([1, 3])
 
-    source = engine.opened(str(written(tmp_path)))
+    source = opened_source(str(written(tmp_path)))
     for task, compare in ((failing, len), (found, failing)):
         with (
             pytest.raises(StageFailed, match="it stopped with ZeroDivisionError") as raised,
