@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, moving, present_shape
+from ppdp.bounds.queries import as_they_are, check_grid, counting_step, histogram_shape, moving, present_shape
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import LAPLACE, formula
@@ -116,7 +116,7 @@ def rows_change(domain: Domain, distance: Distance) -> float:
     return shift + 2 * UNIT * norm * slots
 
 
-@formula("laplace.count", **_SHARED, shape=present_shape)
+@formula("laplace.count", **_SHARED, shape=present_shape, counts=as_they_are)
 def laplace_count(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
     """Weight of the rows that are present, as a whole number: ``⌈one_sided⌉``, never more rows than may differ."""
     slots = distance.replaced + distance.toggled + distance.reweighted
@@ -124,7 +124,7 @@ def laplace_count(domain: Domain, distance: Distance, *, noise_scale: float) -> 
     return whole_loss(min(math.ceil(slots), math.ceil(weight)), noise_scale, float(domain.n))
 
 
-@formula("laplace.histogram", **_SHARED, shape=histogram_shape)
+@formula("laplace.histogram", **_SHARED, shape=histogram_shape, counts=as_they_are)
 def laplace_histogram(
     domain: Domain,
     distance: Distance,

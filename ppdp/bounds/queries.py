@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate, pairwise
+from typing import Any
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -57,12 +58,17 @@ def sum_sensitivity(domain: Domain, distance: Distance) -> float:
     return inflate(distance.sum_shift(norm) + column_sum_error(domain.n, domain.d, norm, distance))
 
 
+def as_they_are(**_: Any) -> float:
+    """Of counts that are not scaled: noise of scale 1 is one row."""
+    return 1.0
+
+
 def present_shape(domain: Domain) -> tuple[int, float]:
     """One count of rows, at most n."""
     return 1, float(domain.n)
 
 
-@_query("query.count", shape=present_shape)
+@_query("query.count", shape=present_shape, counts=as_they_are)
 def count_sensitivity(domain: Domain, distance: Distance) -> float:
     """Weight of the rows that are present: ``one_sided``, 1 for one replaced row that may vanish."""
     return inflate(distance.one_sided + distance.reweighted * counting_step(domain.n))
@@ -101,7 +107,7 @@ def histogram_shape(
     return len(edges) - len(sizes), float(domain.n)
 
 
-@_query("query.histogram", shape=histogram_shape)
+@_query("query.histogram", shape=histogram_shape, counts=as_they_are)
 def histogram_sensitivity(
     domain: Domain, distance: Distance, *, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]
 ) -> float:

@@ -154,7 +154,22 @@ def _told(names: Sequence[str], **parameters: Any) -> str:
     return "; ".join(told)
 
 
-@formula("query.report", kind="mechanism", page="report", used_by=("Report",), shape=_shape, gaps=True, told=_told)
+def _counts(*, shares: Sequence[float], **parameters: Any) -> float | None:
+    """Rows that noise of scale 1 is in its histograms, if it has some."""
+    factor = scales(layout(**parameters), shares)[2]
+    return 1 / factor if factor else None
+
+
+@formula(
+    "query.report",
+    kind="mechanism",
+    page="report",
+    used_by=("Report",),
+    shape=_shape,
+    gaps=True,
+    told=_told,
+    counts=_counts,
+)
 def report(domain: Domain, distance: Distance, *, shares: Sequence[float], **parameters: Any) -> float:
     """Root of the sum of shares times squares, one for each part; 1 for one replaced row.
 

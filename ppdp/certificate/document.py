@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ppdp.certificate.canonical import copied, digest, parse, strict_json, without
 from ppdp.certificate.formats import format_of
 from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
+from ppdp.certificate.issuer import read_statements
 from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
 from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
@@ -93,6 +94,30 @@ class Certificate(Saved):
             return self
         issued = read_as(Issued, {**written(self.record.issued), **known})
         return Certificate(written(replace(self.record, issued=issued)))
+
+    def stating(self, **statements: Any) -> Certificate:
+        """The same claim with further statements of yours beside it; sign it then.
+
+        Parameters
+        ----------
+        **statements
+            ``purpose``, ``responsible``, and those that ``statements`` of :class:`ppdp.Pipeline` has.
+
+        Returns
+        -------
+        Certificate
+            With the same digest.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no such statement, or it cannot be read.
+        CertificateError
+            If it has an earlier form without a place for them.
+        """
+        if self.record.issued is None:
+            raise CertificateError("it has no place for statements.", fix="issue it with this version.")
+        return self.told(read_statements(statements))
 
     @property
     def record(self) -> Record:

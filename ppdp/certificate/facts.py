@@ -5,14 +5,19 @@ A document keeps a fact as three texts (name, value, origin). They are read here
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum, auto
 from functools import lru_cache
+from typing import Any
 
+from ppdp.certificate.issuer import words
 from ppdp.certificate.record import FactRecord, Record
+from ppdp.core.checks import shown
+from ppdp.exceptions import InvalidParameter
 
 MOST_DIGITS = 6  # of the end of a range that is shown as it is
 COLUMNS = "columns"
@@ -32,6 +37,7 @@ LIMITS: Mapping[str, str] = {
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _RANGE = re.compile(r"range of (?P<out>what comes out in )?(?P<column>.+)", re.DOTALL)
+_OF_A_COLUMN = re.compile(r"(?:range of what comes out in|[\w ]+? of) (?P<column>.+)", re.DOTALL)
 _INTERVAL = re.compile(rf"({_NUMBER}) to ({_NUMBER})")
 _ITS_LIPSCHITZ_CONSTANT = re.compile("its Lipschitz constant is .+", re.DOTALL)
 
@@ -121,6 +127,8 @@ class PublicFact:
         Of which column it is the range; empty if it is none.
     comes_out : bool
         Whether that is the range of what comes out of a stage.
+    stated : str
+        Where the user has it from; empty if nobody said so.
     """
 
     name: str
@@ -129,6 +137,7 @@ class PublicFact:
     trust: Trust
     column: str = ""
     comes_out: bool = False
+    stated: str = ""
 
     @property
     def is_lipschitz(self) -> bool:
@@ -175,7 +184,46 @@ def read_fact(fact: FactRecord) -> PublicFact:
     """One fact, typed."""
     source, found = read_source(fact.origin), _RANGE.fullmatch(fact.name)
     column, comes_out = (found["column"], found["out"] is not None) if found else ("", False)
-    return PublicFact(fact.name, fact.value, source, _trust(fact, source, bool(column)), column, comes_out)
+    trust = _trust(fact, source, bool(column))
+    return PublicFact(fact.name, fact.value, source, trust, column, comes_out, fact.source or "")
+
+
+def with_sources(facts: Sequence[FactRecord], sources: Any) -> tuple[FactRecord, ...]:
+    """The facts, and beside those that a user declared where the user has them from.
+
+    ``sources`` are words for all of them, or a mapping of names: of a fact, of a column or of a step. The first of
+    these that is given counts.
+    """
+    if sources is None:
+        return tuple(facts)
+    if not isinstance(sources, Mapping):
+        said = words("sources", sources)
+        return tuple(replace(fact, source=said) if _is_sourced(fact) else fact for fact in facts)
+    given = {name: words("sources", said) for name, said in sources.items()}
+    names = {fact: list(_names_of(fact)) for fact in facts if _is_sourced(fact)}
+    known = dict.fromkeys(name for of_fact in names.values() for name in of_fact)
+    if unknown := [name for name in given if name not in known]:
+        raise InvalidParameter(
+            f"sources names {shown(unknown[0])}, and nothing of that name is declared.",
+            fix=f"one of {', '.join(map(repr, known))}." if known else "leave it out: nothing is declared.",
+            parameter="sources",
+        )
+    found = {fact: next((given[name] for name in of_fact if name in given), None) for fact, of_fact in names.items()}
+    return tuple(replace(fact, source=found.get(fact)) for fact in facts)
+
+
+def _is_sourced(fact: FactRecord) -> bool:
+    """Whether a user said it, so that one may ask where the user has it from."""
+    return read_source(fact.origin).origin in (Origin.DECLARED, Origin.SETTING, Origin.MODEL)
+
+
+def _names_of(fact: FactRecord) -> Iterator[str]:
+    """What a source may be given for: the fact itself, the column that it is of, the step that it is a setting of."""
+    yield fact.name
+    if of_column := _OF_A_COLUMN.fullmatch(fact.name):
+        yield of_column["column"]
+    if step := read_source(fact.origin).step:
+        yield ast.literal_eval(step)
 
 
 def read_source(text: str) -> FactSource:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
-from ppdp.certificate.record import OF_THE_ISSUER, LedgerEntry, Pair, PartOf, Record
+from ppdp.certificate.issuer import issuer_rules
+from ppdp.certificate.record import LedgerEntry, Pair, PartOf, Record
 from ppdp.core.figures import figure
 from ppdp.core.names import dataset_name
-from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
 _CLOSE = 1 + 1e-6
-_MOST_LETTERS = 500  # as in the schema
-UNPROVED = "the issuer's words, not proved"
 EARLIER_FORM = "its form is an earlier one, which does not say how many other fits there were."
 
 
@@ -27,24 +24,6 @@ def other_releases(c: Record) -> list[str]:
     inside = c.issued and c.issued.inside
     around = f"FITTED INSIDE {inside}; what that chose by private scores, or fitted by itself, is not included."
     return [*uncharged_fits(c), *([around] if inside is not None else [])]
-
-
-def issuer_words(issuer: Any) -> dict[str, str]:
-    """What a pipeline says of its purpose and of who is responsible, if its words can be shown to everybody."""
-    given = {name: words for name in OF_THE_ISSUER if (words := getattr(issuer, name)) is not None}
-    for name, words in given.items():
-        if not isinstance(words, str) or not words.strip() or len(words) > _MOST_LETTERS or not words.isprintable():
-            raise InvalidParameter(
-                f"{name} must be public words that can be seen, in one line of at most {_MOST_LETTERS} letters.",
-                fix=f"plain words without control characters, or leave {name} out.",
-                parameter=name,
-            )
-    return given
-
-
-def issuer_statements(c: Record) -> list[tuple[str, str]]:
-    """Purpose and who is responsible, as far as the issuer said so; nothing proves these words."""
-    return [] if c.issued is None else [(name, words) for name in OF_THE_ISSUER if (words := getattr(c.issued, name))]
 
 
 def uncharged_fits(c: Record) -> list[str]:
@@ -130,6 +109,7 @@ def issued_rules(c: Record, spent: PrivacyLoss) -> Iterator[str]:
     issued, part = c.issued, c.part_of
     if part is not None and not _covers(part, c, spent):
         yield "part_of: the whole costs less than this part of it."
+    yield from issuer_rules(c)
     if issued is None:
         return
     fit, together, ledger = issued.fit, issued.together, issued.ledger

@@ -21,7 +21,17 @@ T = TypeVar("T")
 FIRST, SECOND = "ppdp-certificate/1", "ppdp-certificate/2"
 SINCE_SECOND = ("part_of", "search", "issued")
 SINCE_THIRD = ("diagnostics", "withheld")
-OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody said them
+# Statements that are absent where nobody made them.
+OF_THE_ISSUER = (
+    "purpose",
+    "responsible",
+    "limit_set_by",
+    "review_by",
+    "supersedes",
+    "status_list",
+    "attachments",
+)
+OF_A_FACT = ("source",)  # absent where nobody says from where a fact is
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
 OF_A_MODEL = ("single_class",)  # absent where a model predicts more than one, or it is not plain
@@ -36,6 +46,7 @@ class FactRecord:
     name: str
     value: str
     origin: str
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +297,14 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that belongs to a certificate, and lies beside it."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
     """When, as which fit, and on whose account, with words of the issuer: what is known beside the claim."""
 
@@ -297,6 +316,11 @@ class Issued:
     ledger: LedgerEntry | None
     purpose: str | None = None
     responsible: str | None = None
+    limit_set_by: str | None = None
+    review_by: str | None = None
+    supersedes: str | None = None
+    status_list: str | None = None
+    attachments: tuple[Attachment, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,7 +407,7 @@ def written(part: Any) -> Any:
     kind: Any = type(part)
     if layout := _layout(kind):
         unknown = unknown_to(part.schema) if isinstance(part, Record) else ()
-        optional = (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN)
+        optional = (*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN)
         unsaid = [name for name in optional if getattr(part, name, None) is None]
         return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
     if isinstance(part, Mapping):

@@ -44,6 +44,11 @@ def carried(path: Path) -> Certificate:
     return _of_document(path)
 
 
+def folder_of(path: Path) -> Path:
+    """Where attachments of the certificate lie."""
+    return path if (path / EXPORT).is_file() else path.parent
+
+
 def unchecked(path: Path) -> list[str]:
     """Names in a folder of ``ppdp fit`` that are no part of it, nor the signature: nobody checks what they hold."""
     if not (path / EXPORT).is_file():

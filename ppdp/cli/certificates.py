@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -12,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.formats import FORMATS, format_of
 from ppdp.certificate.issue_statement import (
-    UNPROVED,
     account_in_words,
     composition_notes,
-    issuer_statements,
     other_releases,
     spent_at_least,
     uncharged_fits,
 )
-from ppdp.cli.certificate_files import carried, unchecked
+from ppdp.certificate.issuer import UNPROVED, attachments_beside, issuer_statements, review_is_due
+from ppdp.certificate.share.status_list import StatusList
+from ppdp.cli.certificate_files import carried, folder_of, unchecked
 from ppdp.cli.documents import check_form, read_tables
 from ppdp.cli.output import complain, one_line, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import import_modules
@@ -61,12 +62,16 @@ def verify(options: Namespace) -> int:
             complain(f"does not hold: {one_line(error)}")
         return 1
     result = certificate.verify(**asked_signature(options.signature, options.public_key))
-    unmet, strange = _unmet(certificate, options) if result else [], unchecked(options.path)
+    listed = None if options.status is None else _status_list(options.status)
+    beside = attachments_beside(certificate.record, folder_of(options.path)) if result else {}
+    unmet = [*_unmet(certificate, options), *_outdated(certificate, listed, beside)] if result else []
+    strange = [name for name in unchecked(options.path) if beside.get(name) != "same"]
     if options.json:
         found: dict[str, Any] = {"holds": bool(result), "problems": list(result.problems)}
         if result:  # what does not hold makes no claim that a machine could take for one
             claim = {name: getattr(certificate, name) for name in ("status", "epsilon", "delta", "digest")}
             found |= {"unmet": unmet, **claim, "left_out": other_releases(certificate.record), "unchecked": strange}
+            found |= {"attachments": beside} if beside else {}
         if result.signer:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
@@ -77,14 +82,39 @@ def verify(options: Namespace) -> int:
             told = account_in_words(certificate.record)
             lines += [f"issued {escaped(told)}"] if told is not None else []
             lines += [f"{name}: {escaped(words)} ({UNPROVED})" for name, words in issuer_statements(certificate.record)]
+            lines += ["REVIEW WAS DUE"] if review_is_due(certificate.record) else []
             neighbours = certificate.record.neighbours
             what = "" if neighbours.row_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
             pair = f"({certificate.epsilon:g}, {certificate.delta:g})"
             lines.append(f"{certificate.status} {pair} {what}{certificate.digest}")
+            lines += [f"attachment {escaped(name)}: {_BESIDE[word]}" for name, word in beside.items()]
+            if listed is not None and not unmet:
+                lines.append(f"status: not withdrawn, by the list of {listed.published}")
             if strange:
                 lines.append(f"NOT CHECKED, and of no certificate: {', '.join(escaped(name) for name in strange)}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
     return 0 if result and not unmet else 1
+
+
+_BESIDE = {
+    "same": "the file beside it is the one",
+    "another": "the file beside it is ANOTHER",
+    "absent": "not here, so not compared",
+}
+
+
+def _outdated(certificate: Certificate, listed: StatusList | None, beside: Mapping[str, str]) -> list[str]:
+    """Why it, or what lies beside it, is not what the issuer stands for."""
+    found = [f"attachment {escaped(name)}: {_BESIDE[word]}." for name, word in beside.items() if word == "another"]
+    withdrawn = () if listed is None else listed.problems(certificate.record)
+    return [*found, *(f"--status: {escaped(words)}" for words in withdrawn)]
+
+
+def _status_list(path: Path) -> StatusList:
+    try:
+        return StatusList.load(path)
+    except CertificateError as error:
+        refuse(error.message, place="--status", fix=str(error.fix))
 
 
 def _unmet(certificate: Certificate, options: Namespace) -> list[str]:

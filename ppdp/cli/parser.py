@@ -159,6 +159,7 @@ def _add_certificates(commands: Any) -> None:
         " than everything about a row",
     )
     verify.add_argument("--max-epsilon", type=float, metavar="E", help="refuse a larger epsilon")
+    verify.add_argument("--status", type=Path, metavar="FILE", help="list of withdrawn certificates: refuse one in it")
     verify.add_argument("--quiet", action="store_true", help="print nothing but errors")
     _imports(verify)
     _json(verify)

@@ -169,6 +169,7 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = (), *default: Mappin
     from ppdp.transformers.columns.column_transformer import ColumnTransformer
 
     _refuse_blanks(content, path)
+    content = _with_sources(content, path)
     rules = _rules(content.get("data", {}), content.get(COLUMNS), path)
     known: dict[str, type[Any]] = {**own, **REGISTRY, "ColumnTransformer": ColumnTransformer}
     classes = content.get("domain", {}).get("classes", ())
@@ -176,6 +177,19 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = (), *default: Mappin
     file = PipelineFile(path, content, rules, steps)
     _check_steps(file)
     return file
+
+
+def _with_sources(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The content with sources of columns where the pipeline takes them, and attachments from the file's folder."""
+    columns, given = content.get(COLUMNS, {}), dict(content.get("pipeline", {}))
+    stated = {name: one for name, one in columns.items() if isinstance(one, Mapping) and "source" in one}
+    if stated:
+        given["sources"] = {**given.get("sources", {}), **{name: one["source"] for name, one in stated.items()}}
+        columns = {**columns, **{name: one["values"] for name, one in stated.items()}}
+        content = {**content, COLUMNS: columns}
+    if attached := given.get("statements", {}).get("attachments"):
+        given["statements"] = {**given["statements"], "attachments": [str(path.parent / name) for name in attached]}
+    return {**content, "pipeline": given} if given else content
 
 
 def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:

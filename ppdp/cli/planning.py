@@ -248,6 +248,7 @@ def _fewest(pipe: Any, domain: Any) -> int | None:
 _HEAD = """\
 # Written from the names and types of the columns of {name}; no value was looked at.
 # Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left.
+# And where it is from: age = {{values = [0, 110], source = "codebook, page 3"}}; of other facts in [pipeline], sources.
 # Several rows of one person? groups = "COLUMN" in [data]; adjacency = {{person = 3}} and n_rows = CAP in [domain]."""
 
 _DELTA = "1e-6  # far below 1 / (number of rows), by a public rule; smaller where there may be 100,000 rows and more"

@@ -151,6 +151,8 @@ class Answer(Formula):
     # The stability formula that must stand directly in front, with the same parameters, because it assumes of the rows
     # what is needed here; empty if nothing is.
     behind: str = ""
+    # ``counts(**parameters)``, where counts of rows are in its answer: how many rows noise of scale 1 is there.
+    counts: Callable[..., float | None] | None = None
     # ``draws(domain, **parameters)``, how many numbers are drawn, where that is not one for every number answered.
     draws: Callable[..., int] | None = None
 

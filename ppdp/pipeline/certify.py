@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import certificate_status, total, versions, what_left
-from ppdp.certificate.issue_statement import issuer_words
+from ppdp.certificate.issuer import issuer_words
 from ppdp.certificate.record import (
     AlternativeRecord,
     ConditionRecord,
@@ -89,6 +90,7 @@ def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
         inference = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None))
         digest = hashed(inference.encode())
         record = draft_record(plan, inference=digest, invalid=pipe.on_invalid, seeded=seeded, dataset=pipe.dataset)
+        record = replace(record, facts=with_sources(record.facts, pipe.sources))
         draft = Draft(plan, inference, record, issuer_words(pipe))
         draft.completed({}, None, {})
         return draft

@@ -65,6 +65,13 @@ class Pipeline(PrivateEstimator, NamedSteps):
         Public name of the private data, for ledger and certificate.
     purpose, responsible : str, optional
         What the release is for and who answers for it: public words (at most 500 letters) that nothing proves.
+    sources : str or mapping, optional
+        Where declared facts come from (a codebook, a regulation): words for all of them, or by name of a fact
+        (``"classes"``), a column or a step. They stand beside the facts on the certificate.
+    statements : mapping, optional
+        What else you state beside the claim: ``"limit_set_by"`` (who set the limit of the ledger), ``"review_by"`` (a
+        day), ``"supersedes"`` (an earlier certificate or its digest), ``"attachments"`` (paths of files, of which name
+        and digest are kept) and ``"status_list"`` (where withdrawn certificates are listed).
     random_state : int, RandomState instance or None, default=None
         Seeds all noise. For tests only: the certificate then says SEEDED.
 
@@ -114,6 +121,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
         dataset: str | None = None,
         purpose: str | None = None,
         responsible: str | None = None,
+        sources: str | Mapping[str, str] | None = None,
+        statements: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.steps = steps
@@ -129,6 +138,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
         self.dataset = dataset
         self.purpose = purpose
         self.responsible = responsible
+        self.sources = sources
+        self.statements = statements
         self.random_state = random_state
 
     def plan(self, domain: Domain | None = None) -> Plan:

@@ -12,10 +12,12 @@ from zoo import certificate, document, of_a_search, zoo
 from ppdp.certificate.canonical import parse, schema
 from ppdp.certificate.record import (
     OF_A_CHAIN,
+    OF_A_FACT,
     OF_A_MODEL,
     OF_A_THRESHOLD,
     OF_SHARES,
     OF_THE_ISSUER,
+    FactRecord,
     Issued,
     LedgerEntry,
     PartOf,
@@ -64,6 +66,7 @@ def differences(kind, block, where="document"):
     hints = get_type_hints(kind)
     names = {name.rstrip("_"): name for name in (field.name for field in dataclasses.fields(kind))}
     optional = {
+        FactRecord: OF_A_FACT,
         Issued: OF_THE_ISSUER,
         ReleaseRecord: OF_A_THRESHOLD,
         LedgerEntry: OF_A_CHAIN,
@@ -80,7 +83,8 @@ def differences(kind, block, where="document"):
 def of_type(hint, one, where):
     if get_origin(hint) is UnionType:
         nullable = {"type": "null"} in one.get("oneOf", ()) or "null" in one.get("type", ())
-        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD, *OF_A_CHAIN, *OF_A_MODEL, *OF_SHARES)
+        unsaid = (*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_A_CHAIN, *OF_A_MODEL, *OF_SHARES)
+        said = where.rpartition(".")[2] in unsaid
         if not nullable and not said and hint != Issued | None:  # since the second form
             yield f"{where}: it is never null"
         yield from of_type(get_args(hint)[0], one, where)

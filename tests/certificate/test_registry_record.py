@@ -140,7 +140,10 @@ def test_noise_is_named_and_only_our_own_is_said_to_be_exact(name, noise, exact)
 @pytest.mark.parametrize(
     ("name", "composed"),
     [
-        ("unconditional", "Gaussian releases compose to mu = 0.6478 (Gaussian DP). Other"),
+        (
+            "unconditional",
+            "Gaussian releases compose to mu = 0.6478 (Gaussian DP; rho = 0.2098 of zero-concentrated DP). Other",
+        ),
         ("a whole count", "Everything together, that is 1 x discrete-laplace"),
         (
             "Poisson samples",

@@ -1,19 +1,23 @@
 """What a release is for and who answers for it: words of the issuer, shown and signed, and proved by nothing."""
 
+import hashlib
 import json
+from datetime import date
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from documents import render_card, render_fragment, render_page, render_text
+from issue_golden import FOLDER
 from studies import PIPELINE, write_study
 from zoo import document
 
 from ppdp import Certificate, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.certificate import verify
-from ppdp.certificate.issue_statement import UNPROVED
+from ppdp.certificate.issuer import UNPROVED
+from ppdp.certificate.share.status_list import StatusList
 from ppdp.cli.main import main
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import NormClipper
 
@@ -113,3 +117,143 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
         assert main([*fit[:-1], "other"]) == 2
         assert place in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
+
+
+# ---------------------------------------------------------------- sources, and what else the issuer states
+
+
+SOURCES = {"clip": "Protocol 2.4", "classes": "Codebook 3.1"}
+DAY, EARLIER = "2027-06-30", "sha256:" + 64 * "0"
+STATED = {
+    "limit_set_by": "Data board",
+    "review_by": DAY,
+    "supersedes": EARLIER,
+    "status_list": "https://clinic.example",
+}
+
+
+def test_a_source_stands_beside_its_fact_and_inside_the_digest():
+    steps = [("clip", NormClipper(2.0)), ("model", LogisticRegression(classes=(0, 1), max_iter=5))]
+    told = Pipeline(steps, sources=SOURCES).fit(X, Y).certificate_
+    facts = {fact["name"]: fact.get("source") for fact in told["facts"]}
+    assert (facts["largest norm of a row"], facts["classes"], facts["max_iter"]) == (
+        "Protocol 2.4",
+        "Codebook 3.1",
+        None,
+    )
+    assert told.verify()
+    for shown in (told.to_text(full=True), told.to_html(), told.to_model_card(), told._repr_html_()):
+        assert "Codebook 3.1" in shown
+        assert "None is stated for 1 of 3" in " ".join(shown.replace("\u00a0", " ").split())
+    content = told.to_dict()
+    content["facts"][0]["source"] = "Somebody's word"
+    assert not verify(content)
+    alike = Pipeline(steps, sources="Protocol").fit(X, Y).certificate_
+    assert {fact.get("source") for fact in alike["facts"] if fact["name"] in facts} == {"Protocol", None}
+
+
+@pytest.mark.parametrize("sources", [{"clipp": "x"}, {"n_rows": "x"}, {"clip": ""}, "two\nlines", 3])
+def test_a_source_of_nothing_that_is_declared_is_refused_before_anything_is_spent(sources):
+    with Ledger() as account, pytest.raises(InvalidParameter, match="sources") as refused:
+        pipeline(sources=sources).fit(X, Y)
+    assert refused.value.parameter == "sources"
+    assert account.entries() == ()
+
+
+def test_statements_are_kept_shown_and_signed(tmp_path):
+    report = tmp_path / "audit.json"
+    report.write_text("{}")
+    one = pipeline(**WORDS, statements={**STATED, "attachments": [report]}).fit(X, Y).certificate_
+    attached = [{"name": "audit.json", "sha256": "sha256:" + hashlib.sha256(b"{}").hexdigest()}]
+    assert one["issued"].items() >= {**STATED, "attachments": attached}.items()
+    assert one.verify()
+    assert Certificate.from_json(one.to_json()).to_dict() == one.to_dict()
+    page = one.to_html()
+    for words in ("Data board", DAY, "https://clinic.example", "audit.json", EARLIER[:19]):
+        assert words in page
+    plain = pipeline(**WORDS).fit(X, Y).certificate_
+    later = plain.stating(review_by=date(2027, 6, 30), supersedes=one, attachments={"audit.json": EARLIER})
+    assert (later["issued"]["supersedes"], later.digest, later == plain) == (one.digest, plain.digest, True)
+    assert later.verify()
+    with pytest.raises(InvalidParameter, match="no statement 'x'"):
+        plain.stating(x=1)
+    with pytest.raises(CertificateError, match="no place"):
+        Certificate.load(FOLDER / "0.1.0" / "unconditional.json").stating(review_by=DAY)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"review_by": "30.6.2027"},
+        {"review_by": "2027-02-30"},
+        {"supersedes": "sha256:00"},
+        {"limit_set_by": "\u202e"},
+        {"attachments": ["no such file"]},
+        {"attachments": {"a/b": EARLIER}},
+        {"attachments": []},
+        {"purpose": "twice"},
+        {"reviewed": DAY},
+        "2027-06-30",
+    ],
+)
+def test_a_statement_that_cannot_be_read_is_refused_before_anything_is_spent(stated):
+    with Ledger() as account, pytest.raises(InvalidParameter):
+        pipeline(statements=stated).fit(X, Y)
+    assert account.entries() == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("review_by", "2027-02-30"),
+        ("supersedes", None),
+        ("attachments", [{"name": "a", "sha256": EARLIER}] * 2),
+        ("attachments", [{"name": "../a", "sha256": EARLIER}]),
+        ("attachments", []),
+    ],
+)
+def test_a_document_whose_statements_cannot_be_true_does_not_hold(name, value):
+    content = document("unconditional")
+    content["issued"][name] = content["digest"] if value is None else value
+    assert not verify(content)
+
+
+def test_files_beside_and_a_list_of_withdrawn_certificates_are_looked_up(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_study(tmp_path)
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "policy.txt").write_text("policy")
+    stated = 'statements = {review_by = 2020-01-01, attachments = ["policy.txt"]}\nsources = {classes = "Protocol"}\n'
+    (folder / "study.toml").write_text(PIPELINE.replace("[pipeline]\n", f"[pipeline]\n{stated}"))
+    assert main(["fit", "study/study.toml", "--data", "study.csv", "--out", "out"]) == 0
+    digest = json.loads((tmp_path / "out" / "certificate.json").read_text())["digest"]
+
+    def verified(*options):
+        code = main(["verify", "out", "--json", *options])
+        found = json.loads(capsys.readouterr().out)
+        return code, found["attachments"], len(found["unmet"])
+
+    capsys.readouterr()
+    assert verified() == (0, {"policy.txt": "absent"}, 0)
+    (tmp_path / "out" / "policy.txt").write_text("policy")
+    assert verified() == (0, {"policy.txt": "same"}, 0)
+    (tmp_path / "out" / "policy.txt").write_text("another")
+    assert verified() == (1, {"policy.txt": "another"}, 1)
+    (tmp_path / "out" / "policy.txt").unlink()
+    assert main(["verify", "out"]) == 0
+    assert "REVIEW WAS DUE" in capsys.readouterr().out
+    day = {"since": "2026-01-02", "reason": "A range was read off the rows"}
+    for withdrawn, published, expected in (
+        ({}, "2999-01-01", 0),
+        ({EARLIER: day}, "2999-01-01", 0),
+        ({digest: {**day, "superseded_by": EARLIER}}, "2999-01-01", 1),
+        ({}, "2020-01-01", 2),
+    ):
+        StatusList(published, published, withdrawn).save("list.json")
+        code, _, unmet = verified("--status", "list.json")
+        assert (code, unmet) == (min(expected, 1), expected)
+    for broken in ("{}", "[]", '{"schema": "ppdp-status-list/1"}'):
+        (tmp_path / "list.json").write_text(broken)
+        assert main(["verify", "out", "--status", "list.json"]) == 2
+        assert "ppdp-status-list/1" in capsys.readouterr().err

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origin, PublicFact, Trust, public_facts
+from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, StepRecord
 from ppdp.core.figures import figure
 from ppdp.core.formula import AT, Answer
 
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
+MOST_SOURCES, MOST_OF_A_SOURCE = 3, 4  # that are named there
 MOST_LETTERS = 30  # of a setting that is named with its value
 IF_FROM_THESE_ROWS = "If any was taken from these rows, the promise fails."
 ONE_PERSON_EACH = "one id is always one person, and nobody has two ids"
@@ -56,6 +58,7 @@ def assumptions(c: Record) -> Iterator[Statement]:
         yield _assumed(ORDER)
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
     yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")
+    yield from map(_assumed, _sources(facts))
     yield _assumed(f"Nobody has stated that {NOT_MADE_FROM_OTHERS}.")
     recorded = "the run and the ledger are" if c.ledger else "the run is"
     yield _assumed(f"Cannot be verified: that {recorded} as recorded, and that ppdp was unmodified and correct.")
@@ -126,11 +129,25 @@ def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
         yield _assumed(f"Declared limits: {'; '.join(rows + named)}.", IF_FROM_THESE_ROWS)
 
 
-def _first(words: Sequence[str]) -> str:
+def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
+    """Where declared facts come from, as far as anybody said so; the table of facts has all of it."""
+    asked = [fact for fact in facts if fact.source.origin in (Origin.DECLARED, Origin.SETTING, Origin.MODEL)]
+    stated: dict[str, list[str]] = {}
+    for fact in asked:
+        if fact.stated:
+            stated.setdefault(fact.stated, []).append(fact.column or WORDS["facts"].get(fact.name, fact.name))
+    if stated:
+        told = [f"“{source}” (of {_first(names, MOST_OF_A_SOURCE)})" for source, names in stated.items()]
+        without = sum(not fact.stated for fact in asked)
+        rest = f" None is stated for {without} of {len(asked)} declared facts." if without else ""
+        yield f"Stated sources: {_first(told, MOST_SOURCES)}.{rest}"
+
+
+def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
     """The first of them, and how many more there are."""
     once = list(dict.fromkeys(words))
-    more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
-    return f"{', '.join(once[:MOST_NAMED])}{more}"
+    more = f" and {len(once) - most} more" if len(once) > most else ""
+    return f"{', '.join(once[:most])}{more}"
 
 
 def _settings(c: Record, facts: Sequence[PublicFact]) -> str:

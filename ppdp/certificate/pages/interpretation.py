@@ -204,6 +204,14 @@ def _least_mu(delta: Array, factor: Array, slack: float) -> float:
     return float(max(0.0, *found)) * _UP if len(found) else 0.0
 
 
+def rho(c: Record) -> float | None:
+    """Of zero-concentrated differential privacy, where all noise is Gaussian: then half of the square of mu, exactly.
+
+    As mu, it is meant but for the probability that nothing is promised and for the sampler's error.
+    """
+    return None if c.total.parts or not c.total.mu else c.total.mu**2 / 2
+
+
 def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))

@@ -46,6 +46,14 @@ from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
+FURTHER = {
+    "limit_set_by": "The limit was set by",
+    "review_by": "To be reviewed by",
+    "supersedes": "Takes the place of",
+    "attachments": "Attached",
+    "status_list": "Withdrawn ones are listed at",
+}
+"""What the issuer states on page one beside who is responsible."""
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
@@ -108,12 +116,20 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "left": what_left(c),
         "ledger": budget.ledger_view(c),
+        "rho": interpretation.rho(c),
+        "further": [(FURTHER[name], said) for name, said in view.stated.items() if _is_further(name, c)],
         **_people(view),
         **_success(c),
         **_released(view),
         **_stages(view),
         **_tables(view),
     }
+
+
+def _is_further(name: str, c: Record) -> bool:
+    """Whether a statement stands in no other place of page one."""
+    limited = c.ledger is not None and c.ledger.limit is not None
+    return name in FURTHER and not (limited and name == "limit_set_by")
 
 
 def _neighbours(words: str, c: Record) -> str:
@@ -296,7 +312,11 @@ def _value(fact: PublicFact, shown: Sequence[PublicFact], c: Record) -> str:
 
 
 def _origin(fact: PublicFact, c: Record) -> str:
-    """An origin in the words of page one."""
+    """An origin in the words of page one, and the source that was stated."""
+    return f"{_said_by(fact, c)}; source: {fact.stated}" if fact.stated else _said_by(fact, c)
+
+
+def _said_by(fact: PublicFact, c: Record) -> str:
     source = fact.source
     if fact.name == "adjacency":
         kept = "; the run itself keeps no more rows of a person" if c.neighbours.bounds_contributions else ""

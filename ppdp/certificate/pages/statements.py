@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
-from ppdp.certificate.issue_statement import UNPROVED, account_in_words, issuer_statements, other_releases
+from ppdp.certificate.issue_statement import account_in_words, other_releases
+from ppdp.certificate.issuer import UNPROVED, issuer_statements
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
 from ppdp.certificate.pages.derivation import NoisyRelease, gate_in_words, is_model, noises_of, points_of
 from ppdp.certificate.pages.glossary import WORDS
-from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words
+from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words, rho
 from ppdp.certificate.pages.statement import Statement, Topic
+from ppdp.certificate.pages.typography import up
+from ppdp.certificate.pages.usefulness import expected_error, loses_most
 from ppdp.certificate.record import Diagnostics, FactRecord, GateRecord, MechanismRecord, Record, ReleaseRecord
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
@@ -35,10 +38,13 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield Statement(Topic.MEANING, status_in_words(c))
     if (issued := account_in_words(c)) is not None:
         yield Statement(Topic.ISSUED, issued)
-    yield from (Statement(Topic(name), f"{words} ({UNPROVED})", short=words) for name, words in issuer_statements(c))
+    for (name, said), (_, short) in zip(issuer_statements(c), issuer_statements(c, short=True)):
+        yield Statement(Topic[name.upper()], f"{said} ({UNPROVED})", short=short)
     yield from (Statement(Topic.REASON, reason) for reason in c.reasons)
     yield from assumptions(c)
     yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))
+    yield Statement(Topic.USEFULNESS, expected_error(c))
+    yield Statement(Topic.LOSERS, loses_most(c))
     if (altered := altered_in_words(c)) is not None:
         yield Statement(Topic.ALTERED, altered)
     if c.dataset:
@@ -51,7 +57,10 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield from (Statement(Topic.FACT, fact_line(fact)) for fact in facts_to_show(c))
     yield Statement(Topic.TRUST, WORDS["trust"])
     yield from _derivation(c)
-    yield Statement(Topic.TOTAL, f"mu {c.total.mu:.6g} (of Gaussian differential privacy)")
+    total = f"mu {c.total.mu:.6g} (of Gaussian differential privacy)"
+    if (least := rho(c)) is not None:
+        total += f", rho {up(least)} (of zero-concentrated differential privacy)"
+    yield Statement(Topic.TOTAL, total)
     yield from (Statement(Topic.COST, Part.from_dict(part).words()) for part in c.total.parts)
     yield from (Statement(Topic.COVERED, words) for words in _covered(c))
     yield from map(_excluded, c.not_covered)
@@ -119,7 +128,8 @@ def value_in_words(fact: PublicFact) -> str:
 
 def fact_line(fact: PublicFact) -> str:
     """A fact in one line."""
-    return f"{fact.name} = {value_in_words(fact)} ({fact.source.text})"
+    stated = f"; source: {fact.stated}" if fact.stated else ""
+    return f"{fact.name} = {value_in_words(fact)} ({fact.source.text}{stated})"
 
 
 def _derivation(c: Record) -> Iterator[Statement]:

@@ -10,7 +10,7 @@ from ppdp.certificate.pages.derivation import NoisyRelease, Point, noises_of, po
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.pages.statements import around_the_claim, reservation, statements_of
 from ppdp.certificate.pages.typography import printable, up
-from ppdp.certificate.record import Record, read_as, written
+from ppdp.certificate.record import OF_THE_ISSUER, Record, read_as, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,19 @@ class View:
         return account_in_words(self.record, symbols=True)
 
     @property
+    def stated(self) -> dict[str, str]:
+        """What the issuer states, by name, in short."""
+        return {s.topic.name.lower(): s.short for s in self.words_of_the_issuer}
+
+    @property
+    def words_of_the_issuer(self) -> list[Statement]:
+        """What the issuer states."""
+        return [s for s in self.statements if s.topic.name.lower() in OF_THE_ISSUER]
+
+    @property
     def context(self) -> dict[str, Any]:
         """What every template may use."""
         c = self.record
-        responsible = [s.short for s in self.statements if s.topic is Topic.RESPONSIBLE]
         return {
             "c": c,
             "Topic": Topic,
@@ -52,7 +61,9 @@ class View:
             "claim_in_text": self.claim(f"(ε, δ) = ({up(c.epsilon)}, {up(c.delta)})"),
             "reservation": reservation(c),
             "warnings": [f"Warning: {words}" for words in self.texts(Topic.WARNING)],
-            "responsible": responsible[0] if responsible else "",
+            "stated": self.stated,
+            "responsible": self.stated.get("responsible", ""),
+            "words_of_the_issuer": self.words_of_the_issuer,
             "issued": self.issued,
             "noises": self.noises,
             "stages": list(zip(self.points, [None, *c.steps])),

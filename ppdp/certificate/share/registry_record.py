@@ -10,6 +10,7 @@ from typing import Any
 
 from ppdp.certificate.canonical import shipped
 from ppdp.certificate.pages.derivation import law_of, only_the_last
+from ppdp.certificate.pages.interpretation import rho
 from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.view import view_of
 from ppdp.certificate.record import Record
@@ -115,6 +116,7 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
         "law": law_of(m) if m is not None else "",
         "hides_iterates": m is not None and only_the_last(m),
         "GAUSSIAN": GAUSSIAN,
+        "rho": rho(c),
     }
     sections: dict[str, dict[str, Any]] = json.loads(render("registry.json", {**view.context, **shown}))
     return sections

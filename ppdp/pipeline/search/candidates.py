@@ -28,7 +28,18 @@ from ppdp.privacy.noise.sampler import Noise
 
 Scoring = Callable[[Any, Any], float]
 
-_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain", "purpose", "responsible")
+_OF_THE_SEARCH = (
+    "epsilon",
+    "delta",
+    "ledger",
+    "dataset",
+    "random_state",
+    "domain",
+    "purpose",
+    "responsible",
+    "statements",
+    "sources",
+)
 
 
 def searched(declared: Domain | None) -> Adjacency:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuance import certificate_status
-from ppdp.certificate.issue_statement import issuer_words
+from ppdp.certificate.issuer import issuer_words
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import WARNINGS, at_step, discreet, outside
 from ppdp.core.checks import check_budget, choice, flag, integer, number
