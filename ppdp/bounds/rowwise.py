@@ -22,7 +22,7 @@ from ppdp.core.rounding import apply_error, inflate
 _row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True, row_by_row=True)
 
 
-@_row_by_row("row-wise.identity", used_by=("PCA",), entrywise=True)
+@_row_by_row("row-wise.identity", used_by=("PCA", "SelectKBest", "SelectPercentile"), entrywise=True)
 def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Nothing changes."""
     return domain, distance

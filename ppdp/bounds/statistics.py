@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.bounds.column_choice import COUNT_WEIGHT
 from ppdp.bounds.column_groups import domain_of
+from ppdp.bounds.naive_bayes import longest_row
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, label_parts
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import AT, OfGroups
@@ -90,6 +92,11 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
             "release.label-means",
             lambda domain, parameters: (len(parameters["columns"]) * parameters["cells"] * label_parts(domain),),
             _n_rows,
+        ),
+        "label-moments": StatisticForm(
+            "release.label-moments",
+            lambda domain, _: (label_parts(domain) * (1 + domain.d) + domain.d,),
+            lambda domain: max(BOX_WEIGHT * largest_entry(domain), COUNT_WEIGHT * longest_row(domain)),
         ),
     }
 )

@@ -101,6 +101,7 @@ INSTEAD: dict[str, str] = {
     "remainder": "leave it out: columns that no part names are left out; name those that are to stay.",
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",
     "n_rows": "domain=Domain(n_rows=...).",
+    "score_func": "leave it out: columns are compared as by F, of classes or of targets as the model has them.",
     "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
     "target_type": "leave it out: what the model learns says it.",
     "tol": "max_iter: so many steps are taken, for when to stop would be read off the rows.",

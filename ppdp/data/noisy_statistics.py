@@ -32,6 +32,7 @@ from ppdp.data.histograms import (
     threshold,
     weights_by_label,
 )
+from ppdp.data.label_moments import LabelMoments, measured
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
@@ -318,6 +319,13 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
             said="the mean labels for {of} err by {share} of the range of labels",
             # of a share among the rows of a category, were there as many of each
             error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
+        ),
+        "label-moments": Statistic(
+            form=STATISTIC_FORMS["label-moments"],
+            measure=lambda rows, domain, _: measured(rows, domain),
+            read=lambda answer, domain, release: LabelMoments.of(answer, domain, release.noise_scale),
+            said="the means of classes for {of} err by {share} of a column's range",
+            error=lambda sigma, domain, p: label_parts(domain) * _share_of_range(sigma, domain, p),
         ),
     }
 )

@@ -2,6 +2,7 @@
 
 from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
+from ppdp.transformers.columns.column_selectors import SelectKBest, SelectPercentile
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer, QuantileTransformer
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
@@ -42,6 +43,8 @@ __all__ = [
     "RegressionImputer",
     "RobustScaler",
     "RowMap",
+    "SelectKBest",
+    "SelectPercentile",
     "SoftPCA",
     "StandardScaler",
     "TargetMeanEncoder",

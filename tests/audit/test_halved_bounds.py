@@ -67,7 +67,13 @@ HALVED = {
     "dates": (DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
 }
 NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
-    *("TargetMeanEncoder", "KBinsDiscretizer", "QuantileTransformer")  # which have no exact way
+    *(
+        "TargetMeanEncoder",
+        "SelectKBest",
+        "SelectPercentile",
+        "KBinsDiscretizer",
+        "QuantileTransformer",
+    )  # which have no exact way
 }
 HALVED |= {
     name: (kind.example(), 12, 2, MOVES if issubclass(kind, RowWiseTransformer) else ONE, "radius")

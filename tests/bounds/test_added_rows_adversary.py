@@ -32,7 +32,7 @@ ROUNDING = 1 + 1e-12
 def domain(stage=None, **facts):
     targets = (1.0, 2.0) if getattr(stage, "y_range", 0) is None else (-1.0, 1.0)
     gaps = {"max_missing": None if getattr(stage, "fills_gaps", False) else 0}
-    known = {"n_rows": N, "n_features": 2, "row_norm": 1.0, "entry_bound": 0.9, "classes": (0, 1), "y_range": targets}
+    known = {"n_rows": N, "n_features": 3, "row_norm": 1.0, "entry_bound": 0.9, "classes": (0, 1), "y_range": targets}
     return Domain(**known, **gaps, **facts)
 
 

@@ -33,6 +33,8 @@ from ppdp.transformers import (
     RegressionImputer,
     RobustScaler,
     RowMap,
+    SelectKBest,
+    SelectPercentile,
     SoftPCA,
     StandardScaler,
     TargetMeanEncoder,
@@ -87,6 +89,7 @@ LATER = [
     lambda: Deduplicator(compare="raw"),
 ]
 NAMED = {type(make()) for make in [*FIRST, *FILLERS, *LATER]} | {Public, TargetMeanEncoder}  # whose one way is noisy
+NAMED |= {SelectKBest, SelectPercentile}
 LATER += [kind.example for kind in REGISTRY.values() if issubclass(kind, Stage) and kind not in NAMED]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import sklearn.decomposition as decomposition
+import sklearn.feature_selection as feature_selection
 import sklearn.impute as impute
 import sklearn.linear_model as linear
 import sklearn.naive_bayes as naive_bayes
@@ -36,6 +37,7 @@ from limit_twins import (
     trimmed,
     unexplained,
 )
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import ppdp.mechanisms as mechanisms
@@ -201,6 +203,20 @@ ENTRIES: tuple[Entry, ...] = (
         "y",
         ranged=False,
         unit=lambda _: 1.0,
+    ),
+    *(
+        Entry(
+            type(stage).__name__,
+            lambda stage=stage: [clone(stage), mechanisms.LogisticRegression((0, 1))],
+            probabilities,
+            sk(lambda twin=twin: make_pipeline(twin, linear.LogisticRegression()), labels="y"),
+            labels="y",
+            tables=COMMON,
+        )
+        for stage, twin in (
+            (S.SelectKBest(2), feature_selection.SelectKBest(k=2)),
+            (S.SelectPercentile(50), feature_selection.SelectPercentile(percentile=50)),
+        )
     ),
     # -------- duplicates: what is left goes to what the stage leaves without noise
     *(

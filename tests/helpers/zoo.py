@@ -51,6 +51,8 @@ from ppdp.transformers import (
     RegressionImputer,
     RobustScaler,
     RowMap,
+    SelectKBest,
+    SelectPercentile,
     SoftPCA,
     StandardScaler,
     TargetMeanEncoder,
@@ -143,6 +145,8 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [BOX, imputer(fit_mode="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
         {},
     ),
+    "best share of columns": ([BOX, ("best", SelectPercentile(40)), ("model", classifier())], {}),
+    "best columns": ([BOX, imputer(fit_mode="noisy"), ("best", SelectKBest(2)), ("model", classifier())], {}),
     "row map": (
         [
             BOX,

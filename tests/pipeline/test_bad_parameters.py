@@ -10,7 +10,7 @@ import refusals
 from refusals import DOMAIN, NAME, N, classifier, frame, labels, mean, quotes, rows
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import FastICA
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectFdr
 
 from ppdp import Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import (
@@ -33,7 +33,7 @@ drawn, refused = refusals.drawn, refusals.refused
 
 
 FOREIGN = [
-    (SelectKBest(), "public knowledge"),
+    (SelectFdr(), "public knowledge"),
     (FastICA(), "PCA(k)"),
     ("passthrough", "RowMap"),
     (None, "RowMap"),

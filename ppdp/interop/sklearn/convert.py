@@ -248,6 +248,8 @@ class _Converter:
             step.changed.append("of columns that public ranges have scaled")
         if role == "components":
             self._components(step, made)
+        elif role == "selector":
+            self._check_components(step)
         elif role == "quantiles":
             self._check_components(step)
             self.units, self.rescaled, self.shifted = "own", False, False

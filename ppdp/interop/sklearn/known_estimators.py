@@ -78,8 +78,9 @@ def _row_wise(counterpart: str = "RowMap", fix: str = "RowMap(function, out_rang
 _CHOICE = Leak(
     "high",
     "which columns were chosen: one row can tip the choice",
-    fix="choose columns by public knowledge, in a ColumnTransformer.",
+    fix="choose columns by public knowledge, in a ColumnTransformer, or SelectKBest(k=...).",
 )
+_BEST = Leak("high", _CHOICE.leaks, "SelectKBest", "SelectKBest(k=...) of ppdp.transformers.")
 _SCORES = Leak(
     "low", "a score of each column, kept in scores_; no column is dropped", fix="leave it out: it changes no row."
 )
@@ -240,8 +241,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         ),
         harmless=lambda given: given.get("features") == "all",
     ),
-    "SelectKBest": KnownEstimator(_CHOICE, otherwise={lambda given: given.get("k") == "all": _SCORES}),
-    "SelectPercentile": KnownEstimator(_CHOICE, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
+    "SelectKBest": KnownEstimator(_BEST, otherwise={lambda given: given.get("k") == "all": _SCORES}),
+    "SelectPercentile": KnownEstimator(_BEST, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
     "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFE RFECV "
     "SequentialFeatureSelector": _CHOICE,
     "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.feature_selection import chi2, f_classif, f_regression
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from ppdp import transformers
@@ -137,6 +138,22 @@ def projection(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)
 
 
+_COMPARED = {"f_classif": f_classif, "f_regression": f_regression, "chi2": chi2}
+
+
+def selector(step: Step, facts: DeclaredFacts) -> Any:
+    """The columns that labels explain most, by released sums of every class."""
+    name = "k" if step.kind == "SelectKBest" else "percentile"
+    given = step.read("score_func", name)
+    compared = next((word for word, known in _COMPARED.items() if known is given["score_func"]), None)
+    if compared is None:
+        step.refuse("its score_func has no counterpart.", "score_func=f_classif, or f_regression for targets.")
+    step.changed.append("columns are compared, as by F, by released sums of every class, or products with the targets")
+    if compared == "chi2":
+        step.changed.append("of columns of 0 and 1 chi2 is that times the share of zeros")
+    return getattr(transformers, step.kind)(given[name])
+
+
 FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "SimpleImputer": ("imputer", imputer),
     "IterativeImputer": ("imputer", regression_imputer),
@@ -149,5 +166,7 @@ FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "TruncatedSVD": ("components", pca),
     "GaussianRandomProjection": ("projection", projection),
     "SparseRandomProjection": ("projection", projection),
+    "SelectKBest": ("selector", selector),
+    "SelectPercentile": ("selector", selector),
 }
 """By class: its role, and what makes its counterpart of a step and facts."""

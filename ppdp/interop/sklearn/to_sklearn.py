@@ -203,6 +203,8 @@ STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     transformers.RandomProjection: _projected,
     transformers.RobustScaler: _robust,
     transformers.RowMap: _row_map,
+    transformers.SelectKBest: lambda name, step, domain: [plain.select(step.get_support(indices=True), domain.d)],
+    transformers.SelectPercentile: lambda name, step, domain: [plain.select(step.get_support(indices=True), domain.d)],
     transformers.SoftPCA: lambda name, step, domain: [plain.linear(step.shrinkage_)],
     transformers.StandardScaler: _standard,
     transformers.TrimmedMeanImputer: _imputed,

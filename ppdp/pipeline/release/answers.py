@@ -23,6 +23,7 @@ from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
 from ppdp.data.histograms import CLEAR
 from ppdp.data.intervals import FIGURES, gaussian_ends, half_width, no_ends, rows_are_a_sample
+from ppdp.data.label_moments import LabelMoments
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
@@ -71,6 +72,18 @@ def label_answers(
         for i, label in list(enumerate(domain.classes))[1 if parts == 2 else 0 :]:
             share = Answers.of(f"share of class {label}", named, shares[:, i], errors[:, i], note)
             answers.append(replace(share, ends=partial(gaussian_ends, share.value, share.error * certain)))
+    return answers
+
+
+def moment_answers(moments: LabelMoments, columns: Columns, domain: Domain) -> list[Answers]:
+    """Mean of every column, of classes among the rows of each, where there are clearly some; errors to first order."""
+    if domain.classes is None:
+        return [Answers.of("mean", columns, moments.sums.sum(axis=0), math.sqrt(2) * moments.noise)]
+    answers = []
+    for label, share, sums in zip(domain.classes, moments.shares, moments.sums):
+        mean = sums / (share if share > CERTAIN * moments.noise_of_shares else math.nan)
+        error = np.hypot(moments.noise, mean * moments.noise_of_shares) / share
+        answers.append(Answers.of(f"mean among {label}", columns, mean, error))
     return answers
 
 
@@ -254,7 +267,7 @@ def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
     if made is None:
         lost = [note for note, slope in zip(columns.notes, columns.slope) if math.isnan(slope)]
         return Columns.lost(names, lost[0] if lost else f"{step.title} is no scale and shift of each column")
-    return replace(made, names=tuple(names))
+    return replace(made, names=tuple(step.domain.get("feature_names") or made.names))
 
 
 def _bare(name: str, array: Array, noise: float) -> Answers:
@@ -273,6 +286,8 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
     sigma, statistic = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "label-means":
         return label_answers(release, statistic[0], sigma, columns, domain)
+    if release.statistic == "label-moments":
+        return moment_answers(statistic, columns, domain)
     if release.statistic == "quantile-choices":
         note = f"its rank misses by some {2 * sigma:.3g} rows"
         chosen = columns if release.parameters.get("columns") is None else columns.at(release.parameters["columns"])

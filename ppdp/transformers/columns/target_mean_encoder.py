@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
 from ppdp.bounds.release import MOST_CELLS, MOST_NUMBERS, columns_per_category, label_parts
 from ppdp.core.checks import columns_of, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.frames import readable
 from ppdp.data.histograms import cells_of, smoothed_shares, weights_by_label
-from ppdp.data.rows import Array, Rows, encode_alone
+from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
-from ppdp.data.validation import validated
-from ppdp.exceptions import InvalidInput, InvalidParameter, MissingBound
-from ppdp.transformers.base import Statistics, Transformer
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.transformers.base import Statistics
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
+from ppdp.transformers.labelled import LabelledTransformer
 
 
 @dataclass(eq=False, repr=False)
-class TargetMeanEncoder(Transformer):
+class TargetMeanEncoder(LabelledTransformer):
     """Replace each category by the mean label of the rows that have it, released with noise.
 
     It stands behind ``CategoryEncoder(..., encoding="ordinal")``, whose codes it takes, and in front of a model, whose
@@ -79,8 +77,6 @@ class TargetMeanEncoder(Transformer):
     allows_gaps = True
     bounds_rows = True
     leakage = "high", "mean labels of categories, also of one with a single row"
-    needs_y = True
-    chooses = False  # there is one way
     statistic_names = ("means", "positions", "unit")
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
@@ -107,9 +103,6 @@ class TargetMeanEncoder(Transformer):
         names = self._names_out(domain.feature_names, columns, domain)
         request = StatisticRequest("label-means", asked)
         return (FitMode.by("row-wise.label-means", domain, distance, request=request, **asked, feature_names=names),)
-
-    def instead(self) -> Iterator[tuple[str, Any]]:
-        yield from ()
 
     def _positions(self, domain: Domain) -> list[int]:
         """The columns that hold categories."""
@@ -189,35 +182,7 @@ class TargetMeanEncoder(Transformer):
         ]
         return np.asarray([name for part in parts for name in part], dtype=object)
 
-    def fit(self, X: Any, y: Any = None) -> TargetMeanEncoder:
-        """Fit without noise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels or targets.
-        """
-        if y is None:
-            raise InvalidInput("This TargetMeanEncoder estimator requires y to be passed, but the target y is None.")
-        X, y = validated(self, readable(X), y, dtype=np.float64, ensure_all_finite="allow-nan")
-        facts = self._observed_domain(self._extent(X))
-        facts, codes = encode_alone(facts, y, type(self).__name__, targets=type_of_target(y).startswith("continuous"))
-        (way,) = self.fit_modes(facts, facts.neighbours)
-        table, noise = (
-            weights_by_label(Rows.of(X, codes), facts, **(way.request.parameters if way.request else {})),
-            0.0,
-        )
-        shape = len(way.parameters["columns"]), way.parameters["cells"], label_parts(facts)
-        self._hold_standalone(self.read((table.reshape(shape), noise), way, facts), way)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
-        return self.fit(X, y).transform(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+    def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Any:
+        asked = way.request.parameters if way.request else {}
+        shape = len(way.parameters["columns"]), way.parameters["cells"], label_parts(domain)
+        return weights_by_label(rows, domain, **asked).reshape(shape), 0.0

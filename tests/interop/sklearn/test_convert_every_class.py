@@ -123,6 +123,8 @@ USUAL = {
     "SVC": {"kernel": "linear"},
 }
 """With which their other parameters are read."""
+CHOOSING = ("SelectKBest", "SelectPercentile")
+"""What looks at labels, so that a model stands behind it."""
 SIZES = [1, 1e300, 10**9, np.inf, "", True, [], (1, 2, 3), object()]
 
 
@@ -135,7 +137,8 @@ def test_a_plan_takes_whatever_a_conversion_takes(name):
         for value in [*ODD[:-1], *SIZES]:
             step = made(name).set_params(**{**USUAL.get(name, {}), parameter: value})
             try:
-                pipe = Pipeline.from_sklearn(step, ranges=(0, 1), domain=domain)
+                whole = make_pipeline(step, LogisticRegression()) if name in CHOOSING else step
+                pipe = Pipeline.from_sklearn(whole, ranges=(0, 1), domain=domain)
                 if repr(pipe) not in plans:  # many parameters only say how something is computed
                     plans[repr(pipe)] = pipe.plan()
             except PpdpError:

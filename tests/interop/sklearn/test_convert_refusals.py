@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyClassifier
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectFdr
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import Nystroem
@@ -97,7 +97,7 @@ REFUSALS = {
     "knots of one's own": ([SplineTransformer(knots=[[0.0], [1.0]])], {}, InvalidParameter, "knots='uniform'"),
     "landmarks beyond memory": ([Nystroem(n_components=10**6)], {}, InvalidParameter, "within these limits"),
     "cosines": ([Nystroem(kernel="cosine")], {}, InvalidParameter, "kernel='rbf'"),
-    "chosen columns": ([SelectKBest(), MODEL], {}, UnknownStage, "public knowledge"),
+    "chosen columns": ([SelectFdr(), MODEL], {}, UnknownStage, "public knowledge"),
     "fitted elsewhere": ([FrozenEstimator(StandardScaler()), MODEL], {}, UnknownStage, "Public(transformer)"),
     "late union": (
         [StandardScaler(), FeatureUnion([])],
@@ -111,7 +111,7 @@ REFUSALS = {
         InvalidParameter,
         "feature_range",
     ),
-    "a choice in a union": ([FeatureUnion([("a", "passthrough"), ("b", SelectKBest())])], {}, UnknownStage, "public"),
+    "a choice in a union": ([FeatureUnion([("a", "passthrough"), ("b", SelectFdr())])], {}, UnknownStage, "public"),
     "union that is none": ([FeatureUnion("ab")], {}, InvalidParameter, "names are strings"),
     "behind a union": (
         [FeatureUnion([("a", make_pipeline(FeatureUnion([("b", "passthrough")]), MinMaxScaler()))])],
@@ -168,7 +168,7 @@ REFUSALS = {
         InvalidParameter,
         "leave it out",
     ),
-    "unknown in columns": ([ColumnTransformer([("a", SelectKBest(), [0, 1])])], {}, UnknownStage, "public knowledge"),
+    "unknown in columns": ([ColumnTransformer([("a", SelectFdr(), [0, 1])])], {}, UnknownStage, "public knowledge"),
     "public behind fitted": (
         [columns(numbers=make_pipeline(StandardScaler(), FunctionTransformer(np.sqrt)))],
         {},

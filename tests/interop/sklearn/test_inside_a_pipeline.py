@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectFdr
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline as Plain
@@ -87,9 +87,9 @@ def test_a_search_sets_their_parameters():
     [
         ([("range", PlainRange())], MissingBound, "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ranges="),
         ([("gaps", SimpleImputer()), ("model", LogisticRegression())], MissingBound, "Pipeline.from_sklearn("),
-        ([("shape", SelectKBest())], UnknownStage, "public knowledge"),
+        ([("shape", SelectFdr())], UnknownStage, "public knowledge"),
         ([("bins", KBinsDiscretizer(strategy="kmeans"))], InvalidParameter, "strategy='uniform'"),
-        ([("range", MinMaxScaler(ranges=(0, 1))), ("k", PCA(0.9))], InvalidParameter, "n_components=5"),
+        ([("range", MinMaxScaler(ranges=(0, 1))), ("k", PCA("mle"))], InvalidParameter, "n_components=5"),
         ([("range", MinMaxScaler(ranges=(0, 1))), ("model", Ridge())], MissingBound, "y_range=(low, high)"),
         (
             [("columns", ColumnTransformer([("sex", OneHotEncoder(), ["sex"])]))],

@@ -1,0 +1,91 @@
+"""How much of every column labels explain, by numbers of rows, sums and squares: ``docs/theory/column-choice.md``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ppdp.bounds.column_choice import COUNT_WEIGHT, square_weight
+from ppdp.bounds.naive_bayes import longest_row
+from ppdp.bounds.release import label_parts
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.histograms import present
+from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
+from ppdp.data.summary import column_sums, joint_sums
+
+CAUTION = 5.0  # times what noise alone explains, beside the variance: a column of little variance is not chosen for it
+ROUNDED = 1e-12  # of a mean square: variance below it is rounding
+_LEAST = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMoments:
+    """Means over all rows, by part of the labels, and standard deviations of their noise."""
+
+    shares: Array  # of rows, shape (n_parts,)
+    sums: Array  # of columns, shape (n_parts, d)
+    squares: Array  # of columns, shape (d,)
+    noise: float = 0.0
+    noise_of_shares: float = 0.0
+    noise_of_squares: float = 0.0
+
+    @classmethod
+    def of(cls, answer: Array, domain: Domain, noise: float = 0.0) -> LabelMoments:
+        """From the numbers that :func:`measured` gives."""
+        parts, scale = label_parts(domain), largest_entry(domain) / square_weight(domain)
+        row = COUNT_WEIGHT * longest_row(domain)
+        shares = np.maximum(answer[:parts] / row, 0.0)
+        sums, squares = answer[parts : -domain.d].reshape(parts, -1), answer[-domain.d :]
+        return cls(shares, sums, squares * scale, noise, noise / row, noise * scale)
+
+    def explained_by_class(self) -> Array:
+        """Share of the variance that lies between classes, less what noise alone would give: ranks like F."""
+        rows = np.maximum(self.shares, 2 * self.noise + _LEAST)[:, None]
+        between = (self.sums**2 / rows).sum(axis=0) - self._all * self._mean
+        return self._explained(between, self.noise**2 * float((1 / rows).sum()))
+
+    def explained_by_target(self) -> Array:
+        """Squared covariance with the target over the variance, less what noise alone would give: ranks like F."""
+        slope = self.sums[1] - self.sums[0] - self._mean * (self.shares[1] - self.shares[0])
+        return self._explained(slope**2, 2 * self.noise**2)
+
+    @property
+    def _all(self) -> Array:
+        """Sums of all parts."""
+        return np.asarray(self.sums.sum(axis=0))
+
+    @property
+    def _mean(self) -> Array:
+        """Of the rows that are there."""
+        return self._all / (self.shares.sum() + _LEAST)
+
+    def _explained(self, found: Array, noise: float) -> Array:
+        """What was found of every column over its variance, where both are more than noise makes of them."""
+        variance = np.maximum(self.squares - self._all * self._mean, 2 * self.noise_of_squares)
+        return np.asarray((found - noise) / (variance + CAUTION * noise + ROUNDED * self.squares + _LEAST))
+
+
+def measured(rows: Rows | Stream, domain: Domain) -> Array:
+    """Numbers of rows and sums of each part of the labels, and squares of all columns, over the number of rows."""
+    entry, counts, sums = largest_entry(domain), [], []
+    for part in range(label_parts(domain)):
+        own = rows.each(partial(_of_part, part, domain.classes is not None), rows.d)
+        counts.append(COUNT_WEIGHT * longest_row(domain) * present(own))
+        sums.append(column_sums(own, entry))
+    squares = square_weight(domain) * joint_sums(rows, [(partial(_squares, entry), entry)])
+    return np.concatenate([*counts, *sums, *squares]) / rows.n
+
+
+def _of_part(part: int, classified: bool, rows: Rows) -> Rows:
+    """Rows that count by how much of their label is of this part."""
+    y = np.zeros(rows.n) if rows.y is None else rows.y
+    upper = np.clip((1 + y) / 2, 0.0, 1.0)
+    share = y == part if classified else upper if part else 1 - upper
+    return replace(rows, weight=rows.weight * share)
+
+
+def _squares(entry: float, X: Array) -> Array:
+    return np.asarray(X * X / entry)

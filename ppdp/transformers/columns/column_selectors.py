@@ -1,0 +1,172 @@
+"""The columns that labels explain most, by released moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.release import MOST_NUMBERS, label_parts
+from ppdp.core.checks import integer, number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.label_moments import LabelMoments, measured
+from ppdp.data.rows import Array, Rows
+from ppdp.data.unit_conversion import Columns
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.fit_mode import FitMode, StatisticRequest
+from ppdp.transformers.labelled import LabelledTransformer
+
+
+class Selector(LabelledTransformer):
+    """Base of stages that keep a public number of columns: a subclass says how many."""
+
+    leakage = "high", "which columns were chosen: one row can tip the choice"
+    statistic_names = ("support", "scores")
+
+    def count(self, d: int) -> int:
+        """How many of so many columns are kept."""
+        raise NotImplementedError
+
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        """From a release; rows keep some of their columns as they are."""
+        name = type(self).__name__
+        self._norm_of_complete_rows(domain)
+        k = self.count(domain.d)
+        if domain.classes is None and domain.y_range is None:
+            raise MissingBound(
+                "neither the classes nor the range of the labels is declared.",
+                stage=name,
+                fix="classes=(...) or y_range=(low, high) as a parameter of the model.",
+            )
+        if label_parts(domain) < 2 or label_parts(domain) * (1 + domain.d) + domain.d > MOST_NUMBERS:
+            raise InvalidParameter(
+                "there must be two classes at least, and no more sums than can be released.",
+                stage=name,
+                fix="declare all classes; of very many columns a few by public knowledge.",
+            )
+        if k == domain.d:
+            return (FitMode.by("row-wise.identity", domain, distance),)
+        return (
+            FitMode.by("row-wise.chosen-columns", domain, distance, request=StatisticRequest("label-moments"), k=k),
+        )
+
+    def exact(self, rows: Rows, way: FitMode, domain: Domain) -> LabelMoments:
+        return LabelMoments.of(measured(rows, domain), domain)
+
+    def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
+        scores = values.explained_by_target() if domain.classes is None else values.explained_by_class()
+        support = np.zeros(domain.d, dtype=bool)
+        support[np.argsort(-scores, kind="stable")[: self.count(domain.d)]] = True
+        return {"support": support, "scores": scores}
+
+    def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
+        return {"support": np.ones(domain.d, dtype=bool), "scores": np.full(domain.d, np.nan)}
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        return X[:, statistics["support"]]
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.at(np.flatnonzero(self.support_).tolist())
+
+    def public_units(self, columns: Columns, way: FitMode, domain: Domain) -> Columns:
+        """Nobody knows which columns they are before these are chosen."""
+        if way.name == "public":
+            return columns
+        return Columns.lost([f"selected{i}" for i in range(self.count(domain.d))], "chosen by a release")
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Which columns are kept.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return their positions instead of a mask.
+        """
+        return np.flatnonzero(self.support_) if indices else self.support_.copy()
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that are kept."""
+        return np.asarray(super().get_feature_names_out(input_features)[self.support_])
+
+
+@dataclass(eq=False, repr=False)
+class SelectKBest(Selector):
+    """Keep the columns that labels explain most, by released sums of every class.
+
+    It stands in front of a model, whose labels it looks at: their classes or their range must be declared.
+
+    Parameters
+    ----------
+    k : int, default=10
+        How many columns are kept; all of them where there are no more.
+
+    Attributes
+    ----------
+    support_ : ndarray of bool of shape (n_features,)
+        Which columns are kept: private if fitted alone, released if taken from a fitted pipeline.
+    scores_ : ndarray of shape (n_features,)
+        By which they were compared: the share of a column's variance that lies between classes, or the squared
+        covariance with the targets over the variance, which order columns as scikit-learn's F does.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/column-choice.md``): numbers of rows, sums and squares are one release of sensitivity
+    2N/n for one replaced row of norm N at most, as sums alone would be. The choice is made of released numbers, so it
+    costs nothing more and moves nothing. As rows grow in number it goes to scikit-learn's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.9], [0.0, -1.0], [1.0, -0.8]]), [0, 0, 1, 1]
+    >>> SelectKBest(1).fit_transform(X, y).ravel()
+    array([ 1. ,  0.9, -1. , -0.8])
+    """
+
+    k: int = 10
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(2)
+
+    def count(self, d: int) -> int:
+        return min(integer("k", self.k, self), d)
+
+
+@dataclass(eq=False, repr=False)
+class SelectPercentile(Selector):
+    """Keep a share of the columns: those that labels explain most, by released sums of every class.
+
+    Parameters
+    ----------
+    percentile : float, default=10
+        How many of a hundred columns are kept, rounded down, at least one.
+
+    Attributes
+    ----------
+    support_, scores_ : ndarray of shape (n_features,)
+        As for :class:`SelectKBest`.
+
+    Notes
+    -----
+    **Guarantee**: that of :class:`SelectKBest` (``docs/theory/column-choice.md``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.9], [0.0, -1.0], [1.0, -0.8]]), [0, 0, 1, 1]
+    >>> SelectPercentile(50).fit(X, y).get_support()
+    array([False,  True])
+    """
+
+    percentile: float = 10
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(70)
+
+    def count(self, d: int) -> int:
+        return max(1, int(d * number("percentile", self.percentile, self, above=0, most=100) / 100))

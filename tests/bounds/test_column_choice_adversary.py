@@ -1,0 +1,84 @@
+"""Moments by label: no pair moves them further than is certified, and corners come close."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, named
+from effort import found, rounds
+from neighbours import ROUNDING
+
+from ppdp import Adjacency, Distance, Domain
+from ppdp.bounds import lookup
+from ppdp.data.label_moments import measured
+from ppdp.data.rows import Rows
+from ppdp.exceptions import CertificateError
+from ppdp.testing.neighbours import World, best_of, inhabited
+
+N = 12
+BOX, BALL = {"row_norm": math.sqrt(3), "entry_bound": 1.0}, {"row_norm": 1.0}
+LABELS = {
+    "two classes": ({"classes": (0, 1)}, (0.0, 1.0)),
+    "four classes": ({"classes": ("a", "b", "c", "d")}, (0.0, 1.0, 2.0, 3.0)),
+    "a target": ({"y_range": (3.0, 7.0)}, (0.0, -1.0, 1.0, 0.37, -0.999)),
+}
+
+
+def domain(**facts):
+    return Domain(n_rows=N, n_features=3, max_missing=0, **facts)
+
+
+def used(facts, distance, pair):
+    one, other = (measured(rows, facts) for rows in pair)
+    return float(np.linalg.norm(one - other)) / lookup("release.label-moments", "release")(facts, distance)
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("bounds", [BOX, BALL, {"row_norm": 1.0, "entry_bound": 0.7}], ids=str)
+@pytest.mark.parametrize("distance", [*DISTANCES, Adjacency.user_level(max_rows=3).distance], ids=named)
+@pytest.mark.repeated("bounds")
+@pytest.mark.repeated("labels")
+def test_no_pair_exceeds_the_sensitivity(distance, bounds, labels):
+    told, drawn = LABELS[labels]
+    facts = domain(**bounds, **told)
+    world = World(inhabited(facts, distance), distance, labels=drawn)
+    most, _ = best_of(world, lambda pair: used(facts, distance, pair), np.random.default_rng(0), rounds(15), rounds(60))
+    assert 0.2 < found(most) <= ROUNDING
+
+
+def rows(*first):
+    X, y, weight = (np.array([part, *[rest] * (N - 1)]) for part, rest in zip(first, (np.zeros(3), 0.0, 1.0)))
+    return Rows(X.astype(float), y.astype(float), weight.astype(float))
+
+
+CORNER = np.array([1.0, -1.0, 1.0])
+NEAR = Distance(moved=1, radius=0.01, total=0.01)
+TIGHT = {
+    "opposite": (Distance(replaced=1), BOX, rows(CORNER, 1, 1), rows(-CORNER, 1, 1)),
+    "opposite in a ball": (Distance(replaced=1), BALL, rows(CORNER / 3**0.5, 1, 1), rows(-CORNER / 3**0.5, 1, 1)),
+    "vanished": (Distance(toggled=1), BOX, rows(CORNER, 1, 1), rows(0 * CORNER, 0, 0)),
+    "half of it": (Distance(reweighted=1, mass=0.5, one_sided=0.5), BOX, rows(CORNER, 1, 1), rows(CORNER, 1, 0.5)),
+    "moved": (NEAR, BOX, rows(CORNER, 1, 1), rows(CORNER * (1 - 0.01 / 3**0.5), 1, 1)),
+}
+
+
+@pytest.mark.parametrize("what", TIGHT)
+@pytest.mark.parametrize("labels", [{"classes": (0, 1)}, {"y_range": (0, 1)}], ids=str)
+def test_every_part_of_the_distance_is_attained(what, labels):
+    distance, bounds, *pair = TIGHT[what]
+    assert 0.98 <= found(used(domain(**bounds, **labels), distance, pair)) <= ROUNDING
+
+
+def test_another_class_costs_no_more_than_the_opposite_row():
+    facts = domain(**BOX, classes=(0, 1))
+    for other in (CORNER, -CORNER, 0 * CORNER, [1.0, 1.0, 0.0]):
+        assert used(facts, Distance(replaced=1), (rows(CORNER, 0, 1), rows(np.array(other), 1, 1))) <= 1
+
+
+def test_forged_claims_are_refused():
+    one, facts = Distance(replaced=1), domain(**BOX, classes=(0, 1))
+    with pytest.raises(CertificateError):
+        lookup("release.label-moments", "release")(facts.but(classes=None), one)
+    for k in (0, 3, 1.5):
+        with pytest.raises(CertificateError):
+            lookup("row-wise.chosen-columns", "stability")(facts, one, k=k)
