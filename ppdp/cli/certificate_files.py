@@ -49,11 +49,19 @@ def folder_of(path: Path) -> Path:
     return path if (path / EXPORT).is_file() else path.parent
 
 
-def unchecked(path: Path) -> list[str]:
-    """Names in a folder of ``ppdp fit`` that are no part of it, nor the signature: nobody checks what they hold."""
-    if not (path / EXPORT).is_file():
-        return []  # a folder that is an export itself holds nothing else, or is refused
-    return sorted({one.name for one in path.iterdir()} - {EXPORT, CERTIFICATE, PAGE, f"{CERTIFICATE}.sig"})
+def unchecked(path: Path, certificate: Certificate) -> list[str]:
+    """Names of files that nobody checks: strange ones beside an export, and its text for people if it is not ours."""
+    from ppdp.certificate.share.files import read_members
+    from ppdp.pipeline.release.export import EXAMPLE, README, REQUIRED, readme
+
+    folder = (path / EXPORT).is_file()  # one that is an export itself holds nothing else, or is refused
+    others = {one.name for one in path.iterdir()} if folder else set()
+    others -= {EXPORT, CERTIFICATE, PAGE, f"{CERTIFICATE}.sig"}
+    exported = path / EXPORT if folder else path
+    if exported.is_dir() or exported.suffix == ".zip":
+        text = read_members(exported, REQUIRED | {EXAMPLE})[README]
+        others |= set() if text == readme(certificate).encode() else {README}
+    return sorted(others)
 
 
 def _of_export(path: Path) -> Certificate:

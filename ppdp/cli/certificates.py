@@ -65,7 +65,7 @@ def verify(options: Namespace) -> int:
     listed = None if options.status is None else _status_list(options.status)
     beside = attachments_beside(certificate.record, folder_of(options.path)) if result else {}
     unmet = [*_unmet(certificate, options), *_outdated(certificate, listed, beside)] if result else []
-    strange = [name for name in unchecked(options.path) if beside.get(name) != "same"]
+    strange = [name for name in unchecked(options.path, certificate) if beside.get(name) != "same"]
     if options.json:
         found: dict[str, Any] = {"holds": bool(result), "problems": list(result.problems)}
         if result:  # what does not hold makes no claim that a machine could take for one

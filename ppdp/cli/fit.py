@@ -108,7 +108,8 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable
     elif not options.quiet:
         lines = [f"written: {options.out}/{EXPORT} (sha256 {made.sha256}), {', '.join(made.others)}"]
         if after is not None:
-            lines.append(f"charged to {options.ledger}: ({certificate.epsilon:g}, {certificate.delta:g})\n{after}")
+            told = f"charged to {options.ledger}: ({certificate.epsilon:g}, {certificate.delta:g})"
+            lines.append(f"{told}; of all its entries on these data:\n{after}")
         say("\n".join([*made.words, certificate.to_text(), *lines]))
     return 0
 

@@ -254,9 +254,15 @@ _HEAD = """\
 _DELTA = "1e-6  # far below 1 / (number of rows), by a public rule; smaller where there may be 100,000 rows and more"
 
 _REST = """
+[domain]
+# rows_per_unit = 1      # if no person has two rows: else the certificate says that nobody confirmed it
+
 [pipeline]
 epsilon = 1.0
 delta = {delta}
+# dataset = "?"          # a name of the people whose data these are, for ledger and certificate
+# purpose = "?"          # printed on the page for reviewers, as the next line
+# responsible = "?"      # who answers for the release
 """
 
 _RELEASE = """\

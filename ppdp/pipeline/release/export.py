@@ -50,7 +50,7 @@ def export(
     certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.other_fits())
     refuse_unsafe(certificate.record, conditional=conditional)
     members = {
-        README: _readme(certificate).encode(),
+        README: readme(certificate).encode(),
         CERTIFICATE: certificate.to_json().encode(),
         INFERENCE: release.inference.encode(),
         PARAMETERS: pack_arrays(release.arrays),
@@ -116,7 +116,8 @@ def _refuse_to_replace(target: Path, overwrite: bool) -> None:
         raise ExportError(f"{str(target)!r} is no export, so it is not replaced.", fix="another name.")
 
 
-def _readme(certificate: Certificate) -> str:
+def readme(certificate: Certificate) -> str:
+    """The text for people in an export."""
     return f"""{certificate.to_text(full=True)}
 
 This is a release of ppdp. inference.json holds the steps and their public parameters, parameters.npz what was released

@@ -144,7 +144,7 @@ class DatasetHistory:
     travels: int = 0  # pipelines that went to another process, or came from one, and may be fitted there unseen
     tallies: dict[tuple[str, Adjacency], ComposedFits] = field(default_factory=dict)
     pending: dict[int, tuple[str, FitCost]] = field(default_factory=dict)  # fits that have not ended, by ticket
-    warned: set[str] = field(default_factory=set)  # accounts of whose fits somebody was warned
+    warned: set[tuple[str, int]] = field(default_factory=set)  # accounts, and the powers of two of fits warned of
 
     @property
     def every(self) -> dict[tuple[str, Adjacency], ComposedFits]:
@@ -342,10 +342,11 @@ def _history(name: str) -> DatasetHistory:
 
 
 def _warn(charge: FitCharge, known: DatasetHistory) -> None:
-    """Warn of fits that no ledger adds up, once for every name of data and ledger: each certificate says it."""
+    """Warn of fits that no ledger adds up, at the second, fourth, eighth of some data: each certificate says it."""
     account = "" if charge.ledger is None else charge.ledger.account
     together = charge.other_fits()["together"]
-    if together is None or account in known.warned:
+    warned = account, charge.fit.bit_length()
+    if together is None or warned in known.warned:
         return
     which = "data without a name" if charge.dataset == DEFAULT_DATASET else f"the data {charge.dataset!r}"
     apart = "no ledger adds them up" if charge.ledger is None else "this ledger has not paid for all"
@@ -358,7 +359,7 @@ def _warn(charge: FitCharge, known: DatasetHistory) -> None:
         CompositionWarning,
         stacklevel=outside(),
     )
-    known.warned.add(account)
+    known.warned.add(warned)
 
 
 def _search_around(frame: FrameType | None) -> str | None:

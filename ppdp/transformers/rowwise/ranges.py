@@ -20,7 +20,7 @@ RISING: tuple[Callable[..., Any], ...] = (
 )
 """Functions of numbers that never fall, so that the ends of a range become those of another."""
 
-
+_UNDECLARED = "a range for every column of numbers; where some are text, the steps of ppdp.declare(X)."
 _REACHED = 0.02  # share of a public range that values must be able to reach: less is a slip of units
 
 
@@ -154,7 +154,7 @@ def _by_column(
         raise DomainMismatch(
             f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
             stage=stage,
-            fix=slips([name for name in named if name not in names], missing) or "give every column a range.",
+            fix=slips([name for name in named if name not in names], missing) or _UNDECLARED,
             parameter=parameter,
         )
     return [named[name] for name in names]
