@@ -91,6 +91,23 @@ def test_the_certificates_figures_are_in_it():
         assert made["implementation"]["mechanisms"].endswith(f"ppdp {c['versions']['ppdp']}.")
 
 
+def test_a_certificate_is_evidence_where_somebody_answers_for_it():
+    plain = zoo.certificate("unconditional")
+    assert "evidence_sources" not in record()["deployment"]["administrative"]
+    stated = plain.stating(responsible="Ann Author, Our clinic", attachments={"audit.json": plain.digest})
+    made = stated.to_registry_record(**FACTS, further=PEOPLE_ALSO_SAY)
+    check_record(made)
+    sources = made["deployment"]["administrative"]["evidence_sources"]
+    assert sources.keys() == {"paper", "certificate", "attachment_1"}
+    assert plain.digest in sources["certificate"]["misc"]["title"]
+    assert sources["attachment_1"]["misc"] == {
+        "title": "audit.json",
+        "author": "Ann Author, Our clinic",
+        "year": int(plain["issued"]["date"][:4]),
+        "note": plain.digest,
+    }
+
+
 @pytest.mark.parametrize("words", ['"}, "x": {"', "\\", "a\nb", "{{ 7 * 7 }}{% raw %}", "{# #}", "\ud800"])
 def test_a_name_is_text(words):
     content = zoo.document("conditional")

@@ -101,3 +101,11 @@ def test_the_map_of_lemmas_is_that_of_the_pages() -> None:
             named = {page.name for page in PAGES if uses.search(words[page])}
             proved = {page.name for page in PAGES if f"**{name}" in text(page)}
             assert set(re.findall(r"\]\((.*?)\)", users)) == named - proved, name
+
+
+def test_sources_of_the_pages_can_be_cited() -> None:
+    references = (THEORY / "references.bib").read_text("utf-8").lower()
+    told = [text(page).split("## Sources")[1] for page in PAGES if "## Sources" in text(page)]
+    titles = {" ".join(title.split()).lower() for sources in told for title in re.findall(r"\*([^*]+)\*", sources)}
+    assert len(titles) > 20
+    assert [title for title in titles if f"title = {{{title}}}" not in references] == []

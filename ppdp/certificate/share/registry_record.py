@@ -32,6 +32,8 @@ def registry_record(c: Record, authors: Sequence[str], further: Mapping[str, Any
     """
     administrative = {"status": "Draft", "registry_authors": list(authors)}
     deployment = _joined({"basic": _basic(c, basic), **_known(c), "administrative": administrative}, further)
+    if evidence := {**deployment["administrative"].get("evidence_sources", {}), **_evidence(c)}:
+        deployment["administrative"]["evidence_sources"] = evidence
     told = all(name in deployment[section] for section, names in HUMAN_TIER_3.items() for name in names)
     deployment["administrative"]["tier"] = 3 if told else 2
     record = {"url_slug": _slug(deployment["basic"]), "deployment": deployment}
@@ -79,6 +81,22 @@ def _product(c: Record) -> str:
     if getattr(FORMULAS[c.mechanism.formula], "rows", False):
         return "Dataset"
     return "Summary statistics" if c.mechanism.class_.endswith("Mechanism") else "Machine learning model"
+
+
+def _evidence(c: Record) -> dict[str, Any]:
+    """The certificate and what is attached to it, where somebody answers for them."""
+    if c.issued is None or c.issued.responsible is None:
+        return {}
+    titles = {"certificate": (f"Certificate of differential privacy {c.digest}", "certificate.json; ppdp verify")}
+    for i, one in enumerate(c.issued.attachments or ()):
+        titles[f"attachment_{i + 1}"] = (one.name, one.sha256)
+    return {
+        name: {
+            "evidence_source_type": "Authorized organizational attestation",
+            "misc": {"title": title, "author": c.issued.responsible, "year": int(c.issued.date[:4]), "note": note},
+        }
+        for name, (title, note) in titles.items()
+    }
 
 
 def _slug(basic: Mapping[str, Any]) -> str:
