@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ppdp.bounds.altered import CELL, CLASS, KEPT, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
-from ppdp.data.parallel import pieces
+from ppdp.data.parallel import blocks, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.stream import Stream
@@ -27,6 +27,7 @@ Marks = NDArray[np.bool_]
 BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, TINY_WEIGHT, CLASS)
 """What is found of labels and weights, not of cells."""
 _PART = 0.02  # of the width of a range
+_BYTE = 255  # marks that a byte can count
 MOST_TINY = 16  # columns of a table up to which tiny values are counted: in wider ones some column always has some
 
 
@@ -135,7 +136,17 @@ def outside(X: Any, low: Array, high: Array) -> Any:
     if issparse(X):
         data = (X.data < low[X.indices]) | (X.data > high[X.indices])
         return csr_array((data, X.indices, X.indptr), X.shape)
-    return (low > X) | (high < X)
+    low, high = alike(low), alike(high)
+    found = np.empty(X.shape, dtype=bool)
+    for part in blocks(*X.shape):
+        np.greater(low, X[part], out=found[part])
+        found[part] |= high < X[part]
+    return found
+
+
+def alike(values: Array) -> Any:
+    """One number for all columns, with which NumPy takes half of the time, if it is the same for all of them."""
+    return values[0] if values.size and (values == values[0]).all() else values
 
 
 def beside_zero(low: Any, high: Any) -> Any:
@@ -167,7 +178,7 @@ def _where(values: Any, test: Any) -> Any:
 def altered_counts(rows: Rows | Stream, size: int) -> Array:
     """How many rows have each property; 0 where nobody has looked."""
     if isinstance(rows, Rows):
-        return np.zeros(size) if rows.marks is None else rows.marks.sum(axis=0, dtype=np.float64)
+        return np.asarray(marks_added(size, rows), dtype=np.float64)
     if rows.altered is not None:
         return rows.altered
     return np.asarray(fold(Counts(size, partial(marks_added, size)), rows), dtype=np.float64)
@@ -175,4 +186,9 @@ def altered_counts(rows: Rows | Stream, size: int) -> Array:
 
 def marks_added(size: int, block: Rows) -> NDArray[Any]:
     """The marks of a block, added up; none where it has no rows."""
-    return np.zeros(size) if block.marks is None else np.asarray(block.marks.sum(axis=0))
+    if block.marks is None:
+        return np.zeros(size)
+    whole = block.n - block.n % _BYTE
+    ones = np.ascontiguousarray(block.marks).view(np.uint8)
+    by_byte = ones[:whole].reshape(-1, _BYTE, size).sum(axis=1, dtype=np.uint8)  # to add larger numbers takes longer
+    return np.asarray(by_byte.sum(axis=0, dtype=np.int64) + ones[whole:].sum(axis=0, dtype=np.int64))

@@ -403,7 +403,7 @@ class Reader:
         if not self.regression:
             codes = read_labels(labels, self.domain.classes or ())
             settled = settled_labels(codes, self.invalid)
-            of_class = settled[:, None] == np.arange(len(self.domain.classes or ()))
+            of_class = (np.arange(len(self.domain.classes or ()))[:, None] == settled).T
             return settled, {LABEL: np.isnan(codes), CLASS: of_class}
         read, (low, high) = numbers(labels), self.domain.require("y_range")
         values = read.values.ravel()

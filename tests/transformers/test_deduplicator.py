@@ -18,7 +18,7 @@ from ppdp.transformers import (
     StandardScaler,
 )
 from ppdp.transformers.deduplicate import records
-from ppdp.transformers.deduplicate.records import grouped, smallest
+from ppdp.transformers.deduplicate.records import firsts, grouped, smallest
 
 X = np.array([[3.0, 1.0], [1.0, 2.0], [3.0, 1.0], [1.0, 2.0], [1.0, 0.0]])
 Y = np.array(["b", "a", "b", "b", "a"])
@@ -115,6 +115,22 @@ class TestRecords:
         table = rng.normal(size=(50, 2))
         order = rng.permutation(50)
         assert (table[grouped(table).order] == table[order][grouped(table[order]).order]).all()
+
+    @pytest.mark.parametrize("collided", [False, True])
+    @pytest.mark.parametrize("n", [0, 1, 2, 3, 700])
+    def test_first_records_are_those_of_groups(self, n, collided, monkeypatch):
+        """Also of records that agree in the few columns by which most are told apart, and whose labels differ."""
+        rng = np.random.default_rng(n)
+        if collided:
+            monkeypatch.setattr(records, "hashed", lambda words, hashes: None)
+        for width in (1, 3, 9):
+            table = rng.choice([0.0, -0.0, 1.0, np.nan], size=(n, width))
+            table[:, -1] = rng.normal(size=n) * (rng.random(n) < 0.9)
+            again = table[rng.integers(max(n, 1), size=n // 3)].copy()
+            again[::2, 0] = 7.0
+            table, labels = np.vstack([table, again]), rng.integers(2, size=n + n // 3) * 1.0
+            for columns in ((table,), (table, labels)):
+                assert firsts(*columns).tolist() == sorted(grouped(*columns).first)
 
     def test_nothing_is_grouped_if_nobody_is_present(self):
         rows = Rows(np.zeros((3, 2)), np.zeros(3), np.zeros(3))

@@ -16,7 +16,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import RowSelector
-from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
+from ppdp.transformers.deduplicate.records import Bits, firsts, grouped, hashes_of, present, smallest
 from ppdp.transformers.fit_mode import FitMode
 
 FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
@@ -108,8 +108,11 @@ class Deduplicator(RowSelector):
 
 def kept(X: Array, y: Array | None, columns: list[int] | None = None, labels: str = "record") -> NDArray[np.intp]:
     """Positions of the rows that stay: one of each group of rows with equal keys, or none."""
-    groups = grouped(*key_of(X, y, columns, labels))
-    same = columns is None and (labels != "first" or y is None)  # then all rows of a group that is kept are equal
+    key = key_of(X, y, columns, labels)
+    if columns is None and (labels == "record" or y is None):
+        return firsts(*key)
+    groups = grouped(*key)
+    same = columns is None and labels != "first"  # then all rows of a group that is kept are equal
     chosen = groups.first if same else smallest(X if y is None else np.column_stack([X, y]), groups)
     return chosen[groups.constant(y)] if labels == "unanimous" and y is not None else chosen
 

@@ -20,6 +20,9 @@ Bits = NDArray[np.uint64]
 Positions = NDArray[np.intp]
 
 CHUNK = 2**16  # rows
+PROBED, SAMPLED = 4, 256  # columns that may tell most records apart, and the rows by which they are chosen
+PROBED, SAMPLED = 4, 256  # columns that tell most records apart, and rows by which they are chosen
+SPARSE = 4  # places of a table of hashes for every row
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,40 @@ def grouped(*columns: Array) -> Groups:
         order = np.lexsort((*words.T, hashes))
         new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
     return Groups(order, np.flatnonzero(new))
+
+
+def firsts(*columns: Array) -> Positions:
+    """Position of the first record of every group of equal ones, ascending.
+
+    Where a few columns tell most records apart, all columns are compared for those alone that agree in the few.
+    """
+    sample = columns[0][:SAMPLED, :SAMPLED]
+    different = [len(np.unique(column)) for column in sample.T]
+    if 2 * max(different, default=0) <= len(sample):
+        return np.sort(grouped(*columns).first)
+    start = max(0, min(int(np.argmax(different)), columns[0].shape[1] - PROBED))
+    agree = _agreeing(hashes_of(columns[0][:, start : start + PROBED]))
+    stays = np.ones(len(columns[0]), dtype=bool)
+    stays[agree] = False
+    stays[agree[grouped(*(table[agree] for table in columns)).first]] = True
+    return np.flatnonzero(stays)
+
+
+def _agreeing(hashes: Bits) -> Positions:
+    """Positions of hashes that are there more than once, ascending."""
+    size = (2 * len(hashes)).bit_length()
+    numbers = np.arange(len(hashes), dtype=np.int32 if len(hashes) < 2**31 else np.int64)
+    place = (hashes >> np.uint64(64 - size)).view(np.int64)
+    holder = np.empty(2**size, dtype=numbers.dtype)  # of every place one of the hashes that fall there
+    holder[place] = numbers
+    holder = holder[place]
+    others = np.flatnonzero(holder != numbers)
+    crowded = np.zeros(len(hashes), dtype=bool)
+    crowded[others] = crowded[holder[others]] = True
+    some = np.flatnonzero(crowded)
+    some = some[in_order(hashes[some])]
+    same = np.flatnonzero(hashes[some[1:]] == hashes[some[:-1]])
+    return np.union1d(some[same], some[same + 1])
 
 
 def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:

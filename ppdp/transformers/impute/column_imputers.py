@@ -78,9 +78,11 @@ class ColumnImputer(Imputer):
         return {self.statistic_names[0]: np.clip(values[0], -bound, bound), "norm": domain.row_norm}
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        if not np.isnan(X.sum()):
+        gaps = np.flatnonzero(np.isnan(X))
+        if not gaps.size:
             return X
-        filled = np.where(np.isnan(X), statistics[self.statistic_names[0]], X)
+        filled = X.copy()
+        filled.reshape(-1)[gaps] = statistics[self.statistic_names[0]][gaps % X.shape[1]]
         return clip_norms(filled, statistics["norm"], out=filled)
 
 
