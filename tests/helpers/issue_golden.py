@@ -28,11 +28,11 @@ def issue_all() -> None:
     import conftest  # noqa: F401  every fit is the first one
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-    from zoo import ZOO, certificate, of_a_search
+    from zoo import ZOO, certificate, of_a_search, stated
 
     target.mkdir(parents=True)
     figures = {}
-    for name, issued in [*((name, certificate(name)) for name in ZOO), *of_a_search().items()]:
+    for name, issued in [*((name, certificate(name)) for name in ZOO), *of_a_search().items(), ("stated", stated())]:
         file = re.sub(r"\W+", "-", name.replace("'s", "")).lower() + ".json"
         issued.save(target / file)
         figures[file] = {

@@ -410,6 +410,24 @@ def of_a_search() -> dict[str, Certificate]:
     return {"a search": search.certificate_, "part of a search": search.best_estimator_.certificate_}
 
 
+@cache
+def stated() -> Certificate:
+    """A certificate with everything that an issuer may state."""
+    X, y = people()
+    steps, _ = ZOO["unconditional"]
+    words = {"purpose": "Planning of shifts", "responsible": "Ann Author, Our clinic"}
+    earlier = certificate("unconditional").digest
+    further = {
+        "limit_set_by": "Data board",
+        "review_by": "2027-06-30",
+        "status_list": "https://our.clinic/withdrawn.json",
+    }
+    further |= {"supersedes": earlier, "attachments": {"audit.json": earlier}}
+    with Ledger(epsilon=3.0, delta=1e-5):
+        pipe = Pipeline(steps, dataset="people", sources="Codebook 3.1", statements=further, **words).fit(X, y)
+    return pipe.certificate_
+
+
 def document(name: str) -> Document:
     return certificate(name).to_dict()
 
