@@ -140,7 +140,12 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "GaussianRandomProjection SparseRandomProjection": Leak(
         "none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."
     ),
-    "FeatureHasher HashingVectorizer PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
+    "FeatureHasher PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
+    "HashingVectorizer": _row_wise(
+        "",
+        "run it first: X = HashingVectorizer(n_features=256).transform(texts).toarray(), and max_norm=1.0 for the "
+        "rest; beside other columns, as columns of the table.",
+    ),
     "FrozenEstimator": Leak(
         "high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data."
     ),

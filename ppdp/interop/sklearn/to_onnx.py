@@ -16,6 +16,7 @@ from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.interop.sklearn.plain_trees import trees_of
 from ppdp.interop.sklearn.to_sklearn import TREES, to_sklearn
+from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer
 
 MOST_OPSET = 18
 TREES_DOMAIN, TREES_OPSET = "ai.onnx.ml", 3  # the first in which trees have thresholds in double precision
@@ -32,6 +33,9 @@ def to_onnx(
     whole, (name, last) = to_sklearn(steps, domains, invalid), steps[-1]
     if getattr(last, "target_func", None) is not None:
         raise ExportError("target_func has no counterpart in ONNX.", stage=name, fix="to_sklearn(), or export().")
+    binned = next((name for name, step in steps if isinstance(step, KBinsDiscretizer)), None)
+    if binned is not None:
+        raise ExportError("skl2onnx rounds bins to float32.", stage=binned, fix="to_sklearn(), or export().")
     known = {"": min(MOST_OPSET, skl2onnx.get_latest_tested_opset_version()), TREES_DOMAIN: TREES_OPSET}
     how = {"initial_types": list(initial_types or _inputs(whole, steps, domains[0])), "target_opset": known}
     with warnings.catch_warnings():  # what its converters say of each other

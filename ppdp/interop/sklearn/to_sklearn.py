@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import linear_model, svm
+from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -20,7 +21,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
-from ppdp.interop.sklearn import plain_trees
+from ppdp.interop.sklearn import plain_quantiles, plain_trees
 from ppdp.interop.sklearn.plain_columns import plain_columns
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.target_functions import FUNCTIONS
@@ -189,22 +190,40 @@ def _subset(name: str, step: Any, domain: Domain) -> Objects:
     return [plain.beside(own, step.start_, d - step.behind_, d)] if own else []
 
 
+def _quantiles(name: str, step: Any, domain: Domain) -> Objects:
+    if step.columns_ == []:
+        return []
+    if isinstance(step, transformers.QuantileTransformer):
+        return [plain_quantiles.ranks(step)]
+    if domain.max_missing != 0:
+        _refuse("rows may have missing values here, which scikit-learn's bins refuse.", name, "an imputer in front.")
+    return [plain_quantiles.bins(step)]
+
+
+def _selected(name: str, step: Any, domain: Domain) -> Objects:
+    chosen = step.get_support()
+    best = SelectKBest(k=int(chosen.sum()))
+    return [plain.with_attributes(best, scores_=chosen.astype(float), n_features_in_=len(chosen))]
+
+
 STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     ColumnMap: _columns,
     ColumnSplit: _split,
     ColumnSubset: _subset,
     transformers.CategoryEncoder: _columns,
+    transformers.KBinsDiscretizer: _quantiles,
     transformers.MeanImputer: _imputed,
     transformers.MedianImputer: _imputed,
     transformers.MinMaxScaler: _min_max,
     transformers.NormClipper: lambda name, step, domain: _norm(step.max_norm_, step.n_features_in_),
     transformers.PCA: _pca,
     transformers.Public: _public,
+    transformers.QuantileTransformer: _quantiles,
     transformers.RandomProjection: _projected,
     transformers.RobustScaler: _robust,
     transformers.RowMap: _row_map,
-    transformers.SelectKBest: lambda name, step, domain: [plain.select(step.get_support(indices=True), domain.d)],
-    transformers.SelectPercentile: lambda name, step, domain: [plain.select(step.get_support(indices=True), domain.d)],
+    transformers.SelectKBest: _selected,
+    transformers.SelectPercentile: _selected,
     transformers.SoftPCA: lambda name, step, domain: [plain.linear(step.shrinkage_)],
     transformers.StandardScaler: _standard,
     transformers.TrimmedMeanImputer: _imputed,
@@ -232,9 +251,11 @@ TREES: dict[type, Callable[[Any], Any]] = {
 def _model(name: str, step: Any, domain: Domain) -> Any:
     if type(step) in TREES:
         return TREES[type(step)](step)
+    if isinstance(step, mechanisms.GaussianNB):
+        return plain_quantiles.naive_bayes(step)
     kind = MODELS.get(type(step))
     if kind is None:
-        names = ", ".join(sorted(model.__name__ for model in (*MODELS, *TREES)))
+        names = ", ".join(sorted(model.__name__ for model in (*MODELS, *TREES, mechanisms.GaussianNB)))
         _refuse(
             f"{type(step).__name__} predicts with no model of scikit-learn's.",
             name,

@@ -22,6 +22,7 @@ from ppdp.interop.sklearn.to_sklearn import MODELS, STAGES, to_sklearn
 from ppdp.mechanisms import (
     GammaRegressor,
     GaussianMechanism,
+    GaussianNB,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
@@ -33,11 +34,13 @@ from ppdp.transformers import (
     PCA,
     Deduplicator,
     GridQuantizer,
+    KBinsDiscretizer,
     MeanImputer,
     MedianImputer,
     MinMaxScaler,
     NormClipper,
     Public,
+    QuantileTransformer,
     RandomProjection,
     RegressionImputer,
     RobustScaler,
@@ -122,6 +125,11 @@ STAGES_TRIED = {
             ]
         )
     ],
+    "bins": [RANGES, KBinsDiscretizer(4)],
+    "numbers of bins of some columns": [RANGES, KBinsDiscretizer(3, encode="ordinal", columns=[2, 0])],
+    "bins of one column": [RANGES, KBinsDiscretizer(3, columns=[1])],
+    "ranks": [RANGES, QuantileTransformer(5)],
+    "normal scores of some columns": [RANGES, QuantileTransformer(8, "normal", columns=[3, 1])],
     "function": [RANGES, RowMap(np.tanh, out_ranges=(-0.5, 0.5), lipschitz=1.0)],
     "function into a ball": [RANGES, RowMap(np.tanh, out_norm=0.75, lipschitz=1.0)],
     "published scaler": [
@@ -166,6 +174,7 @@ def test_stages_that_few_budgets_release_map_alike(stage):
     [
         LogisticRegression(classes=("b", "a", "c")),
         LinearSVC(classes=("yes", "no")),
+        GaussianNB(classes=("b", "a", "c")),
         LogisticRegression(classes=CLASSES, fit_intercept=False, solver="output"),
         LinearRegression(y_range=(0, 10)),
         Ridge(y_range=(-5, 15), solver="moments"),
@@ -361,6 +370,10 @@ class TestRefused:
         with pytest.raises(ExportError, match=rf"'{type(stage).__name__.lower()}'.*Fix:"):
             fit(RANGES, stage, MODEL, X=with_gaps(X) if stage.fills_gaps else X).release_.to_sklearn()
 
+    def test_bins_of_rows_with_gaps(self):
+        with pytest.raises(ExportError, match="an imputer in front"):
+            fit(RANGES, KBinsDiscretizer(3), MeanImputer(), X=with_gaps(X)).release_.to_sklearn()
+
     def test_a_step_that_predicts_nothing(self):
         with pytest.raises(ExportError, match=r"'gaussianmechanism'.*no model"):
             fit(RANGES, GaussianMechanism()).release_.to_sklearn()
@@ -387,6 +400,7 @@ def test_every_class_of_the_tables_is_tried():
     tried = {type(stage).__name__ for stages in STAGES_TRIED.values() for stage in stages}
     tried |= {"ColumnSplit", "ColumnSubset"} if "ColumnTransformer" in tried else set()
     tried |= {"CategoryEncoder", "ColumnMap", "MeanImputer", "MedianImputer", "RobustScaler", "TrimmedMeanImputer"}
+    tried |= {"SelectKBest", "SelectPercentile"}  # which need labels: among their own tests
     assert {kind.__name__ for kind in STAGES} <= tried
     assert len(MODELS) == 7
 
@@ -401,7 +415,7 @@ class TestOnnx:
         return session.run(None, {"X": X})
 
     @pytest.mark.parametrize(
-        "name", ["scaler", "tight clip of scaled rows", "centred projector", "soft projector", "signs"]
+        "name", ["scaler", "tight clip of scaled rows", "centred projector", "soft projector", "signs", "ranks"]
     )
     def test_a_classifier(self, name):
         pipe = fit(*STAGES_TRIED[name], MODEL)
