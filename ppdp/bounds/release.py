@@ -191,6 +191,7 @@ def label_weights(domain: Domain, distance: Distance, *, columns: Sequence[int],
     way="noisy",
     releases=("label-means",),
     gaps=True,
+    row_by_row=True,
     used_by=("TargetMeanEncoder",),
 )
 def label_means(

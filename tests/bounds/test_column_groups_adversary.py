@@ -27,8 +27,10 @@ from ppdp.transformers import (
     NormClipper,
     RandomProjection,
     RobustScaler,
+    SelectKBest,
     SoftPCA,
     StandardScaler,
+    TargetMeanEncoder,
 )
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 
@@ -49,6 +51,8 @@ SPLIT = ColumnSplit([("a", [1]), ("b", None)])
         (RandomProjection(2), "b", 0.9),
         (PCA(1, fit_mode="noisy"), "b", 0.6),
         (RobustScaler(), "b", 0.9),
+        (SelectKBest(2), "b", 0.6),
+        (TargetMeanEncoder(), "b", 0.0),  # of which rows that move count as replaced
     ],
     ids=str,
 )

@@ -134,6 +134,8 @@ class _Converter:
     """Whether rows have a mean that scikit-learn's pipeline has subtracted."""
     categories: dict[int, int] | None = None
     """How many categories each column of codes has in front of trees, by position."""
+    averaged: bool = False
+    """Whether mean labels take the place of all codes."""
     coded: bool = False
     """Whether some columns come in as codes of categories."""
 
@@ -167,7 +169,8 @@ class _Converter:
         else:
             gaps = any(block.expects for block in blocks) or any(map(self._has, self.groups, repeat("imputer")))
             gaps = gaps and not self._filled_later(rest)
-            self.coded = any(map(holds_codes, blocks))
+            self.averaged = any(role_of(step) == "label means" for step in rest)
+            self.coded = any(holds_codes(block) and not self._averages(block) for block in blocks)
             own: list[str] = []
             if self.coded and facts.scales and [step.kind in TREES for step in rest] == [True]:
                 made = self._stage(blocks, gaps, own, codes=True)
@@ -198,7 +201,7 @@ class _Converter:
                 block,
                 gaps and not self._has(_group_of(block), "imputer"),
                 notes,
-                codes=codes and holds_codes(block),
+                codes=(codes or self._averages(block)) and holds_codes(block),
             )
             for block in blocks
         )
@@ -248,7 +251,7 @@ class _Converter:
             step.changed.append("of columns that public ranges have scaled")
         if role == "components":
             self._components(step, made)
-        elif role == "selector":
+        elif role in ("selector", "label means"):
             self._check_components(step)
         elif role == "quantiles":
             self._check_components(step)
@@ -277,6 +280,10 @@ class _Converter:
                     self.stretched = True
                     step.changed.append(_PROJECTED)
                 self.note(step, self.add_step(step.name, ColumnSubset(stage, group)), stage)
+
+    def _averages(self, block: ColumnGroup) -> bool:
+        """Whether mean labels take the place of its codes."""
+        return self.averaged or self._has(_group_of(block), "label means")
 
     def _has(self, group: str, role: str) -> bool:
         """Whether a set of columns has a stage of this role."""

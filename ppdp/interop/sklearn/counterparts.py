@@ -31,7 +31,7 @@ COUNTERPARTS: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 """By class: its role, and what makes its counterpart of a step and facts, and of columns if it is a public map."""
 
-STAGES = ("imputer", "scaler", "quantiles", "components", "projection", "selector")
+STAGES = ("imputer", "scaler", "quantiles", "components", "projection", "selector", "label means")
 """Roles of stages that see the rows or draw a map of all columns."""
 
 

@@ -138,6 +138,15 @@ def projection(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)
 
 
+def target_encoder(step: Step, facts: DeclaredFacts) -> Any:
+    """Mean labels of codes, by one release."""
+    given = step.read("categories", "target_type", "smooth", "cv", "shuffle")
+    step.changed.append("mean labels of all rows, released with noise, instead of those of other folds; from -1 to 1")
+    if is_word(given["smooth"], "auto"):
+        return transformers.TargetMeanEncoder()
+    return transformers.TargetMeanEncoder(smooth=number("smooth", given["smooth"], step.name, least=0))
+
+
 _COMPARED = {"f_classif": f_classif, "f_regression": f_regression, "chi2": chi2}
 
 
@@ -166,6 +175,7 @@ FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "TruncatedSVD": ("components", pca),
     "GaussianRandomProjection": ("projection", projection),
     "SparseRandomProjection": ("projection", projection),
+    "TargetEncoder": ("label means", target_encoder),
     "SelectKBest": ("selector", selector),
     "SelectPercentile": ("selector", selector),
 }

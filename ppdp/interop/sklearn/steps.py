@@ -13,6 +13,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.svm import LinearSVC
 
 from ppdp.core.checks import shown
@@ -146,7 +147,13 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
         if depth > DEEPEST:
             raise InvalidParameter("an estimator contains itself, or too many others.", fix="one model.")
         return _unwrapped(step, name, depth) if step.kind in _AROUND else _of_targets(step, name, depth)
-    return _with_kernel(step)
+    return _behind_codes(step) if step.kind == "TargetEncoder" else _with_kernel(step)
+
+
+def _behind_codes(step: Step) -> list[Step]:
+    """Mean labels behind codes of categories."""
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    return [Step(f"{step.name}-codes", codes.set_params(categories=step.given()["categories"])), step]
 
 
 def _with_kernel(step: Step) -> list[Step]:

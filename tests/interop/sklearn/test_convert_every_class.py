@@ -120,10 +120,11 @@ USUAL = {
     "OneHotEncoder": {"categories": [[0, 1]] * 3},
     "OrdinalEncoder": {"categories": [[0, 1]] * 3, "handle_unknown": "use_encoded_value", "unknown_value": -1},
     "SimpleImputer": {"strategy": "constant"},
+    "TargetEncoder": {"categories": [[0, 1]] * 3},
     "SVC": {"kernel": "linear"},
 }
 """With which their other parameters are read."""
-CHOOSING = ("SelectKBest", "SelectPercentile")
+CHOOSING = ("SelectKBest", "SelectPercentile", "TargetEncoder")
 """What looks at labels, so that a model stands behind it."""
 SIZES = [1, 1e300, 10**9, np.inf, "", True, [], (1, 2, 3), object()]
 

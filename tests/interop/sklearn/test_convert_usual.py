@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.feature_selection import VarianceThreshold
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 from sklearn.linear_model import (
@@ -43,6 +43,7 @@ from sklearn.preprocessing import (
     QuantileTransformer,
     SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, SVR, LinearSVC
 
@@ -87,6 +88,7 @@ CASES = {
     "stumps": (AdaBoostClassifier(), {}, "GradientBoostingClassifier", "interaction_cst='no_interactions'"),
     "roots": (TransformedTargetRegressor(Lasso(), func=np.sqrt, inverse_func=np.square), AMOUNT, "Ridge", "'sqrt'"),
     "scaled targets": (TransformedTargetRegressor(transformer=StandardScaler()), AMOUNT, "LinearRegression", "y_range"),
+    "chosen columns": ([SelectKBest(f_classif, k=2), LOG], {}, "SelectKBest", "as by F, by released sums"),
     "share of variance": ([StandardScaler(), PCA(0.9), LOG], {}, "PCA", "told by the released second moment"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),
     "one against the rest": (OneVsRestClassifier(LOG), THREE, "LogisticRegression", "OneVsRestClassifier is left out"),
@@ -211,3 +213,16 @@ def test_selectors_choose_among_what_is_declared(numbers, labels, taken):
     pipe = convert([make_column_transformer(*parts), LOG], **declared)
     assert [block.columns for block in pipe.steps[0][1].blocks] == taken
     assert "chose among the columns that are declared" in str(pipe.conversion)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_mean_labels_take_the_place_of_codes_that_stay_as_they_are(scaled):
+    table = pd.DataFrame({"ward": ["a", "b", "c"] * 400, "age": np.tile([0.0, 1.0], 600)})
+    y = (table["ward"] == "c").astype(int)
+    encoder = make_pipeline(TargetEncoder(smooth=0.0), StandardScaler()) if scaled else TargetEncoder(smooth=0.0)
+    columns = make_column_transformer((encoder, ["ward"]), remainder="passthrough")
+    pipe = convert([columns, LOG], ranges={"age": (0, 1)}, categories={"ward": ["a", "b", "c"]}, classes=(0, 1))
+    pipe.fit(table, y)
+    means = next(step.stage.means_ for _, step in pipe.twins_ if hasattr(getattr(step, "stage", 0), "means_"))
+    assert np.allclose(means[0, :3, 0], [-1, -1, 1], atol=0.1)
+    assert pipe.score(table, y) > 0.95

@@ -17,7 +17,6 @@ REFUSED = {
     "clusters as features",
     "columns that a lasso keeps",
     "columns one by one",
-    "mean targets of categories",
     "text alone, naive Bayes",
     "words counted",
     "words weighed",
