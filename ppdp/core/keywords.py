@@ -35,8 +35,17 @@ _PIPELINE = "set it on the Pipeline: the guarantee is for all steps together."
 _BY_ROWS = "leave it out: it would be decided by private scores or counts."
 
 _NAMES_OF_COMPUTATION = (
-    *("compute_inverse_components", "copy", "copy_X", "dtype", "dual", "feature_name_combiner", "intercept_scaling"),
-    *("iterated_power", "memory", "n_jobs", "n_oversamples", "order", "power_iteration_normalizer", "pre_dispatch"),
+    *("algorithm", "compute_inverse_components", "copy", "copy_X", "dtype", "dual", "feature_name_combiner"),
+    *(
+        "intercept_scaling",
+        "iterated_power",
+        "memory",
+        "n_jobs",
+        "n_oversamples",
+        "order",
+        "power_iteration_normalizer",
+        "pre_dispatch",
+    ),
     *("coef_init", "intercept_init", "sparse_output", "svd_solver", "transform_input", "verbose", "warm_start"),
 )
 
@@ -52,11 +61,12 @@ _NAMES_OF_TREES = (
     "min_samples_leaf",
     "min_samples_split",
     "min_weight_fraction_leaf",
+    "n_init",
     "n_iter_no_change",
     "subsample",
     "validation_fraction",
 )
-_TREES = "leave it out: how far a round goes, and where bins end, follows from released numbers and their noise."
+_TREES = "leave it out: how far a round goes, and where bins end or centres begin, follows from noisy numbers."
 
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(_NAMES_OF_COMPUTATION, _COMPUTED),

@@ -3,6 +3,7 @@
 from ppdp.core.keywords import answering_all
 from ppdp.mechanisms.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression
+from ppdp.mechanisms.learn.k_means import KMeans
 from ppdp.mechanisms.learn.naive_bayes import GaussianNB
 from ppdp.mechanisms.learn.regression import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
 from ppdp.mechanisms.query.additive_noise import GaussianMechanism, LaplaceMechanism
@@ -19,6 +20,7 @@ __all__ = [
     "GaussianSketch",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "KMeans",
     "LaplaceMechanism",
     "LinearRegression",
     "LinearSVC",

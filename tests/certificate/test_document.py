@@ -177,9 +177,12 @@ class TestFigures:
             assert not own
             return
         called, size = mechanism["name"], mechanism["size"]
-        if mechanism["formula"] == "learning.boosting":  # which releases a model by its parts
-            parts = ("baseline", "errors", "groups", "importances", "pairs", "shapes", "shares")
-            assert own.keys() == {f"{called}.{part}" for part in parts}
+        parts = {  # of models that are released by these
+            "learning.boosting": ("baseline", "errors", "groups", "importances", "pairs", "shapes", "shares"),
+            "learning.k-means": ("centers", "counts", "errors"),
+        }
+        if mechanism["formula"] in parts:
+            assert own.keys() == {f"{called}.{part}" for part in parts[mechanism["formula"]]}
             return
         trained = mechanism["formula"].startswith("learning.") and mechanism["formula"] != "learning.class-moments"
         answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"

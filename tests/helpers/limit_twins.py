@@ -12,6 +12,7 @@ import sklearn.decomposition as decomposition
 import sklearn.preprocessing as preprocessing
 from growing_tables import FAMILIES, NEW, Table
 from scipy.optimize import minimize
+from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
 
 import ppdp.transformers as transformers
@@ -90,6 +91,11 @@ def unexplained(pipe: Any, table: Table) -> Any:
     scaled = preprocessing.StandardScaler().fit_transform(table.X)
     axes = np.linalg.qr(pipe[-1].components_.T)[0]
     return 1 - np.square(scaled @ axes).sum() / np.square(scaled).sum()
+
+
+def cluster_spread(table: Table, centers: Array) -> float:
+    """Root mean square distance of rows from the nearest centre."""
+    return float(np.sqrt(np.square(pairwise_distances(table.X, centers).min(axis=1)).mean()))
 
 
 def least_unexplained(table: Table) -> Any:

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+import sklearn.cluster as cluster
 import sklearn.decomposition as decomposition
 import sklearn.feature_selection as feature_selection
 import sklearn.impute as impute
@@ -22,6 +23,7 @@ from limit_twins import (
     Entry,
     alone,
     answer,
+    cluster_spread,
     filled,
     least_unexplained,
     predicted,
@@ -303,6 +305,13 @@ ENTRIES: tuple[Entry, ...] = (
         needs={"epsilon": 2.0},
     ),
     # -------- models
+    Entry(
+        "KMeans",
+        lambda: [mechanisms.KMeans(2)],
+        lambda pipe, t: cluster_spread(t, pipe[-1].cluster_centers_),
+        lambda t: cluster_spread(t, cluster.KMeans(2, n_init=10, random_state=0).fit(t.X).cluster_centers_),
+        late=("heavy tails",),
+    ),
     Entry(
         "GaussianNB",
         lambda: [mechanisms.GaussianNB((0, 1))],

@@ -15,6 +15,7 @@ from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_map
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
+from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
 from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
 from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
@@ -317,7 +318,11 @@ class _Converter:
         """What a model sees that scikit-learn's does not."""
         if self.rescaled and getattr(made, "alpha", 0.0) not in (0.0, "auto"):
             step.changed.append("columns are scaled otherwise than for scikit-learn's, so its penalty weighs otherwise")
-        if self.shifted and not made.fit_intercept:
+        if self.rescaled and step.kind in CLUSTERS:
+            step.changed.append("columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise")
+        if step.kind == "GaussianNB":
+            self._check_components(step)
+        if self.shifted and not getattr(made, "fit_intercept", True):
             step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")
 
     def _grown(self, step: Step, made: Any) -> None:

@@ -258,7 +258,13 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
     ),
     "RandomTreesEmbedding": Leak("high", "thresholds between values of rows", fix="RandomProjection(k)."),
-    "KMeans MiniBatchKMeans BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
+    "KMeans MiniBatchKMeans": Leak(
+        "high",
+        "where rows lie: a cluster may be one row",
+        "KMeans",
+        "KMeans(n_clusters), as the last step.",
+    ),
+    "BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
     "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
     "BayesianGaussianMixture": Leak(
         "high",

@@ -33,6 +33,9 @@ _SEARCHED = (
     "store_cv_values",
     "use_legacy_attributes",
 )
+CLUSTERS = ("KMeans", "MiniBatchKMeans")
+_OF_CLUSTERS = ("compute_labels", "init_size", "max_no_improvement", "reassignment_ratio", "batch_size")
+"""How clusters are looked for."""
 _PRIORS = ("alpha_1", "alpha_2", "alpha_init", "compute_score", "lambda_1", "lambda_2", "lambda_init")
 """What says how a penalty is looked for."""
 _DESCENT = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
@@ -163,6 +166,15 @@ def naive_bayes(step: Step, facts: DeclaredFacts) -> Any:
     return mechanisms.GaussianNB(facts.classes, var_smoothing=given["var_smoothing"])
 
 
+def clusters(step: Step, facts: DeclaredFacts) -> Any:
+    """Around centres that are released."""
+    given = step.read("n_clusters", "init", "n_init", *_OF_CLUSTERS)
+    if not is_word(given["init"], "k-means++", "random"):
+        step.refuse("init has no counterpart.", "leave it out: first centres are made of noisy weights of cells.")
+    step.changed.append("centres are released with noise; labels_ and inertia_, which are the rows' own, are not")
+    return mechanisms.KMeans(given["n_clusters"])
+
+
 def logistic_cv(step: Step, facts: DeclaredFacts) -> Any:
     """Without the search."""
     given = step.read("penalty", "fit_intercept", "class_weight", *_SEARCHED, fixes=_FIXES | {"l1_ratios": _PENALTY})
@@ -249,6 +261,7 @@ MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "LogisticRegression": ("model", logistic),
     "LogisticRegressionCV": ("model", logistic_cv),
     "GaussianNB": ("model", naive_bayes),
+    **dict.fromkeys(CLUSTERS, ("model", clusters)),
     "LinearSVC": ("model", support),
     "SVC": ("model", kernel_support),
     "Perceptron": ("model", perceptron),

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn import linear_model, svm
+from sklearn import cluster, linear_model, svm
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -241,21 +241,35 @@ MODELS: dict[type, type] = {
 }
 """What each linear model becomes."""
 
+
+def _clusters(step: Any) -> Any:
+    centers = step.cluster_centers_
+    made_up = np.arange(float(len(centers)))[:, None] * np.ones(centers.shape[1])
+    plain_clusters = cluster.KMeans(len(centers), init=made_up, n_init=1).fit(made_up)
+    del plain_clusters.labels_, plain_clusters.inertia_
+    return plain.with_attributes(plain_clusters, cluster_centers_=centers)
+
+
 TREES: dict[type, Callable[[Any], Any]] = {
     mechanisms.GradientBoostingClassifier: plain_trees.classifier,
     mechanisms.GradientBoostingRegressor: plain_trees.regressor,
 }
 """What makes the trees of each model that is none."""
 
+OTHERS: dict[type, Callable[[Any], Any]] = {
+    **TREES,
+    mechanisms.GaussianNB: plain_quantiles.naive_bayes,
+    mechanisms.KMeans: _clusters,
+}
+"""What makes the object of each model that is not linear."""
+
 
 def _model(name: str, step: Any, domain: Domain) -> Any:
-    if type(step) in TREES:
-        return TREES[type(step)](step)
-    if isinstance(step, mechanisms.GaussianNB):
-        return plain_quantiles.naive_bayes(step)
+    if type(step) in OTHERS:
+        return OTHERS[type(step)](step)
     kind = MODELS.get(type(step))
     if kind is None:
-        names = ", ".join(sorted(model.__name__ for model in (*MODELS, *TREES, mechanisms.GaussianNB)))
+        names = ", ".join(sorted(model.__name__ for model in (*MODELS, *OTHERS)))
         _refuse(
             f"{type(step).__name__} predicts with no model of scikit-learn's.",
             name,

@@ -40,7 +40,7 @@ from ppdp.exceptions import (
     StageFailed,
     WorkerLost,
 )
-from ppdp.mechanisms import GaussianMechanism, GradientBoostingClassifier, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, GradientBoostingClassifier, KMeans, LogisticRegression
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, CategoryEncoder, MeanImputer, MinMaxScaler, RegressionImputer, RowMap
 
@@ -65,6 +65,7 @@ FITS = {
     "few steps": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=2)),
     "newton": lambda: (*front(), LogisticRegression(classes=(0, 1, 2), solver="newton", max_iter=2)),
     "boosting": lambda: (front()[0], GradientBoostingClassifier(classes=(0, 1, 2), max_iter=1, max_bins=16)),
+    "clusters": lambda: (front()[0], KMeans(3, max_iter=1)),
     "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),
     "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=1)),
     "covariance": lambda: (*front()[:1], RegressionImputer(), GaussianMechanism("covariance")),
@@ -122,7 +123,7 @@ def test_no_partition_of_a_frame_shows_in_a_bit(partition, chosen, whole):
     assert left(fitted(frame_of(partition))) == whole
 
 
-@pytest.mark.parametrize("name", ["newton", "boosting"])
+@pytest.mark.parametrize("name", ["newton", "boosting", "clusters"])
 def test_many_passes_give_the_same_bits(name, tmp_path, chosen):
     whole = left(fitted(TABLE, name))
     assert left(fitted(written(tmp_path, "many"), name)) == left(fitted(frame_of("thin"), name)) == whole

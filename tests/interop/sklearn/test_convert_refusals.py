@@ -9,6 +9,7 @@ from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyClassifier
@@ -23,6 +24,7 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.pipeline import Pipeline as SklearnPipeline
@@ -89,6 +91,9 @@ REFUSALS = {
     "unknown n": ([GaussianRandomProjection()], {}, InvalidParameter, "domain=Domain(n_rows=...)"),
     "density": ([SparseRandomProjection(3, density=1.5)], {}, InvalidParameter, "share"),
     "clustered bins": ([KBinsDiscretizer(3, strategy="kmeans")], {}, InvalidParameter, "strategy='uniform'"),
+    "clusters from given centres": ([KMeans(2, init=np.eye(2))], {}, InvalidParameter, "first centres"),
+    "clusters as features": ([KMeans(2), MODEL], {}, InvalidParameter, "move it to the end"),
+    "naive Bayes of components": ([PCA(2), GaussianNB()], {}, UnsupportedOrder, "in front"),
     "bins of each column": ([KBinsDiscretizer([3, 4, 5])], {}, InvalidParameter, "one number of bins"),
     "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),
     "unscaled robust": ([RobustScaler(unit_variance=True)], {}, InvalidParameter, "default"),

@@ -7,6 +7,7 @@ from conversions import convert
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -75,6 +76,8 @@ CASES = {
     "lasso": (Lasso(alpha=0.1), AMOUNT, "Ridge", "none of them will be"),
     "elastic net": (ElasticNetCV(l1_ratio=[0.2, 0.9]), AMOUNT, "Ridge", "alpha='auto'"),
     "outliers": (HuberRegressor(), AMOUNT, "LinearRegression", "outliers are clipped"),
+    "clusters": (KMeans(3, n_init=4), {}, "KMeans", "distances weigh otherwise"),
+    "clusters of components": ([StandardScaler(), PCA(2), MiniBatchKMeans(3)], {}, "KMeans", "labels_"),
     "boosted medians": (HistGradientBoostingRegressor(loss="absolute_error"), AMOUNT, "GradientBoostingRegressor", ""),
     "boosted quantiles": (GradientBoostingRegressor(loss="quantile"), AMOUNT, "GradientBoostingRegressor", ""),
     "sketched powers": ([PolynomialCountSketch(), LOG], {}, "ColumnMap", "by the same polynomial kernel"),

@@ -1,0 +1,217 @@
+"""Clusters around centres that are made of noisy weights and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.bounds.k_means import MOST_DEPTH, MOST_NUMBERS
+from ppdp.bounds.queries import counting_step
+from ppdp.core.checks import integer
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.parallel import blocks, one_thread
+from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
+from ppdp.data.summary import Counts, fold
+from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.data.validation import validated
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.mechanisms.base import Mechanism, QuerySpec
+from ppdp.mechanisms.learn.cells import HalvedCells, Synopsis
+from ppdp.mechanisms.standalone import StandaloneQueryMixin
+from ppdp.privacy.noise.sampler import Noise
+
+WITHIN = 0.95  # share of a cluster beyond whose distances from its centre rows are clipped
+CELLS_A_START, MOST_STARTS = 16, 10  # of k-means of the cells, which may end in a local minimum
+LAST = "error of the last step alone"
+UNSURE = 3.0  # standard deviations of the noise on a cluster's weight, at which its centre goes half of the way
+
+
+@dataclass(eq=False, repr=False)
+class KMeans(StandaloneQueryMixin, Mechanism):
+    """Centres of clusters, from noisy weights of cells and noisy means around the centres of these.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    max_iter : int, default=3
+        Noisy steps of Lloyd's algorithm.
+    max_depth : int or "auto", default="auto"
+        Rounds, at most 8, in which every cell that holds rows is split into four. "auto": 5 and one for each column,
+        at most 8.
+    noise_scale : float, optional
+        Standard deviation of the noise on each number, in rows; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centres, in the units of the rows at this step.
+    counts_ : ndarray of shape (n_clusters,)
+        Noisy number of rows, or weight, that was nearest to each centre before its last step.
+    n_iter_ : int
+        Steps of Lloyd's algorithm.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/k-means.md``): ``μ = √(2 max_depth + 4 max_iter) / σ`` for one replaced row, whatever
+    the number of clusters and columns. First the public range is split into cells where rows are, by noisy weights;
+    k-means of these weighted cells, without further noise, gives the first centres. Then weights and means of the rows
+    around each centre are released, clipped at a distance that the cells tell. There are no ``labels_`` and no
+    ``inertia_``, which are the rows' own: ``predict`` says of any row which centre is nearest. Rows must be complete,
+    and columns scaled in front, so that distances in all of them count alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.repeat([[-0.9], [0.1], [0.9]], 50, axis=0)
+    >>> np.sort(KMeans(3, noise_scale=1e-3).fit(X).cluster_centers_.ravel()).round(1)
+    array([-0.9,  0.1,  0.9])
+    """
+
+    n_clusters: int = 8
+    _: KW_ONLY
+    max_iter: int = 3
+    max_depth: int | str = "auto"
+    noise_scale: float | None = None
+    random_state: Any = None
+
+    predicts = True
+    in_memory = False
+    weighs = True
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(2, max_iter=1, max_depth=2, noise_scale=1e-3)
+
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
+        stage = type(self).__name__
+        if domain.missing_rows:
+            raise UnsupportedOrder("rows may have missing values here.", stage=stage, fix="put an imputer before it.")
+        domain.require("row_norm", stage)
+        count, most = integer("n_clusters", self.n_clusters, self), min(domain.n, MOST_NUMBERS // (1 + domain.d))
+        if count > most:
+            what = "rows" if most == domain.n else "clusters that are released together"
+            raise InvalidParameter(
+                f"n_clusters={count} is more than there are {what}, {most}.",
+                stage=stage,
+                fix="fewer clusters: each needs hundreds of rows to be seen through the noise.",
+                parameter="n_clusters",
+            )
+        depth, steps = self._depth(domain), integer("max_iter", self.max_iter, self, most=1000)
+        entry = largest_entry(domain)
+        parameters = {"n_clusters": count, "depth": depth, "max_iter": steps, "entry_bound": entry}
+        return QuerySpec.asked("learning.k-means", "mechanism", domain, parameters, depth + steps)
+
+    def _depth(self, domain: Domain) -> int:
+        if isinstance(self.max_depth, str) and self.max_depth == "auto":
+            return min(5 + domain.d, MOST_DEPTH)
+        return integer("max_depth", self.max_depth, self, most=MOST_DEPTH)
+
+    def settle(self, question: QuerySpec) -> None:
+        self.max_depth = question.parameters["depth"]
+
+    def release(self, rows: Rows | Stream, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        p = question.parameters
+
+        def answer(exact: Array) -> Array:
+            padded = np.zeros(question.size)
+            padded[: exact.size] = exact.ravel()
+            return noise.release(padded, noise_scale, question.bound)[: exact.size].reshape(exact.shape)
+
+        cells = HalvedCells(rows.d, p["depth"], p["entry_bound"])
+        synopsis = Synopsis.of(rows, cells, answer, noise_scale, question.size).padded(p["n_clusters"])
+        centers = _clustered(synopsis, p["n_clusters"])
+        for _ in range(p["max_iter"]):
+            radii = synopsis.radii(nearest(synopsis.centers, centers)[0], centers, WITHIN)
+            counts, *sums = answer(_around(rows, centers, radii, p["entry_bound"])).T
+            trust = np.maximum(counts, 0.0) / (counts**2 + (UNSURE * noise_scale) ** 2)
+            centers = np.clip(centers + (np.array(sums) * trust * radii).T, -1.0, 1.0)
+        bound = p["entry_bound"]
+        return {"centers": centers * bound, "counts": counts, "errors": bound * noise_scale * trust * radii}
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
+        self.cluster_centers_, self._errors = released["centers"], released["errors"]
+        self.counts_ = released["counts"] * (domain.max_weight or 1.0)
+        self.n_iter_ = question.parameters["max_iter"]
+
+    def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
+        sigma = self.own_noise_scale() * (domain.max_weight or 1.0)
+        by_cluster = enumerate(zip(self.cluster_centers_, self._errors, self.counts_))
+        return [
+            answer
+            for cluster, (center, error, count) in by_cluster
+            for answer in (
+                Answers.of(f"center of cluster {cluster}", columns, center, error, LAST),
+                Answers.plain(f"rows of cluster {cluster}", count, sigma),
+            )
+        ]
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Number of the nearest centre of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, dtype=np.float64, reset=False)
+        return nearest(X, self.cluster_centers_)[0].astype(np.int32)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cluster_centers_")
+
+
+def nearest(X: Array, centers: Array) -> tuple[NDArray[np.intp], Array]:
+    """The nearest centre of each row, and its squared distance.
+
+    Entry by entry, so that the last bits of a row do not depend on the rows beside it, as those of a matrix product do.
+    """
+    squares = np.zeros((len(X), len(centers)))
+    for column, of_centers in zip(X.T, centers.T):
+        squares += np.square(column[:, None] - of_centers)
+    labels = squares.argmin(axis=1)
+    return labels, squares[np.arange(len(X)), labels]
+
+
+def _around(rows: Rows | Stream, centers: Array, radii: Array, bound: float) -> Array:
+    """For each centre the weight of the rows nearest to it, and the sum of their clipped ways from it, over its radius.
+
+    One pass, to the same bits however the rows come.
+    """
+    step, size = counting_step(rows.n), centers.size + len(centers)
+    steps = partial(_steps_around, centers=centers, radii=radii, bound=bound, step=step)
+    sums = fold(Counts(size, steps), rows) * step
+    return np.asarray(sums, dtype=np.float64).reshape(len(centers), -1)
+
+
+def _steps_around(block: Rows, centers: Array, radii: Array, bound: float, step: float) -> Array:
+    """Those of one block, in whole numbers of a public step."""
+    sums = np.zeros((1 + centers.shape[1], len(centers)))
+    for part in blocks(block.n, len(centers)):
+        X, weight = block.X[part] / bound, block.weight[part] / step
+        labels, squares = nearest(X, centers)
+        ways = (X - centers[labels]) / np.maximum(np.sqrt(squares), radii[labels])[:, None]
+        for total, own in zip(sums, [np.ones(len(X)), *ways.T]):
+            total += np.bincount(labels, np.rint(own * weight), len(centers))
+    return sums.T.ravel()
+
+
+def _clustered(synopsis: Synopsis, n_clusters: int) -> Array:
+    """Centres of the weighted cells, by scikit-learn, which sees nothing but what was released."""
+    from sklearn.cluster import KMeans as PlainKMeans
+
+    starts = min(1 + len(synopsis.weights) // CELLS_A_START, MOST_STARTS)
+    with one_thread():
+        plain = PlainKMeans(n_clusters, n_init=starts, random_state=0)
+        plain.fit(synopsis.centers, sample_weight=synopsis.weights)
+    return np.asarray(plain.cluster_centers_)

@@ -1,0 +1,114 @@
+"""K-means: hardly worse than scikit-learn's, the same bits from blocks, and refusals before the charge."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn import cluster
+from sklearn.datasets import make_blobs
+
+from ppdp import Adjacency, Domain, Pipeline, load
+from ppdp.exceptions import InvalidParameter, UnknownParameter, UnsupportedOrder
+from ppdp.mechanisms import KMeans
+from ppdp.mechanisms.learn.k_means import nearest
+from ppdp.transformers import MinMaxScaler
+
+X, _ = make_blobs(5000, 2, centers=4, cluster_std=0.08, center_box=(-0.7, 0.7), random_state=3)
+X = np.clip(X, -1, 1)
+
+
+def fitted(rows=X, *, model=None, ranges=(-1, 1), weights=None, **more):
+    steps = [("range", MinMaxScaler(ranges=ranges)), ("model", model or KMeans(4))]
+    return Pipeline(steps, **{"epsilon": 1.0, "delta": 1e-6, "random_state": 0, **more}).fit(
+        rows, sample_weight=weights
+    )
+
+
+def inertia(centers, rows=X):
+    return nearest(rows, centers)[1].sum()
+
+
+def test_it_is_scikit_learns_but_for_noise(tmp_path):
+    pipe = fitted()
+    assert inertia(pipe[-1].cluster_centers_) < 1.05 * cluster.KMeans(4, n_init=10, random_state=0).fit(X).inertia_
+    assert pipe[-1].counts_.sum() == pytest.approx(len(X), rel=0.05)
+    assert np.array_equal(pipe.predict(X), nearest(X, pipe[-1].cluster_centers_)[0])
+    assert pipe.certificate_.verify()
+    pipe.set_params(random_state=None).fit(X).export(tmp_path / "model.zip")
+    assert np.array_equal(load(tmp_path / "model.zip").predict(X), pipe.predict(X))
+    assert np.array_equal(pipe.release_.to_sklearn().predict(X), pipe.predict(X))
+
+
+def test_blocks_give_the_same_bits(tmp_path):
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), tmp_path / "rows.parquet", row_group_size=700)
+    ours, blocks = fitted(), fitted(tmp_path / "rows.parquet")
+    assert np.array_equal(ours[-1].cluster_centers_, blocks[-1].cluster_centers_)
+    assert np.array_equal(ours.predict(X), [ours.predict(row[None])[0] for row in X[:20]] + [*ours.predict(X)[20:]])
+
+
+def test_the_number_of_rows_may_be_private():
+    pipe = fitted(domain=Domain(n_rows=8000, adjacency=Adjacency.add_remove()))
+    assert inertia(pipe[-1].cluster_centers_) < 1.2 * inertia(fitted()[-1].cluster_centers_)
+
+
+def test_weights_of_rows_count():
+    half = np.where(X[:, 0] > 0, 2.0, 0.5)
+    pipe = fitted(weights=half, epsilon=3.0, domain=Domain(max_weight=2.0))
+    best = cluster.KMeans(4, n_init=10, random_state=0).fit(X, sample_weight=half).inertia_
+    assert half @ nearest(X, pipe[-1].cluster_centers_)[1] < 1.05 * best
+    assert pipe[-1].counts_.sum() == pytest.approx(half.sum(), rel=0.05)
+
+
+def test_centres_are_told_in_raw_units():
+    pipe = fitted(10 * X + 50, ranges=(40, 60))
+    told = pipe.release_.to_pandas().query("statistic.str.startswith('center')")
+    raw = told["raw_value"].to_numpy().reshape(4, 2)
+    assert np.allclose(raw, 10 * pipe[-1].cluster_centers_ + 50)
+    assert 0 < told["raw_standard_error"].max() < 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "model"),
+    [
+        (np.zeros((500, 2)), KMeans(4)),  # constant
+        (np.ones((500, 20)), KMeans(3)),  # in a corner, of more columns than are halved
+        (X[:300], KMeans(200)),  # more clusters than cells that are seen
+        (X[:8], KMeans(1)),
+    ],
+)
+def test_centres_stay_in_the_public_range(rows, model):
+    centers = fitted(rows, model=model)[-1].cluster_centers_
+    assert centers.shape == (model.n_clusters, rows.shape[1])
+    assert np.abs(centers).max() < 1 + 1e-8
+    if model.n_clusters < 10 and len(rows) == 500:  # a column that does not vary
+        assert np.abs(centers - rows[0]).max(axis=1).min() < 0.6
+
+
+def test_constant_columns_leave_the_others_to_be_clustered():
+    rows = np.column_stack([X, np.full(len(X), 0.3)])
+    best = cluster.KMeans(4, n_init=10, random_state=0).fit(rows).inertia_
+    assert inertia(fitted(rows)[-1].cluster_centers_, rows) < 1.05 * best
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (KMeans(5001), "rows, 5000"),
+        (KMeans(0), "n_clusters"),
+        (KMeans(2, max_depth=9), "max_depth"),
+        (KMeans(2, max_iter=0), "max_iter"),
+    ],
+)
+def test_what_is_refused(model, says):
+    with pytest.raises(InvalidParameter, match=says):
+        fitted(model=model)
+
+
+def test_more_than_memory_and_missing_values_are_refused():
+    facts = Domain(n_rows=10**9, n_features=999, row_norm=1.0)
+    with pytest.raises(InvalidParameter, match="2000"):
+        KMeans(3000).query_spec(facts.but(max_missing=0))
+    with pytest.raises(UnsupportedOrder, match="missing"):
+        KMeans(3).query_spec(facts)
+    with pytest.raises(UnknownParameter, match="init"):
+        KMeans(3, init="random")
