@@ -65,7 +65,7 @@ FITS = {
     "few steps": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=2)),
     "newton": lambda: (*front(), LogisticRegression(classes=(0, 1, 2), solver="newton", max_iter=2)),
     "boosting": lambda: (front()[0], GradientBoostingClassifier(classes=(0, 1, 2), max_iter=1, max_bins=16)),
-    "clusters": lambda: (front()[0], KMeans(3, max_iter=1)),
+    "clusters": lambda: (*front()[:2], KMeans(3, max_iter=1)),
     "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),
     "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=1)),
     "covariance": lambda: (*front()[:1], RegressionImputer(), GaussianMechanism("covariance")),
