@@ -6,8 +6,8 @@ import pytest
 from conversions import convert
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
