@@ -25,6 +25,11 @@ SINCE_THIRD = ("diagnostics", "withheld")
 OF_THE_ISSUER = (
     "purpose",
     "responsible",
+    "run_by",
+    "accuracy",
+    "justification",
+    "own_values",
+    "other_releases",
     "limit_set_by",
     "review_by",
     "supersedes",
@@ -316,6 +321,11 @@ class Issued:
     ledger: LedgerEntry | None
     purpose: str | None = None
     responsible: str | None = None
+    run_by: str | None = None
+    accuracy: str | None = None
+    justification: str | None = None
+    own_values: str | None = None
+    other_releases: str | None = None
     limit_set_by: str | None = None
     review_by: str | None = None
     supersedes: str | None = None

@@ -26,6 +26,12 @@ from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardS
 
 DATASETS = ("flchain", "randhie")
 PURPOSE, NAME = "to show ppdp on public research data", "the authors of ppdp, for a demo"
+SOURCES = {
+    "range": "medicine and the assay, as load_flchain says",
+    "impute": "the study's protocol",
+    "classes": "death or not",
+    "rows_per_unit": "the study's protocol",
+}
 PICTURE = "distance.png"
 PRACTICES = {
     "naive claim": "noise for the model alone",
@@ -38,9 +44,11 @@ PRACTICES = {
 def build(data: str, *, fit_mode: str = "auto", epsilon: float = 1.0, delta: float = 1e-6) -> tuple[Pipeline, Any, Any]:
     """The demo's pipeline, not fitted, with its data; ``fit_mode`` says how imputer and scaler are fitted."""
     gaps: dict[str, Any] = {}
+    stated: dict[str, Any] = {"statements": {"limit_set_by": NAME}}
     if data == "flchain":
         # The study measured everything but creatinine in everybody.
         gaps = {"columns": ["creatinine"], "min_observed": 0.7}
+        stated |= {"domain": Domain(rows_per_unit=1), "sources": SOURCES}
         X, y, ranges = load_flchain(log_scale=False)
     else:
         X, y, ranges = load_randhie()
@@ -51,7 +59,8 @@ def build(data: str, *, fit_mode: str = "auto", epsilon: float = 1.0, delta: flo
         ("scale", StandardScaler(fit_mode=fit_mode)),
         ("model", LogisticRegression(classes=(0, 1))),
     ]
-    return Pipeline(steps, epsilon=epsilon, delta=delta, dataset=data, purpose=PURPOSE, responsible=NAME), X, y
+    words = {"purpose": PURPOSE, "responsible": NAME, **stated}
+    return Pipeline(steps, epsilon=epsilon, delta=delta, dataset=data, **words), X, y
 
 
 def demo(options: Namespace) -> int:

@@ -419,11 +419,8 @@ def stated() -> Certificate:
     steps, _ = ZOO["unconditional"]
     words = {"purpose": "Planning of shifts", "responsible": "Ann Author, Our clinic"}
     earlier = certificate("unconditional").digest
-    further = {
-        "limit_set_by": "Data board",
-        "review_by": "2027-06-30",
-        "status_list": "https://our.clinic/withdrawn.json",
-    }
+    said = ("run_by", "accuracy", "justification", "own_values", "other_releases", "limit_set_by", "status_list")
+    further = {name: f"what is said of {name}" for name in said} | {"review_by": "2027-06-30"}
     further |= {"supersedes": earlier, "attachments": {"audit.json": earlier}}
     with Ledger(epsilon=3.0, delta=1e-5):
         pipe = Pipeline(steps, dataset="people", sources="Codebook 3.1", statements=further, **words).fit(X, y)

@@ -14,12 +14,13 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import AT, Answer
 
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
-MOST_SOURCES, MOST_OF_A_SOURCE = 3, 4  # that are named there
+MOST_SOURCES, MOST_OF_A_SOURCE = 3, 3  # that are named there
 MOST_LETTERS = 30  # of a setting that is named with its value
 IF_FROM_THESE_ROWS = "If any was taken from these rows, the promise fails."
 ONE_PERSON_EACH = "one id is always one person, and nobody has two ids"
 CHOSEN_BLINDLY = "all settings of the steps were chosen without looking at these rows"
-NOT_MADE_FROM_OTHERS = "each value comes from the person of its row alone (a rank among people does not)"
+OF_THE_PERSON = "each value comes from the person of its row alone"
+NOT_MADE_FROM_OTHERS = f"{OF_THE_PERSON} (a rank among people does not)"
 UNDECLARED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 TRAINING = {
@@ -59,7 +60,9 @@ def assumptions(c: Record) -> Iterator[Statement]:
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
     yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")
     yield from map(_assumed, _sources(facts))
-    yield _assumed(f"Nobody has stated that {NOT_MADE_FROM_OTHERS}.")
+    own = None if c.issued is None else c.issued.own_values
+    stated = f"Declared: {OF_THE_PERSON}: {own}." if own else f"Nobody has stated that {NOT_MADE_FROM_OTHERS}."
+    yield _assumed(stated)
     recorded = "the run and the ledger are" if c.ledger else "the run is"
     yield _assumed(f"Cannot be verified: that {recorded} as recorded, and that ppdp was unmodified and correct.")
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in READ_OFF]
@@ -135,10 +138,13 @@ def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
     stated: dict[str, list[str]] = {}
     for fact in asked:
         if fact.stated:
-            stated.setdefault(fact.stated, []).append(fact.column or WORDS["facts"].get(fact.name, fact.name))
-    if stated:
+            name = fact.name if " " in fact.name else WORDS["facts"].get(fact.name, fact.name)
+            stated.setdefault(fact.stated, []).append(fact.column or name)
+    without = sum(not fact.stated for fact in asked)
+    if len(stated) == 1 and not without:
+        yield f"Stated source of all that is declared: {next(iter(stated))}."
+    elif stated:
         told = [f"“{source}” (of {_first(names, MOST_OF_A_SOURCE)})" for source, names in stated.items()]
-        without = sum(not fact.stated for fact in asked)
         rest = f" None is stated for {without} of {len(asked)} declared facts." if without else ""
         yield f"Stated sources: {_first(told, MOST_SOURCES)}.{rest}"
 

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from ppdp.certificate.facts import COLUMNS, Origin, PublicFact
 from ppdp.certificate.guarantee import privacy_profile
+from ppdp.certificate.issuer import UNPROVED
 from ppdp.certificate.pages import budget, interpretation
 from ppdp.certificate.pages.assumptions import (
     CHOSEN_BLINDLY,
@@ -29,6 +30,7 @@ from ppdp.certificate.pages.drawing import (
 from ppdp.certificate.pages.glossary import TERMS, WAYS, WORDS, terms_in
 from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.statements import (
+    LABELS,
     MOST_FACTS,
     excluded_in_short,
     facts_to_show,
@@ -46,14 +48,7 @@ from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
-FURTHER = {
-    "limit_set_by": "The limit was set by",
-    "review_by": "To be reviewed by",
-    "supersedes": "Takes the place of",
-    "attachments": "Attached",
-    "status_list": "Withdrawn ones are listed at",
-}
-"""What the issuer states on page one beside who is responsible."""
+FURTHER = ("limit_set_by", "review_by", "supersedes", "attachments", "status_list")  # under "Made by" on page one
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
@@ -117,7 +112,8 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "left": what_left(c),
         "ledger": budget.ledger_view(c),
         "rho": interpretation.rho(c),
-        "further": [(FURTHER[name], said) for name, said in view.stated.items() if _is_further(name, c)],
+        "further": _further(view),
+        "UNPROVED": UNPROVED,
         **_people(view),
         **_success(c),
         **_released(view),
@@ -126,10 +122,12 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
     }
 
 
-def _is_further(name: str, c: Record) -> bool:
-    """Whether a statement stands in no other place of page one."""
-    limited = c.ledger is not None and c.ledger.limit is not None
-    return name in FURTHER and not (limited and name == "limit_set_by")
+def _further(view: View) -> str:
+    """What is stated and has no other place on page one."""
+    ledger = view.record.ledger
+    named = {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
+    told = ((name, view.stated[name]) for name in FURTHER if name not in named)
+    return "; ".join(f"{LABELS[name]} {said}" for name, said in told if said)
 
 
 def _neighbours(words: str, c: Record) -> str:

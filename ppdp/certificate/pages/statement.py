@@ -12,13 +12,7 @@ class Topic(Enum):
     BESIDE = "beside"  # what the claim leaves out
     MEANING = ""
     ISSUED = "issued"
-    PURPOSE = "purpose"
-    RESPONSIBLE = "responsible"
-    LIMIT_SET_BY = "limit by"
-    REVIEW_BY = "review by"
-    SUPERSEDES = "supersedes"
-    STATUS_LIST = "status list"
-    ATTACHMENTS = "attached"
+    STATED = "stated"  # by the issuer
     REASON = "because"
     RESTS_ON = "rests on"
     READ_OFF = "rests on "
@@ -62,6 +56,8 @@ class Statement:
         What the words of a document mean, if they name parameters.
     consequence : str
         A second sentence: what follows if the first is false.
+    name : str
+        Of what the issuer states.
     """
 
     topic: Topic
@@ -69,6 +65,7 @@ class Statement:
     short: str = ""
     plain: str = ""
     consequence: str = ""
+    name: str = ""
 
     @property
     def text(self) -> str:

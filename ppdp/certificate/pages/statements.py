@@ -23,6 +23,21 @@ from ppdp.core.formula import AT, GAUSSIAN, Answer, of_group
 from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
+LABELS = {
+    "purpose": "purpose",
+    "responsible": "responsible",
+    "run_by": "run by",
+    "accuracy": "accuracy on other people",
+    "justification": "why this epsilon",
+    "own_values": "how it is known that each value is of the person of its row alone",
+    "other_releases": "what else of these people got out",
+    "limit_set_by": "the limit was set by",
+    "review_by": "to be reviewed by",
+    "supersedes": "takes the place of",
+    "status_list": "withdrawn ones are listed at",
+    "attachments": "attached",
+}
+"""What the issuer may state, in words."""
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
 # statistics that are more than their names
@@ -39,7 +54,7 @@ def statements_of(c: Record) -> Iterator[Statement]:
     if (issued := account_in_words(c)) is not None:
         yield Statement(Topic.ISSUED, issued)
     for (name, said), (_, short) in zip(issuer_statements(c), issuer_statements(c, short=True)):
-        yield Statement(Topic[name.upper()], f"{said} ({UNPROVED})", short=short)
+        yield Statement(Topic.STATED, f"{LABELS[name]}: {said} ({UNPROVED})", short=short, name=name)
     yield from (Statement(Topic.REASON, reason) for reason in c.reasons)
     yield from assumptions(c)
     yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))

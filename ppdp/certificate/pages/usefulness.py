@@ -25,7 +25,8 @@ def expected_error(c: Record) -> str:
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")
     if m is not None and is_model(m):
-        told.append("ask how accurate the model is")
+        accuracy = None if c.issued is None else c.issued.accuracy
+        told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
     return "; ".join([*told, f"{figure(left)} number{'' if left == 1 else 's'} left, of {n}"])
 

@@ -38,13 +38,9 @@ class View:
 
     @property
     def stated(self) -> dict[str, str]:
-        """What the issuer states, by name, in short."""
-        return {s.topic.name.lower(): s.short for s in self.words_of_the_issuer}
-
-    @property
-    def words_of_the_issuer(self) -> list[Statement]:
-        """What the issuer states."""
-        return [s for s in self.statements if s.topic.name.lower() in OF_THE_ISSUER]
+        """What the issuer states, by name, in short; empty where nothing is stated."""
+        said = {s.name: s.short for s in self.statements if s.topic is Topic.STATED}
+        return {name: said.get(name, "") for name in OF_THE_ISSUER}
 
     @property
     def context(self) -> dict[str, Any]:
@@ -62,8 +58,7 @@ class View:
             "reservation": reservation(c),
             "warnings": [f"Warning: {words}" for words in self.texts(Topic.WARNING)],
             "stated": self.stated,
-            "responsible": self.stated.get("responsible", ""),
-            "words_of_the_issuer": self.words_of_the_issuer,
+            "responsible": self.stated["responsible"],
             "issued": self.issued,
             "noises": self.noises,
             "stages": list(zip(self.points, [None, *c.steps])),
