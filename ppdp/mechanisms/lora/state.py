@@ -34,7 +34,8 @@ from ppdp.mechanisms.lora.layers import Tensor
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DATA = (*_PLAIN, np.generic)
 _HELD = (list, tuple, dict, set, frozenset, deque, Mapping)
-_GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
+_NUMPY = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
+_GENERATORS = (torch.Generator, random.Random, *_NUMPY)
 # Whose classes and functions keep nothing:
 _OURS = {"ppdp", "torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names
 _REGISTERED = ("_parameters", "_buffers", "_modules", "training")
@@ -278,8 +279,10 @@ def _generator(one: Any) -> bytes:
         return bytes(one.get_state().numpy().tobytes())
     if isinstance(one, random.Random):
         return b"" if isinstance(one, random.SystemRandom) else repr(one.getstate()).encode()
-    state = one.bit_generator.state if isinstance(one, np.random.Generator) else one.get_state(legacy=False)
-    return repr(whole_state(state)).encode()
+    one = one.bit_generator if isinstance(one, np.random.Generator) else one
+    state = one.get_state(legacy=False) if isinstance(one, np.random.RandomState) else one.state
+    children = getattr(getattr(one, "seed_seq", None), "state", None)  # counts those that were spawned
+    return repr((whole_state(state), children)).encode()
 
 
 def _bits(one: Tensor) -> bytes:

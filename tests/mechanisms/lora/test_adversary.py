@@ -43,6 +43,7 @@ class Planted(Twice):
         self.register_buffer("flag", torch.zeros(1))
         self.count, self.kept, self.lazy = 0, [0.0], nn.Dropout(0.5)
         self.coins, self.numbers = torch.Generator().manual_seed(3), np.random.default_rng(3)
+        self.bits, self.seeds = np.random.PCG64(3), np.random.SeedSequence(3)
 
     def forward(self, ids):
         x = self.layer(self.words(ids))
@@ -109,6 +110,9 @@ CHANCE = {
     "stochastic depth of NumPy": lambda m, x, ids: is_random_of(x, np.random.rand()),  # noqa: NPY002
     "a generator of its own": lambda m, x, ids: x * torch.rand(x.shape, generator=m.coins),
     "NumPy's, of its own": lambda m, x, ids: is_random_of(x, m.numbers.random()),
+    "a child of NumPy's": lambda m, x, ids: is_random_of(x, m.numbers.spawn(1)[0].random()),
+    "bits of NumPy's": lambda m, x, ids: is_random_of(x, m.bits.random_raw() / 2**64),
+    "seeds of NumPy's": lambda m, x, ids: is_random_of(x, np.random.default_rng(m.seeds.spawn(1)[0]).random()),
     "mixup": lambda m, x, ids: 0.9 * x + 0.1 * x[torch.randperm(len(x))],
     "a seed of its own": seeded_inside,
 }
