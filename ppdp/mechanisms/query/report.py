@@ -219,7 +219,7 @@ class Report(StandaloneQueryMixin, Mechanism):
                 self._refuse("queries", f"{name} names a column twice.", "name it once.")
             asked[name] = sorted(places)
         if not any(asked.values()):
-            self._refuse("queries", "it asks for nothing.", "queries=['mean'].")
+            self._refuse("queries", "it asks for nothing of these columns.", 'queries="auto".')
         return asked
 
     def _bins(self, columns: Sequence[int], domain: Domain) -> dict[int, Any]:
