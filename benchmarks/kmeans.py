@@ -21,8 +21,8 @@ from sklearn.cluster import KMeans as PlainKMeans
 from sklearn.datasets import make_blobs
 
 from ppdp import make_pipeline
+from ppdp.data.clusters import nearest
 from ppdp.mechanisms import KMeans
-from ppdp.mechanisms.learn.k_means import nearest
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.transformers import MinMaxScaler
 

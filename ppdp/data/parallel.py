@@ -135,12 +135,6 @@ def threads_for(d: int) -> AbstractContextManager[Any]:
     return _Single() if d <= NARROW else nullcontext()
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """One thread for whatever libraries compute: several add up sums in any order, and last bits change."""
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1)
-    return limit
-
-
 class _Single:
     """One thread for linear algebra; nearly free where it has no more, as within a step of many."""
 

@@ -8,9 +8,9 @@ from sklearn import cluster
 from sklearn.datasets import make_blobs
 
 from ppdp import Adjacency, Domain, Pipeline, load
+from ppdp.data.clusters import nearest
 from ppdp.exceptions import InvalidParameter, UnknownParameter, UnsupportedOrder
 from ppdp.mechanisms import KMeans
-from ppdp.mechanisms.learn.k_means import nearest
 from ppdp.transformers import MinMaxScaler
 
 X, _ = make_blobs(5000, 2, centers=4, cluster_std=0.08, center_box=(-0.7, 0.7), random_state=3)

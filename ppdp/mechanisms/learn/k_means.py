@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,25 +11,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.k_means import MOST_DEPTH, MOST_NUMBERS
-from ppdp.bounds.queries import counting_step
 from ppdp.core.checks import integer
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.parallel import blocks, one_thread
+from ppdp.data.clusters import HalvedCells, Synopsis, center_answers, nearest, stepped, sums_around
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
-from ppdp.data.summary import Counts, fold
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism, QuerySpec
-from ppdp.mechanisms.learn.cells import HalvedCells, Synopsis
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
-
-WITHIN = 0.95  # share of a cluster beyond whose distances from its centre rows are clipped
-CELLS_A_START, MOST_STARTS = 16, 10  # of k-means of the cells, which may end in a local minimum
-LAST = "error of the last step alone"
-UNSURE = 3.0  # standard deviations of the noise on a cluster's weight, at which its centre goes half of the way
 
 
 @dataclass(eq=False, repr=False)
@@ -127,16 +118,21 @@ class KMeans(StandaloneQueryMixin, Mechanism):
             padded[: exact.size] = exact.ravel()
             return noise.release(padded, noise_scale, question.bound)[: exact.size].reshape(exact.shape)
 
-        cells = HalvedCells(rows.d, p["depth"], p["entry_bound"])
-        synopsis = Synopsis.of(rows, cells, answer, noise_scale, question.size).padded(p["n_clusters"])
-        centers = _clustered(synopsis, p["n_clusters"])
+        bound, cells = p["entry_bound"], HalvedCells(rows.d, p["depth"], p["entry_bound"])
+        exact = cells.weights(rows)
+        synopsis = Synopsis.of(
+            cells,
+            lambda level, parts: answer(exact[level - 1][parts]),
+            noise_scale,
+            most=question.size,
+            least=p["n_clusters"],
+        )
+        centers = synopsis.clustered(p["n_clusters"])
         for _ in range(p["max_iter"]):
-            radii = synopsis.radii(nearest(synopsis.centers, centers)[0], centers, WITHIN)
-            counts, *sums = answer(_around(rows, centers, radii, p["entry_bound"])).T
-            trust = np.maximum(counts, 0.0) / (counts**2 + (UNSURE * noise_scale) ** 2)
-            centers = np.clip(centers + (np.array(sums) * trust * radii).T, -1.0, 1.0)
-        bound = p["entry_bound"]
-        return {"centers": centers * bound, "counts": counts, "errors": bound * noise_scale * trust * radii}
+            radii = synopsis.radii(centers)
+            noisy = answer(sums_around(rows, centers, radii, bound))
+            centers, errors = stepped(centers, radii, noisy, noise_scale)
+        return {"centers": centers * bound, "counts": noisy[:, 0], "errors": errors * bound}
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.cluster_centers_, self._errors = released["centers"], released["errors"]
@@ -145,15 +141,10 @@ class KMeans(StandaloneQueryMixin, Mechanism):
 
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         sigma = self.own_noise_scale() * (domain.max_weight or 1.0)
-        by_cluster = enumerate(zip(self.cluster_centers_, self._errors, self.counts_))
-        return [
-            answer
-            for cluster, (center, error, count) in by_cluster
-            for answer in (
-                Answers.of(f"center of cluster {cluster}", columns, center, error, LAST),
-                Answers.plain(f"rows of cluster {cluster}", count, sigma),
-            )
-        ]
+        counts = (
+            Answers.plain(f"rows of cluster {cluster}", count, sigma) for cluster, count in enumerate(self.counts_)
+        )
+        return [*center_answers(self.cluster_centers_, self._errors, columns), *counts]
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Number of the nearest centre of each row.
@@ -169,49 +160,3 @@ class KMeans(StandaloneQueryMixin, Mechanism):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")
-
-
-def nearest(X: Array, centers: Array) -> tuple[NDArray[np.intp], Array]:
-    """The nearest centre of each row, and its squared distance.
-
-    Entry by entry, so that the last bits of a row do not depend on the rows beside it, as those of a matrix product do.
-    """
-    squares = np.zeros((len(X), len(centers)))
-    for column, of_centers in zip(X.T, centers.T):
-        squares += np.square(column[:, None] - of_centers)
-    labels = squares.argmin(axis=1)
-    return labels, squares[np.arange(len(X)), labels]
-
-
-def _around(rows: Rows | Stream, centers: Array, radii: Array, bound: float) -> Array:
-    """For each centre the weight of the rows nearest to it, and the sum of their clipped ways from it, over its radius.
-
-    One pass, to the same bits however the rows come.
-    """
-    step, size = counting_step(rows.n), centers.size + len(centers)
-    steps = partial(_steps_around, centers=centers, radii=radii, bound=bound, step=step)
-    sums = fold(Counts(size, steps), rows) * step
-    return np.asarray(sums, dtype=np.float64).reshape(len(centers), -1)
-
-
-def _steps_around(block: Rows, centers: Array, radii: Array, bound: float, step: float) -> Array:
-    """Those of one block, in whole numbers of a public step."""
-    sums = np.zeros((1 + centers.shape[1], len(centers)))
-    for part in blocks(block.n, len(centers)):
-        X, weight = block.X[part] / bound, block.weight[part] / step
-        labels, squares = nearest(X, centers)
-        ways = (X - centers[labels]) / np.maximum(np.sqrt(squares), radii[labels])[:, None]
-        for total, own in zip(sums, [np.ones(len(X)), *ways.T]):
-            total += np.bincount(labels, np.rint(own * weight), len(centers))
-    return sums.T.ravel()
-
-
-def _clustered(synopsis: Synopsis, n_clusters: int) -> Array:
-    """Centres of the weighted cells, by scikit-learn, which sees nothing but what was released."""
-    from sklearn.cluster import KMeans as PlainKMeans
-
-    starts = min(1 + len(synopsis.weights) // CELLS_A_START, MOST_STARTS)
-    with one_thread():
-        plain = PlainKMeans(n_clusters, n_init=starts, random_state=0)
-        plain.fit(synopsis.centers, sample_weight=synopsis.weights)
-    return np.asarray(plain.cluster_centers_)
