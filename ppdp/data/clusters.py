@@ -114,7 +114,7 @@ class Synopsis:
         return min((self._from(start, n_clusters) for start in starts.tolist()), key=lambda found: found[0])[1]
 
     def _from(self, start: int, n_clusters: int) -> tuple[float, Array]:
-        """Inertia and centres: each further one is the best of some cells that are far from all, then steps of Lloyd."""
+        """Inertia and centres: each is the best of some cells that are far from those before; then steps of Lloyd."""
         places, weights = self.centers, self.weights
         chosen, squares = [start], squared_distances(places, places[[start]])[:, 0]
         for _ in range(n_clusters - 1):
