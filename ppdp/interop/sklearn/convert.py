@@ -56,7 +56,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
         )
-    steps = hoisted(flattened("", estimator))
+    steps = hoisted(_unscaled(flattened("", estimator)))
     ahead = _ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]
     errors: list[PpdpError] = []
@@ -91,6 +91,14 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
     first = converter.steps[0][1] if converter.steps else None
     unused = facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
     return converter.steps, Conversion(tuple(converter.report), unused)
+
+
+def _unscaled(steps: list[Step]) -> list[Step]:
+    """Without scalers directly in front of shapes of columns, which are the same in any units, and take gaps."""
+    while len(steps) > 1 and steps[-1].kind in (*TREES, "QuantileRegressor") and role_of(steps[-2]) == "scaler":
+        steps[-1].changed.append(f"{steps[-2].name!r} is left out: shapes of columns are the same in any units")
+        steps = [*steps[:-2], steps[-1]]
+    return steps
 
 
 @contextmanager

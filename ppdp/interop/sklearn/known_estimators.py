@@ -248,8 +248,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     ),
     "SelectKBest": KnownEstimator(_BEST, otherwise={lambda given: given.get("k") == "all": _SCORES}),
     "SelectPercentile": KnownEstimator(_BEST, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
-    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFE RFECV "
-    "SequentialFeatureSelector": _CHOICE,
+    "RFE SequentialFeatureSelector": _BEST,
+    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFECV": _CHOICE,
     "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "
     "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
         "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
@@ -294,7 +294,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high",
         _MODEL,
         "GradientBoostingRegressor",
-        "HistGradientBoostingRegressor(loss='quantile', quantile=0.5), which converts.",
+        "GradientBoostingRegressor(y_range=..., loss='quantile', quantile=0.5).",
     ),
     **{
         name: Leak("high", _MODEL, name, f"{name}(y_range=...).")
@@ -321,8 +321,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", _INSIDE, "GradientBoostingRegressor", f"{_FIRST} Such as {_NO_REGRESSOR}"
     ),
     "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
-    "BernoulliNB CategoricalNB ComplementNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
-    "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
+    "BernoulliNB ComplementNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis": _LOGISTIC,
+    "CategoricalNB MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
     "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),
     "DummyClassifier": Leak(
         "high", "shares of labels", "GaussianMechanism", "GaussianMechanism(query='histogram') of the labels."

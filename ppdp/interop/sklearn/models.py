@@ -151,6 +151,49 @@ def discriminant(step: Step, facts: DeclaredFacts) -> Any:
     return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
 
 
+def linear_bayes(step: Step, facts: DeclaredFacts) -> Any:
+    """A model whose log-odds are linear, too, or are compared by distances whose differences are."""
+    fixes = {
+        "class_prior": "leave it out: shares of classes are learned.",
+        "priors": "leave it out: shares of classes are learned.",
+        "fit_prior": "leave it out: shares of classes are learned.",
+        "binarize": "Binarizer(threshold=...) in front.",
+        "metric": "metric='euclidean', whose boundaries are straight.",
+        "shrink_threshold": "leave it out: no column is dropped.",
+    }
+    step.read("alpha", "force_alpha", "norm", "tol", fixes=fixes)
+    step.changed.append(f"log loss instead of {_LAWS[step.kind]}: in both, log-odds are linear")
+    if step.kind == "BernoulliNB":
+        step.changed.append("columns of 0 and 1 are taken as they are, and others are not cut at 0: Binarizer() does")
+    given = {"fit_intercept": True, "class_weight": None}
+    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
+
+
+_LAWS = {
+    "BernoulliNB": "a law of each column of 0 and 1 in each class",
+    "ComplementNB": "a law of counts of all other classes",
+    "MultinomialNB": "a law of counts of each class",
+    "NearestCentroid": "distances to the mean of each class",
+}
+
+
+def quadratic_discriminant(step: Step, facts: DeclaredFacts) -> Any:
+    """Log loss of products of columns, which stand in front."""
+    fixes = {"priors": "leave it out: shares of classes are learned.", "reg_param": "leave it out."}
+    step.read("store_covariance", "solver", "shrinkage", "covariance_estimator", fixes=fixes)
+    step.changed.append("log loss instead of a normal law of each class: in both, log-odds are quadratic")
+    given = {"fit_intercept": True, "class_weight": None}
+    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
+
+
+def quantile(step: Step, facts: DeclaredFacts) -> Any:
+    """A quantile of the targets by shapes of columns."""
+    given = step.read("quantile", "alpha", "solver_options", "fit_intercept", fixes=_FIXES)
+    level = number("quantile", given["quantile"], step.name, above=0, most=1 - 1e-9)
+    step.changed.append("boosted shapes of columns instead of a straight line; no penalty")
+    return mechanisms.GradientBoostingRegressor(facts.y_range, loss="quantile", quantile=level)
+
+
 def _unsearched(step: Step, name: str) -> None:
     step.changed.append(
         f"{name} is not searched for: alpha='auto'; ppdp.PrivateSearchCV(pipe, {{'{step.name}__alpha': [0.1, 1, 10]}}) "
@@ -267,6 +310,9 @@ MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "Perceptron": ("model", perceptron),
     "RidgeClassifier": ("model", ridge_classifier),
     "LinearDiscriminantAnalysis": ("model", discriminant),
+    "QuadraticDiscriminantAnalysis": ("model", quadratic_discriminant),
+    **dict.fromkeys(_LAWS, ("model", linear_bayes)),
+    "QuantileRegressor": ("model", quantile),
     "SGDClassifier": ("model", descent_classifier),
     "LinearRegression": ("model", least_squares),
     "SGDRegressor": ("model", descent_regressor),

@@ -163,6 +163,18 @@ def selector(step: Step, facts: DeclaredFacts) -> Any:
     return getattr(transformers, step.kind)(given[name])
 
 
+def weighed(step: Step, facts: DeclaredFacts) -> Any:
+    """As many columns as a selector keeps that asks a model; a public number of them, or half."""
+    step.read("estimator", "n_features_to_select", "step", "importance_getter", "direction", "scoring", "cv")
+    kept = step.given()["n_features_to_select"]
+    step.changed.append("columns that labels explain most, one by one, instead of those that a model gives most weight")
+    if kept is None or is_word(kept, "auto"):
+        return transformers.SelectPercentile(50)
+    if isinstance(kept, float) and 0 < kept <= 1:
+        return transformers.SelectPercentile(100 * kept)
+    return transformers.SelectKBest(integer("n_features_to_select", kept, step.name))
+
+
 FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "SimpleImputer": ("imputer", imputer),
     "IterativeImputer": ("imputer", regression_imputer),
@@ -178,5 +190,7 @@ FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "TargetEncoder": ("label means", target_encoder),
     "SelectKBest": ("selector", selector),
     "SelectPercentile": ("selector", selector),
+    "RFE": ("selector", weighed),
+    "SequentialFeatureSelector": ("selector", weighed),
 }
 """By class: its role, and what makes its counterpart of a step and facts."""

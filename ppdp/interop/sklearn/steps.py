@@ -13,7 +13,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import FeatureUnion
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import OrdinalEncoder, PolynomialFeatures
 from sklearn.svm import LinearSVC
 
 from ppdp.core.checks import shown
@@ -157,7 +157,11 @@ def _behind_codes(step: Step) -> list[Step]:
 
 
 def _with_kernel(step: Step) -> list[Step]:
-    """Support vectors of a radial kernel behind features of it."""
+    """Support vectors of a radial kernel behind features of it, quadratic discriminants behind products."""
+    if step.kind == "QuadraticDiscriminantAnalysis":
+        products = Step(f"{step.name}-products", PolynomialFeatures(2, include_bias=False))
+        products.changed.append("products of two columns, of which a linear model has quadratic log-odds")
+        return [products, step]
     if step.kind not in ("SVC", "SVR") or not is_word(step.given()["kernel"], "rbf"):
         return [step]
     features = Step(f"{step.name}-kernel", RBFSampler(gamma=step.given()["gamma"], n_components=200, random_state=0))
@@ -208,19 +212,25 @@ _AROUND = {
     "OneVsOneClassifier": "is left out: one model learns all classes together",
     "OneVsRestClassifier": "is left out: one model learns all classes together",
     "OutputCodeClassifier": "is left out: one model learns all classes together",
+    "TunedThresholdClassifierCV": "is left out: weights of classes do what its threshold does for balanced accuracy",
 }
 """What stands around a classifier, and why it is not needed."""
 
 
+_THRESHOLDS = ("refit", "response_method", "store_cv_results", "thresholds")
+
+
 def _unwrapped(step: Step, name: str, depth: int) -> list[Step]:
     """The steps of the estimator inside."""
-    given = step.read("estimator", "cv", "ensemble", "method", "code_size")
+    given = step.read("estimator", "cv", "ensemble", "method", "code_size", "scoring", *_THRESHOLDS)
     calibrated = step.kind == "CalibratedClassifierCV"
     inner = LinearSVC() if given["estimator"] is None and calibrated else given["estimator"]
     steps = flattened(name, inner, depth + 1)
     if not steps:
         step.refuse("there is no model in it.", "a classifier.")
     steps[-1].changed.append(f"{step.kind} {_AROUND[step.kind]}")
+    if step.kind == "TunedThresholdClassifierCV":
+        _balance(step, steps[-1])
     steps[-1].calibrated = steps[-1].calibrated or calibrated
     return steps
 
@@ -253,6 +263,14 @@ def _of_targets(step: Step, name: str, depth: int) -> list[Step]:
 
 
 _LOGARITHM = "func=np.log1p, inverse_func=np.expm1, or np.log and np.exp; y_range in the units of the targets."
+
+
+def _balance(step: Step, model: Step) -> None:
+    """Weights of classes instead of a threshold for balanced accuracy."""
+    if not is_word(step.given()["scoring"], "balanced_accuracy") or "class_weight" not in model.given():
+        fix = "scoring='balanced_accuracy' and a model with class_weight, or a public threshold of predict_proba."
+        step.refuse("a threshold that is tuned looks at held-out rows.", fix)
+    model.estimator = clone(model.estimator).set_params(class_weight="balanced")
 
 
 def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:

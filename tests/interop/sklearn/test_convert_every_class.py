@@ -124,7 +124,7 @@ USUAL = {
     "SVC": {"kernel": "linear"},
 }
 """With which their other parameters are read."""
-CHOOSING = ("SelectKBest", "SelectPercentile", "TargetEncoder")
+CHOOSING = ("RFE", "SelectKBest", "SelectPercentile", "SequentialFeatureSelector", "TargetEncoder")
 """What looks at labels, so that a model stands behind it."""
 SIZES = [1, 1e300, 10**9, np.inf, "", True, [], (1, 2, 3), object()]
 

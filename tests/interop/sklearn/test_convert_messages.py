@@ -182,7 +182,7 @@ class TestRefusals:
         assert "stage 'mlpclassifier': MLPClassifier has no counterpart here" in str(refused.value)
 
     def test_every_step_is_listed_in_order(self):
-        steps = OneHotEncoder(), StandardScaler(with_std=False), PCA(0.9), LogisticRegression(C="weak")
+        steps = OneHotEncoder(), StandardScaler(with_std=False), PCA("mle"), LogisticRegression(C="weak")
         with pytest.raises(InvalidParameter, match="4 steps are refused") as refused:
             convert(*steps, categories=None)
         assert re.findall("stage '(.*?)'", str(refused.value)) == [type(step).__name__.lower() for step in steps]

@@ -23,7 +23,7 @@ from sklearn.linear_model import (
     SGDClassifier,
     TweedieRegressor,
 )
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -155,6 +155,7 @@ REFUSALS = {
     ),
     "strength of a machine": ([LinearSVC(C=0.1)], {}, InvalidParameter, "no penalty"),
     "strength of descent": ([SGDClassifier(alpha=0.1)], {}, InvalidParameter, "LogisticRegression(C=...)"),
+    "a threshold for F": (TunedThresholdClassifierCV(MODEL, scoring="f1"), {}, InvalidParameter, "public threshold"),
     "other loss": ([SGDClassifier(loss="huber")], {}, InvalidParameter, "log_loss"),
     "signs": ([LinearRegression(positive=True)], {"y_range": (0, 1)}, InvalidParameter, "either sign"),
     "penalties": ([Ridge(alpha=np.ones(3))], {"y_range": (0, 1)}, InvalidParameter, "one penalty"),

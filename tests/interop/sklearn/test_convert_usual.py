@@ -9,7 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -18,7 +18,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.feature_selection import RFE, SelectKBest, VarianceThreshold, f_classif
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 from sklearn.linear_model import (
@@ -30,11 +30,15 @@ from sklearn.linear_model import (
     LogisticRegressionCV,
     Perceptron,
     PoissonRegressor,
+    QuantileRegressor,
     RidgeClassifier,
     RidgeCV,
     SGDClassifier,
 )
+from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import BernoulliNB, MultinomialNB
+from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
@@ -91,6 +95,14 @@ CASES = {
     "stumps": (AdaBoostClassifier(), {}, "GradientBoostingClassifier", "interaction_cst='no_interactions'"),
     "roots": (TransformedTargetRegressor(Lasso(), func=np.sqrt, inverse_func=np.square), AMOUNT, "Ridge", "'sqrt'"),
     "scaled targets": (TransformedTargetRegressor(transformer=StandardScaler()), AMOUNT, "LinearRegression", "y_range"),
+    "counts": (MultinomialNB(), {}, "LogisticRegression", "in both, log-odds are linear"),
+    "centroids": (NearestCentroid(), THREE, "LogisticRegression", "instead of distances to the mean of each class"),
+    "columns of 0 and 1": (BernoulliNB(), {}, "LogisticRegression", "Binarizer() does"),
+    "quadratic discriminant": (QuadraticDiscriminantAnalysis(), {}, "ColumnMap", "log-odds are quadratic"),
+    "a quantile": (QuantileRegressor(quantile=0.9), AMOUNT, "GradientBoostingRegressor", "instead of a straight line"),
+    "scaled trees": ([StandardScaler(), ExtraTreesClassifier()], {}, "MinMaxScaler", "'standardscaler' is left out"),
+    "a tuned threshold": (TunedThresholdClassifierCV(LOG), {}, "LogisticRegression", "class_weight='balanced'"),
+    "columns by elimination": ([RFE(LOG), LOG], {}, "SelectPercentile", "instead of those that a model gives most"),
     "chosen columns": ([SelectKBest(f_classif, k=2), LOG], {}, "SelectKBest", "as by F, by released sums"),
     "share of variance": ([StandardScaler(), PCA(0.9), LOG], {}, "PCA", "told by the released second moment"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),

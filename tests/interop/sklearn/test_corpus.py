@@ -9,15 +9,11 @@ from ppdp.exceptions import PpdpError
 REFUSED = {
     "nearest neighbours",
     "network",
-    "quadratic discriminant",
-    "regression of the median",
     "nearest neighbours for amounts",
     "partial least squares",
     "components for neighbours",
     "clusters as features",
     "columns that a lasso keeps",
-    "columns one by one",
-    "text alone, naive Bayes",
     "words counted",
     "words weighed",
     "words hashed",
@@ -25,7 +21,6 @@ REFUSED = {
     "random search of a forest",
     "voting",
     "stacking",
-    "tuned threshold",
     "ranks of the targets",
 }
 CONVERTED = [name for name in CORPUS if name not in REFUSED]
@@ -33,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_most_of_them_convert():
-    assert len(CONVERTED) >= 0.75 * len(CORPUS)
+    assert len(CONVERTED) >= 0.85 * len(CORPUS)
     assert set(CORPUS) > REFUSED
 
 
