@@ -20,14 +20,13 @@ from ppdp.data.parallel import blocks, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.stream import Stream
-from ppdp.data.summary import Counts, fold
+from ppdp.data.summary import Counts, fold, truths
 
 Marks = NDArray[np.bool_]
 
 BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, TINY_WEIGHT, CLASS)
 """What is found of labels and weights, not of cells."""
 _PART = 0.02  # of the width of a range
-_BYTE = 255  # marks that a byte can count
 MOST_TINY = 16  # columns of a table up to which tiny values are counted: in wider ones some column always has some
 
 
@@ -186,9 +185,4 @@ def altered_counts(rows: Rows | Stream, size: int) -> Array:
 
 def marks_added(size: int, block: Rows) -> NDArray[Any]:
     """The marks of a block, added up; none where it has no rows."""
-    if block.marks is None:
-        return np.zeros(size)
-    whole = block.n - block.n % _BYTE
-    ones = np.ascontiguousarray(block.marks).view(np.uint8)
-    by_byte = ones[:whole].reshape(-1, _BYTE, size).sum(axis=1, dtype=np.uint8)  # to add larger numbers takes longer
-    return np.asarray(by_byte.sum(axis=0, dtype=np.int64) + ones[whole:].sum(axis=0, dtype=np.int64))
+    return np.zeros(size) if block.marks is None else truths(block.marks)

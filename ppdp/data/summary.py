@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 CARRY = 40  # bits of the lower of two words
 CARRIED = 512  # products of at most 2^53 that the lower word takes before it is carried
+BYTE = 255  # truths that a byte can count
 TOGETHER = 2**16  # entries of slices that are multiplied by one call: threads wait for each other between calls
 
 
@@ -95,10 +96,14 @@ class ColumnSums(Summary[Array]):
         room = np.empty((min(BLOCK, block.n), self.d))
         for part in blocks(block.n, self.d):
             rows, weight = block.X[part], block.weight[part]
-            whole = bool(((weight == 0) | (weight == 1)).all())  # then products are as exact as the entries
+            everybody = bool((weight == 1).all())
+            whole = everybody or bool(((weight == 0) | (weight == 1)).all())  # products are as exact as the entries
             factors = weight if whole else np.ones(len(rows))
             for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
                 given, entries = rows if function is None else function(rows), room[: len(rows)]
+                if everybody and given.dtype == bool:
+                    total[which] += truths(given) << grid
+                    continue
                 if whole and given.dtype == bool:  # whole numbers already
                     np.copyto(entries, given)
                 else:
@@ -125,6 +130,14 @@ class ColumnSums(Summary[Array]):
         """Places behind the binary point, of every term."""
         exponent = fixed_point_exponent(self.n)
         return [exponent - math.ceil(math.log2(bound)) for _, bound in self.terms]
+
+
+def truths(marks: NDArray[Any]) -> NDArray[np.int64]:
+    """How often each column is true; added up as bytes, as far as one can count."""
+    ones, d = np.ascontiguousarray(marks).view(np.uint8), marks.shape[1]
+    whole = len(ones) - len(ones) % BYTE
+    counts = ones[:whole].reshape(BYTE, -1).sum(axis=0, dtype=np.uint8).reshape(whole // BYTE, d)
+    return np.asarray(counts.sum(axis=0, dtype=np.int64) + ones[whole:].sum(axis=0, dtype=np.int64))
 
 
 def _exact_sums(factors: Array, entries: Array) -> Array:

@@ -133,11 +133,12 @@ def in_form(monkeypatch):
 def diagonals_not_clipped(monkeypatch):
     exact = newton._step_sums
 
-    def step(loss, intercept, theta, clip, curvature_clip, *given):
-        part = given[-1]
+    def step(loss, intercept, theta, clip, curvature_clip, curved, diagonal, part):
         _, scores, _, _ = newton._gradients_of(loss, theta, part)
         curvatures = loss.curvatures(scores, part.y) * (part.weight / curvature_clip)[:, None]
-        gradients = exact(loss, intercept, theta, clip, curvature_clip, *given)[:, : theta.size]
+        gradients = exact(loss, intercept, theta, clip, curvature_clip, False, diagonal, part)
+        if not curved:
+            return gradients
         return np.hstack([gradients, newton._with_constant(curvatures, part.X.T**2, intercept)])
 
     monkeypatch.setattr(newton, "_step_sums", step)

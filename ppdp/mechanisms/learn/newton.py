@@ -238,27 +238,28 @@ def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Ro
     ``bound`` is on norms of rows behind that. Each row has bits of itself alone: rows and A are on grids, and so few
     bits are left to them that sums of products are exact.
     """
-    Z, squares = np.empty((len(A), rows.n)), np.empty(rows.n)
+    narrow = rows.ours and len(A) == rows.d <= NARROW  # of more columns, each is better in one piece
+    Z, squares = rows.X if narrow else np.empty((len(A), rows.n)).T, np.empty(rows.n)
     _, unit = on_grid(np.zeros((1, 1)), bound)
-    anchor, at_once = _anchor(unit), _at_once(rows.d)
-    anchored = (anchor - shift)[:, None]
+    anchor, at_once, A_t = _anchor(unit), _at_once(rows.d), np.ascontiguousarray(A.T)
+    anchored = anchor - shift
 
     def task(piece: slice) -> None:
         for part in _parts(piece, at_once):
-            mapped = A @ rows.X[part].T
+            mapped = rows.X[part] @ A_t
             mapped += anchored
             mapped -= anchor
-            np.einsum("ij,ij->j", mapped, mapped, out=squares[part])
-            Z[:, part] = mapped
+            np.einsum("ij,ij->i", mapped, mapped, out=squares[part])
+            Z[part] = mapped
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass
     most = (HALF * unit) ** 2 if bound < LARGEST_NORM else math.nan  # which nothing is below
     dropped, weight = ~(squares <= most), rows.weight
     if dropped.any():
-        Z[:, dropped], squares[dropped], weight = 0.0, 0.0, np.where(dropped, 0.0, weight)
+        Z[dropped], squares[dropped], weight = 0.0, 0.0, np.where(dropped, 0.0, weight)
     norms = np.sqrt(squares + (intercept + LEAST_SQUARE))
-    return replace(rows, X=Z.T, weight=weight, norms=norms, raw=None, ours=True)
+    return replace(rows, X=Z, weight=weight, norms=norms, raw=None, ours=True)
 
 
 def _gradients_of(loss: TrainingLoss, theta: Array, part: Rows) -> tuple[Array, Array, Array, Array]:
@@ -325,7 +326,7 @@ def _step_sums(
         return gradients
     curvatures, Z, sizes = loss.curvatures(scores, part.y), part.X.T, norms**2
     if diagonal:
-        Z = Z * Z
+        Z = np.square(Z, order="C")
         sizes = np.sqrt(squares_of(Z) + intercept + LEAST_SQUARE)
     sizes = sizes * _lengths(curvatures)
     curvatures[~np.isfinite(sizes) | (norms == 0)] = 0.0

@@ -226,7 +226,7 @@ class NewtonState:
 
     def knows_curvature(self) -> bool:
         """Whether it was released, and coefficients have hardly moved since."""
-        return bool(self.released_curvatures) and self._step_lengths[-1] <= KNOWN
+        return bool(self._curvatures) and self._step_lengths[-1] <= KNOWN
 
     def _noise_in_scores(self, noise: float) -> float:
         """How far the noise of a gradient moves the scores of rows."""
