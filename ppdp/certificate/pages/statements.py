@@ -34,7 +34,7 @@ LABELS = {
     "limit_set_by": "the limit was set by",
     "review_by": "to be reviewed by",
     "supersedes": "takes the place of",
-    "status_list": "withdrawn ones are listed at",
+    "status_list": "withdrawn ones are listed (for ppdp verify --status) at",
     "attachments": "attached",
 }
 """What the issuer may state, in words."""
