@@ -78,7 +78,7 @@ def test_curve_of_a_test_is_what_it_detects_and_never_below_guessing(documents, 
 def test_figures_say_in_words_what_they_show(documents, kind):
     c = documents[kind]
     figures = re.findall(r"<svg[^>]*role=\"img\".*?</svg>", render_page(c), re.S)
-    told = rounded_up(detection_power(c, 0.05)), f"δ = {figure(c['delta'])}", "Blind guessing misses"
+    told = rounded_up(detection_power(c, 0.05)), f"δ = {figure(c['delta'])}"
     for one, words in zip(figures, told, strict=True):
         assert re.search(r"<title>.+</title>", one)
         assert words in re.search(r"<desc>(.+)</desc>", one)[1]

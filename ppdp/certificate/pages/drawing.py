@@ -14,9 +14,7 @@ from ppdp.certificate.pages.interpretation import (
     detection_power,
     gaussian_missed,
     gaussian_summary,
-    missed,
     powers_in_words,
-    rounded_down,
 )
 from ppdp.certificate.pages.markup import element
 from ppdp.certificate.record import Record
@@ -117,7 +115,9 @@ def epsilon_curve(content: Record) -> Element:
 
 
 def power_curve(content: Record) -> Element:
-    """What a test detects at most, against its false alarms; dashed: blind guessing."""
+    """What a test detects at most, against its false alarms; dashed: blind guessing, dotted: the Gaussian parameter."""
+    summary = gaussian_summary(content)
+    gauss = _curve(lambda alarm: 1 - gaussian_missed(summary, alarm)) if summary.error else None
     marks = [(_across(alarm), _up(detection_power(content, alarm))) for alarm in FALSE_ALARMS]
     return _figure(
         "What a test detects at most, against its false alarms",
@@ -125,25 +125,9 @@ def power_curve(content: Record) -> Element:
         ("false alarms", {words: _across(share) for words, share in SHARES.items()}),
         ("detections", {words: _up(share) for words, share in SHARES.items()}),
         element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
+        element("path", class_="gauss", d=gauss) if gauss else None,
         element("path", class_="power", d=_curve(lambda alarm: detection_power(content, alarm))),
         *(element("circle", class_="mark", cx=_short(x), cy=_short(y), r=3) for x, y in marks),
-    )
-
-
-def tradeoff_curve(content: Record) -> Element:
-    """What a test misses at least, against its false alarms; dashed: blind guessing, dotted: the Gaussian parameter."""
-    summary = gaussian_summary(content)
-    told = ", ".join(f"{figure(100 * alarm)}\u00a0%: {rounded_down(missed(content, alarm))}" for alarm in FALSE_ALARMS)
-    gauss = _curve(lambda alarm: gaussian_missed(summary, alarm)) if summary.error else None
-    return _figure(
-        "What a test misses at least, against its false alarms",
-        f"At these rates of false alarms at least so much is missed: {told}. Blind guessing misses whatever it does not"
-        " call an alarm.",
-        ("false alarms", {words: _across(share) for words, share in SHARES.items()}),
-        ("misses", {words: _up(share) for words, share in SHARES.items()}),
-        element("line", class_="blind", x1=LEFT, y1=TOP, x2=RIGHT, y2=BOTTOM),
-        element("path", class_="gauss", d=gauss) if gauss else None,
-        element("path", class_="power", d=_curve(lambda alarm: missed(content, alarm))),
     )
 
 

@@ -230,17 +230,6 @@ def rounded_up(share: float) -> str:
     return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
 
 
-def rounded_down(share: float) -> str:
-    """A share as a percentage with two decimals, never rounded up.
-
-    Examples
-    --------
-    >>> rounded_down(0.98169).split()
-    ['98.16', '%']
-    """
-    return f"{math.floor(share * 10_000) / 100:.2f}\u00a0%"
-
-
 def powers_in_words(content: Record) -> str:
     """What is detected at most, at each rate of false alarms."""
     shares = ((rounded_up(detection_power(content, alarm)), figure(100 * alarm)) for alarm in FALSE_ALARMS)

@@ -25,7 +25,6 @@ from ppdp.certificate.pages.drawing import (
     distance_bars,
     epsilon_curve,
     power_curve,
-    tradeoff_curve,
 )
 from ppdp.certificate.pages.glossary import TERMS, WAYS, WORDS, terms_in
 from ppdp.certificate.pages.statement import Topic
@@ -188,7 +187,6 @@ def _success(c: Record) -> dict[str, Any]:
         "right_share": interpretation.right_guesses(c),
         "power_curve": power_curve(c),
         "epsilon_curve": epsilon_curve(c),
-        "tradeoff_curve": tradeoff_curve(c),
     }
 
 
