@@ -64,7 +64,8 @@ class LabelMoments:
 
     def _explained(self, found: Array, noise: float) -> Array:
         """What was found of every column over its variance, where both are more than noise makes of them."""
-        variance = np.maximum(self.squares - self._all * self._mean, 2 * self.noise_of_squares)
+        error = np.hypot(self.noise_of_squares, 2 * self._mean * self.noise * len(self.shares) ** 0.5)
+        variance = np.maximum(self.squares - self._all * self._mean, 2 * error)
         return np.asarray((found - noise) / (variance + CAUTION * noise + ROUNDED * self.squares + _LEAST))
 
 
