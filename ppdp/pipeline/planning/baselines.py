@@ -178,6 +178,8 @@ def naive_baseline(plan: Plan, stages: Stages, mechanism: Any) -> NaiveBaseline:
     through, group = (
         _provable(question, route.domain, far, noise, plan.delta) for far in (route.distance, _everyone(plan))
     )
+    if any(step.way.name == "noisy" for step in route.steps):
+        through = math.inf  # what such a stage does to rows is proved of what is released alone
     return NaiveBaseline(noise, plan.epsilon, min(through, group), group)
 
 

@@ -17,7 +17,7 @@ from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.pipeline.planning.baselines import exact_route, naive_baseline
 from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, SelectKBest, StandardScaler
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -257,3 +257,10 @@ class TestPlanInANotebook:
         shown = plan._repr_html_()
         assert all(condition.statement[:12] in shown for _, condition in plan.conditions)
         assert all(warning[:20] in shown for warning in plan.warnings)
+
+
+def test_a_choice_that_is_not_counted_proves_no_more_than_rows_that_may_all_have_changed():
+    pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), SelectKBest(2), LogisticRegression((0, 1)), epsilon=1.0)
+    claim = pipe.compare(Domain(n_rows=2000, n_features=5))["naive claim"]
+    assert claim.status == "does not hold"
+    assert claim.provable > 100 * claim.claimed
