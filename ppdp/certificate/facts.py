@@ -17,6 +17,7 @@ from typing import Any
 from ppdp.certificate.issuer import words
 from ppdp.certificate.record import FactRecord, Record
 from ppdp.core.checks import shown
+from ppdp.core.declared import WORDS
 from ppdp.exceptions import InvalidParameter
 
 MOST_DIGITS = 6  # of the end of a range that is shown as it is
@@ -220,7 +221,8 @@ def _is_sourced(fact: FactRecord) -> bool:
 def _names_of(fact: FactRecord) -> Iterator[str]:
     """What a source may be given for: the fact itself, the column that it is of, the step that it is a setting of."""
     yield fact.name
-    if of_column := _OF_A_COLUMN.fullmatch(fact.name):
+    of_column = _OF_A_COLUMN.fullmatch(fact.name)
+    if of_column and fact.name not in WORDS.values():  # "largest norm of a row" is of no column
         yield of_column["column"]
     if step := read_source(fact.origin).step:
         yield ast.literal_eval(step)

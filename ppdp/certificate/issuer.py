@@ -33,6 +33,14 @@ def issuer_words(pipe: Any) -> dict[str, Any]:
     return read_statements({**{name: getattr(pipe, name) for name in OF_A_PIPELINE}, **given})
 
 
+def with_digests(pipe: Any) -> dict[str, Any]:
+    """What a pipeline takes as ``statements``, each read once: files may be gone when it is fitted."""
+    read = {name: said for name, said in issuer_words(pipe).items() if name not in OF_A_PIPELINE}
+    if attached := read.get("attachments"):
+        read["attachments"] = {one["name"]: one["sha256"] for one in attached}
+    return read
+
+
 def read_statements(given: Mapping[str, Any]) -> dict[str, Any]:
     """Statements by name, each in the form of the document; those that are None are left out."""
     if unknown := [name for name in given if name not in OF_THE_ISSUER]:

@@ -90,7 +90,7 @@ def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
         inference = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None))
         digest = hashed(inference.encode())
         record = draft_record(plan, inference=digest, invalid=pipe.on_invalid, seeded=seeded, dataset=pipe.dataset)
-        record = replace(record, facts=with_sources(record.facts, pipe.sources))
+        record = replace(record, facts=facts_of(plan, pipe.sources))
         draft = Draft(plan, inference, record, issuer_words(pipe))
         draft.completed({}, None, {})
         return draft
@@ -102,6 +102,11 @@ def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
         "a public name, label or parameter cannot be written into a certificate.",
         fix="names and labels in whole characters, finite numbers.",
     )
+
+
+def facts_of(plan: Plan, sources: Any = None) -> tuple[FactRecord, ...]:
+    """The public facts of a plan, with their sources; refused if a source is of none of them."""
+    return with_sources([FactRecord(name=f.name, value=f.value, origin=f.origin) for f in plan.facts], sources)
 
 
 def steps_of(plan: Plan) -> list[tuple[str, Any]]:
@@ -128,7 +133,7 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
         adjacency=stated(plan.domain.adjacency),
         rows_per_unit=plan.domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
-        facts=tuple(FactRecord(name=f.name, value=f.value, origin=f.origin) for f in plan.facts),
+        facts=facts_of(plan),
         entrance=EntranceRecord(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(release_record(release, plan) for release in plan.releases),

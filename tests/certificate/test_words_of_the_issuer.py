@@ -86,6 +86,19 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_spent(name, words):
     assert account.entries() == ()
 
 
+def test_a_search_reads_what_is_attached_before_it_spends(tmp_path):
+    file = tmp_path / "policy.txt"
+    file.write_text("policy")
+
+    def gone(answer, predicted):
+        file.unlink(missing_ok=True)
+        return float(answer == predicted)
+
+    one = pipeline(statements={"attachments": [file]})
+    search = PrivateSearchCV(one, {"model__max_grad_norm": [0.5, 1.0]}, scoring=gone).fit(X, Y)
+    assert [attached["name"] for attached in search.certificate_["issued"]["attachments"]] == ["policy.txt"]
+
+
 def test_a_search_does_not_choose_them():
     with pytest.raises(InvalidParameter, match="cannot be searched for"):
         PrivateSearchCV(pipeline(), {"purpose": ["one", "two"]}).fit(X, Y)
@@ -148,11 +161,14 @@ def test_a_source_stands_beside_its_fact_and_inside_the_digest():
     assert {fact.get("source") for fact in alike["facts"] if fact["name"] in facts} == {"Protocol", None}
 
 
-@pytest.mark.parametrize("sources", [{"clipp": "x"}, {"n_rows": "x"}, {"clip": ""}, "two\nlines", 3])
+@pytest.mark.parametrize("sources", [{"clipp": "x"}, {"a row": "x"}, {"n_rows": "x"}, {"clip": ""}, "two\nlines", 3])
 def test_a_source_of_nothing_that_is_declared_is_refused_before_anything_is_spent(sources):
-    with Ledger() as account, pytest.raises(InvalidParameter, match="sources") as refused:
-        pipeline(sources=sources).fit(X, Y)
-    assert refused.value.parameter == "sources"
+    one = pipeline(sources=sources)
+    with Ledger() as account:
+        for fitted in (one, PrivateSearchCV(one, {"model__max_grad_norm": [0.5, 1.0]})):
+            with pytest.raises(InvalidParameter, match="sources") as refused:
+                fitted.fit(X, Y)
+            assert refused.value.parameter == "sources"
     assert account.entries() == ()
 
 

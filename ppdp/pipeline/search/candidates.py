@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
+from ppdp.certificate.issuer import with_digests
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data import validation
 from ppdp.data.cells import numbers
 from ppdp.data.rows import Array, encode_labels, encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter, said_by
+from ppdp.pipeline.certify import facts_of
 from ppdp.pipeline.estimator import remember
 from ppdp.pipeline.fit import checked_steps, plan_of
 from ppdp.pipeline.pipeline import Pipeline
@@ -99,6 +101,7 @@ class Candidate:
         """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta, diagnostics=self._told(n, setting))
         plan = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        facts_of(plan, pipeline.sources)
         if plan.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
         if not is_regressor(pipeline) and plan.domain.classes is None:
@@ -136,7 +139,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     from sklearn.model_selection import ParameterGrid
 
     kind = _kind(pipeline)
-    template = clone(pipeline).set_params(ledger=Ledger())
+    template = clone(pipeline).set_params(ledger=Ledger(), statements=with_digests(pipeline))
     remember(template, promised=None, owed=None)  # what is promised and owed is the search's
     try:
         grid = list(ParameterGrid(param_grid))

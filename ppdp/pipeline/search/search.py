@@ -207,7 +207,6 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
             what = "scoring must be a function of one answer and one prediction, or None."
             raise InvalidParameter(what, fix="lambda y, predicted: y == predicted, from 0 to 1.")
         check_kinds(self)
-        issuer_words(self.estimator)
         return candidates_of(self.estimator, self.param_grid)
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
