@@ -11,6 +11,7 @@ from typing import Any
 
 from ppdp.bounds.column_choice import COUNT_WEIGHT
 from ppdp.bounds.column_groups import domain_of
+from ppdp.bounds.k_means import FIXED_DEPTH, cell_count
 from ppdp.bounds.naive_bayes import longest_row
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, label_parts
 from ppdp.core.domain import Domain, largest_entry
@@ -86,6 +87,11 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
         "categories": StatisticForm(
             "release.categories",
             lambda _, parameters: (CATEGORY_NUMBERS * sum(parameters["max_categories"]),),
+            _n_rows,
+        ),
+        "clusters": StatisticForm(
+            "release.clusters",
+            lambda domain, parameters: (cell_count(FIXED_DEPTH), parameters["n_clusters"] * (1 + domain.d)),
             _n_rows,
         ),
         "label-means": StatisticForm(

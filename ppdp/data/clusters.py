@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.k_means import PARTS
+from ppdp.bounds.k_means import MOST_CELLS, MOST_NUMBERS, PARTS, cell_count
 from ppdp.bounds.queries import counting_step
+from ppdp.core.checks import integer
+from ppdp.core.domain import Domain
 from ppdp.data.histograms import weighed
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
 from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.exceptions import InvalidParameter
 
 Codes = NDArray[np.int64]
 FULL, EMPTY = 2.0, 1.0  # standard deviations of its noise that a cell's weight exceeds if it is split, or kept at all
@@ -196,6 +200,47 @@ def stepped(centers: Array, radii: Array, noisy: Array, noise_scale: float) -> t
     counts, *sums = noisy.T
     trust = np.maximum(counts, 0.0) / np.maximum(counts**2 + (UNSURE * noise_scale) ** 2, 1e-300)
     return np.clip(centers + (np.array(sums) * trust * radii).T, -1.0, 1.0), noise_scale * trust * radii
+
+
+def first_centers(answer: Array, cells: HalvedCells, n_clusters: int, noise_scale: float) -> tuple[Array, Array, float]:
+    """Centres and radii, in units of the bound, by noisy weights of the cells of all rounds; and the bound."""
+    levels = np.split(answer, [cell_count(level) for level in range(1, cells.depth)])
+
+    def ask(level: int, parts: Codes) -> Array:
+        return np.asarray(levels[level - 1][parts])
+
+    synopsis = Synopsis.of(cells, ask, noise_scale, MOST_CELLS, n_clusters)
+    centers = synopsis.clustered(n_clusters)
+    return centers, synopsis.radii(centers), cells.bound
+
+
+def released_centers(answer: Array, cells: HalvedCells, n_clusters: int, noise_scale: float) -> tuple[Array, Array]:
+    """Centres and their errors, in the units of the rows, by these weights and by sums around the first centres."""
+    weights, sums = np.split(answer, [cell_count(cells.depth)])
+    centers, radii, bound = first_centers(weights, cells, n_clusters, noise_scale)
+    centers, errors = stepped(centers, radii, sums.reshape(n_clusters, -1), noise_scale)
+    return centers * bound, errors * bound
+
+
+def exact_centers(rows: Rows, cells: HalvedCells, n_clusters: int) -> tuple[Array, Array]:
+    """The same without noise."""
+    weights = np.concatenate(cells.weights(rows))
+    sums = sums_around(rows, *first_centers(weights, cells, n_clusters, 0.0))
+    return released_centers(np.append(weights, sums), cells, n_clusters, 0.0)
+
+
+def count_of_clusters(stage: Any, domain: Domain) -> int:
+    """The parameter ``n_clusters``, refused if there are more than rows, or than can be released together."""
+    count, most = integer("n_clusters", stage.n_clusters, stage), min(domain.n, MOST_NUMBERS // (1 + domain.d))
+    if count > most:
+        what = "rows" if most == domain.n else "clusters that are released together"
+        raise InvalidParameter(
+            f"n_clusters={count} is more than there are {what}, {most}.",
+            stage=type(stage).__name__,
+            fix="fewer clusters: each needs hundreds of rows to be seen through the noise.",
+            parameter="n_clusters",
+        )
+    return count
 
 
 def center_answers(centers: Array, errors: Array, columns: Columns) -> list[Answers]:

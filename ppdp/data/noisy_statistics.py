@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.bounds.columns import entries_of
 from ppdp.bounds.exponential import GAUSSIAN_SHARE
+from ppdp.bounds.k_means import FIXED_DEPTH
 from ppdp.bounds.release import BOX_WEIGHT, label_parts
 from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, form_of_group, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import OfGroups
 from ppdp.data.categories import Tally, released_categories
+from ppdp.data.clusters import HalvedCells, first_centers, released_centers, sums_around
 from ppdp.data.histograms import (
     cell_scores,
     coarse,
@@ -59,8 +61,9 @@ class Statistic:
     ]  # largest standard error of what is read, as a share of its public range
     said: str = "the statistics for {of} err by {share} of a column's range"  # what that error means, in words
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
-    # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
-    further: Callable[[Rows, Array, Any], Array] | None = None
+    # The other part, where the answer to the first decides what is asked: of the rows, that answer, the domain and the
+    # release.
+    further: Callable[[Rows, Array, Domain, Any], Array] | None = None
     sorts: bool = False  # whether all rows are needed in memory
     # Whether each number is chosen among public cells: the rows' scores of them, a line for each number, stand in place
     # of the exact vector.
@@ -108,8 +111,9 @@ class Statistic:
         answer = noise.release(exact, scale, bound)
         if self.further is None:
             return answer
-        seen = rows_of_group(rows, domain, self.group) if self.group else rows
-        return np.append(answer, noise.release(self.further(seen, answer, release), scale, bound))
+        if self.group:
+            rows, domain = rows_of_group(rows, domain, self.group), domain_of(domain, self.group)
+        return np.append(answer, noise.release(self.further(rows, answer, domain, release), scale, bound))
 
     def _cells(self, domain: Domain) -> Array:
         return _cells(domain_of(domain, self.group) if self.group else domain)
@@ -118,6 +122,11 @@ class Statistic:
 def _cells(domain: Domain) -> Array:
     """Edges of the cells that quantiles are chosen among."""
     return quantile_edges(largest_entry(domain), domain.n)
+
+
+def _halved(domain: Domain) -> HalvedCells:
+    """Cells of the box of the rows, in which clusters are looked for."""
+    return HalvedCells(domain.d, FIXED_DEPTH, largest_entry(domain))
 
 
 def of_columns(rows: Rows, columns: Sequence[int] | None) -> Rows:
@@ -286,7 +295,7 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
         "ranges": Statistic(
             form=STATISTIC_FORMS["ranges"],
             measure=lambda rows, _, parameters: coarse(rows, parameters["columns"]),
-            further=lambda rows, answer, release: fine(
+            further=lambda rows, answer, _, release: fine(
                 rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
             ),
             read=lambda answer, _, release: released_ranges(
@@ -306,6 +315,18 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
             error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
             said="for {of} a category is only released if it holds some {share} of the rows",
             listed=True,
+        ),
+        "clusters": Statistic(
+            form=STATISTIC_FORMS["clusters"],
+            measure=lambda rows, domain, _: np.concatenate(_halved(domain).weights(rows)),
+            further=lambda rows, answer, domain, release: sums_around(
+                rows, *first_centers(answer, _halved(domain), release.parameters["n_clusters"], release.noise_scale)
+            ).ravel(),
+            read=lambda answer, domain, release: released_centers(
+                answer, _halved(domain), release.parameters["n_clusters"], release.noise_scale
+            ),
+            said="the weights of cells for {of} err by {share} of the rows",
+            error=lambda sigma, domain, _: sigma / domain.n,
         ),
         "label-means": Statistic(
             form=STATISTIC_FORMS["label-means"],

@@ -12,6 +12,7 @@ from ppdp.transformers.deduplicate.grid_stages import GridDeduplicator, GridQuan
 from ppdp.transformers.deduplicate.lsh_deduplicator import LSHDeduplicator
 from ppdp.transformers.impute.column_imputers import MeanImputer, MedianImputer, TrimmedMeanImputer
 from ppdp.transformers.impute.regression_imputer import RegressionImputer
+from ppdp.transformers.project.cluster_distances import ClusterDistances
 from ppdp.transformers.project.pca import PCA
 from ppdp.transformers.project.random_projection import RandomProjection
 from ppdp.transformers.project.soft_pca import SoftPCA
@@ -26,6 +27,7 @@ __all__ = [
     "PCA",
     "CategoryEncoder",
     "ClusterDeduplicator",
+    "ClusterDistances",
     "ClusterQuantizer",
     "DateEncoder",
     "Deduplicator",

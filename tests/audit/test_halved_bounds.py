@@ -69,6 +69,7 @@ HALVED = {
 NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
     *(
         "TargetMeanEncoder",
+        "ClusterDistances",
         "SelectKBest",
         "SelectPercentile",
         "KBinsDiscretizer",

@@ -82,7 +82,11 @@ def test_no_stage_makes_more_of_added_rows_than_of_replaced_ones(stage, rows):
 def test_no_release_pays_more_for_added_rows_than_for_replaced_ones(statistic):
     formula = lookup(STATISTICS[statistic].formula, "release")
     own = {"means": {"min_observed": 500}, "trimmed-means": {"min_observed": 500, "trimmed": 10}}.get(statistic, {})
-    own |= {"quantile-choices": {"quantiles": [0.5, 0.9]}, "ranges": {"columns": [1]}}.get(statistic, {})
+    own |= {
+        "quantile-choices": {"quantiles": [0.5, 0.9]},
+        "ranges": {"columns": [1]},
+        "clusters": {"n_clusters": 2},
+    }.get(statistic, {})
     own |= {"label-means": {"columns": [1], "cells": 5}}.get(statistic, {})
     own |= {"categories": {"columns": [1], "max_categories": [5]}}.get(statistic, {})
     if statistic in ("medians", "quantile-pairs", "quantile-triples"):

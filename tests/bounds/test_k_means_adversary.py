@@ -1,6 +1,7 @@
 """Weights of cells and sums around centres: no pair moves them further than is certified, and corners come close."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from neighbours import ROUNDING
 from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
 from ppdp.bounds.k_means import of_answers
+from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import KMeans
-from ppdp.testing import check_mechanism
+from ppdp.testing import check_mechanism, check_stage
 from ppdp.testing.answers import RecordingNoise
+from ppdp.transformers import ClusterDistances
 
 N = 12
 FACTS = Domain(n_rows=N, n_features=2, max_missing=0, row_norm=math.sqrt(2), entry_bound=1.0)
@@ -70,3 +73,18 @@ def test_what_nobody_asks_is_refused():
     for forged in ({"depth": 0}, {"depth": 9}, {"entry_bound": 0.5}, {"n_clusters": 0}, {"max_iter": 1.5}):
         with pytest.raises(CertificateError):
             formula(FACTS, Distance(replaced=1), **{**parameters, **forged})
+
+
+@pytest.mark.parametrize("what", TIGHT)
+def test_a_stage_releases_as_much_as_is_certified(what):
+    distance, *pair = TIGHT[what]
+    known, asked = STATISTICS["clusters"], {"n_clusters": 2}
+    release = SimpleNamespace(noise_scale=0.01, parameters=asked)
+    first = [known.measure(rows, FACTS, asked) for rows in pair]
+    second = [known.further(rows, first[0], FACTS, release) for rows in pair]
+    apart = np.hypot(*(np.linalg.norm(np.subtract(*answers)) for answers in (first, second)))
+    assert 0.99 < found(apart / lookup("release.clusters", "release")(FACTS, distance, **asked)) <= ROUNDING
+
+
+def test_distances_keep_the_contract_of_all_stages():
+    assert found(check_stage(ClusterDistances(2), pairs=5, climbs=10)) > 0.99

@@ -220,6 +220,18 @@ ENTRIES: tuple[Entry, ...] = (
             (S.SelectPercentile(50), feature_selection.SelectPercentile(percentile=50)),
         )
     ),
+    Entry(
+        "ClusterDistances",
+        lambda: [S.ClusterDistances(2), SCALED(), mechanisms.LogisticRegression((0, 1))],
+        probabilities,
+        sk(
+            lambda: make_pipeline(cluster.KMeans(2, n_init=10, random_state=0), scaled(linear.LogisticRegression())()),
+            labels="y",
+        ),
+        labels="y",
+        tables=("one-hot",),
+        most=0.2,
+    ),
     # -------- duplicates: what is left goes to what the stage leaves without noise
     *(
         Entry(

@@ -4,14 +4,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn import cluster
 from sklearn.datasets import make_blobs
 
 from ppdp import Adjacency, Domain, Pipeline, load
 from ppdp.data.clusters import nearest
 from ppdp.exceptions import InvalidParameter, UnknownParameter, UnsupportedOrder
-from ppdp.mechanisms import KMeans
-from ppdp.transformers import MinMaxScaler
+from ppdp.mechanisms import KMeans, LogisticRegression
+from ppdp.transformers import ClusterDistances, MinMaxScaler, StandardScaler
 
 X, _ = make_blobs(5000, 2, centers=4, cluster_std=0.08, center_box=(-0.7, 0.7), random_state=3)
 X = np.clip(X, -1, 1)
@@ -102,6 +103,24 @@ def test_constant_columns_leave_the_others_to_be_clustered():
 def test_what_is_refused(model, says):
     with pytest.raises(InvalidParameter, match=says):
         fitted(model=model)
+
+
+def test_distances_from_released_centres_stand_in_front_of_a_model(tmp_path):
+    labels = cluster.KMeans(4, n_init=10, random_state=0).fit_predict(X) % 2
+    steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("clusters", ClusterDistances(4)), ("scale", StandardScaler())]
+    pipe = Pipeline([*steps, ("model", LogisticRegression((0, 1)))], epsilon=1.0, delta=1e-6).fit(X, labels)
+    assert (pipe.predict(X) == labels).mean() > 0.97
+    assert pipe.certificate_.verify()
+    centers = pipe["clusters"].cluster_centers_
+    assert np.allclose(ClusterDistances(4).fit_transform(X).min(axis=1).mean(), 0.09, atol=0.02)
+    assert np.abs(pipe[:2].transform(X) - cdist(X, centers)).max() < 1e-9
+    assert np.allclose(pipe.release_.to_sklearn().predict_proba(X), pipe.predict_proba(X), atol=1e-6)
+    pipe.export(tmp_path / "model.zip")
+    assert np.array_equal(load(tmp_path / "model.zip").predict(X), pipe.predict(X))
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": labels}), tmp_path / "rows.parquet", row_group_size=700)
+    pipe.set_params(random_state=0)
+    found = [pipe.fit(*rows)["clusters"].cluster_centers_ for rows in ((X, labels), (tmp_path / "rows.parquet", "y"))]
+    assert np.array_equal(*found)
 
 
 def test_more_than_memory_and_missing_values_are_refused():

@@ -258,7 +258,9 @@ class _Converter:
         made = self._late_map(step) if made is None else made
         if role in ("components", "projection") and self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
-        if role == "components":
+        if step.kind in CLUSTERS:
+            self._around_centers(step)
+        elif role == "components":
             self._components(step, made)
         elif role in ("selector", "label means"):
             self._check_components(step)
@@ -326,12 +328,16 @@ class _Converter:
         """What a model sees that scikit-learn's does not."""
         if self.rescaled and getattr(made, "alpha", 0.0) not in (0.0, "auto"):
             step.changed.append("columns are scaled otherwise than for scikit-learn's, so its penalty weighs otherwise")
-        if self.rescaled and step.kind in CLUSTERS:
-            step.changed.append("columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise")
         if step.kind == "GaussianNB":
             self._check_components(step)
         if self.shifted and not getattr(made, "fit_intercept", True):
             step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")
+
+    def _around_centers(self, step: Step) -> None:
+        """Distances, which no rotation changes, in units that every step behind them sees."""
+        if self.rescaled:
+            step.changed.append("columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise")
+        self.units, self.rescaled, self.shifted, self.projected = "own", False, False, None
 
     def _grown(self, step: Step, made: Any) -> None:
         """What trees see that scikit-learn's do not."""

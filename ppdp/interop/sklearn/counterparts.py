@@ -12,7 +12,7 @@ from ppdp.exceptions import UnknownStage
 from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, own_category, with_missing
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
-from ppdp.interop.sklearn.models import MODELS
+from ppdp.interop.sklearn.models import CLUSTERS, MODELS, cluster_distances
 from ppdp.interop.sklearn.stages import FITTED, quantile_bins
 from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.interop.sklearn.trees import TREES, boosted
@@ -96,6 +96,9 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
     role = role_of(step)
     if isinstance(step.estimator, (Stage, Mechanism, ColumnTransformer)):
         return clone(step.estimator)  # what it was fitted to stays behind
+    if step.kind in CLUSTERS and not last:
+        with step.reading():
+            return cluster_distances(step)
     if role == "model" and not last:
         step.refuse("a model must be the last step.", "move it to the end.")
     if role in (*STAGES, "model"):

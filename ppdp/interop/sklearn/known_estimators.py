@@ -262,7 +262,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high",
         "where rows lie: a cluster may be one row",
         "KMeans",
-        "KMeans(n_clusters), as the last step.",
+        "KMeans(n_clusters) as the last step, ClusterDistances(n_clusters) in front of a model.",
     ),
     "BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
     "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "

@@ -11,6 +11,7 @@ from ppdp import mechanisms
 from ppdp.core.checks import number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.transformers import ClusterDistances
 
 _PENALTY = "penalty='l2', or none."
 _DENSE = "a squared penalty instead of one that makes coefficients 0: none of them will be, also for the noise in each"
@@ -211,11 +212,23 @@ def naive_bayes(step: Step, facts: DeclaredFacts) -> Any:
 
 def clusters(step: Step, facts: DeclaredFacts) -> Any:
     """Around centres that are released."""
+    count = _n_clusters(step)
+    step.changed.append("centres are released with noise; labels_ and inertia_, which are the rows' own, are not")
+    return mechanisms.KMeans(count)
+
+
+def cluster_distances(step: Step) -> Any:
+    """Distances from released centres, in front of a model."""
+    count = _n_clusters(step)
+    step.changed.append("distances are those from centres that are released with noise")
+    return ClusterDistances(count)
+
+
+def _n_clusters(step: Step) -> Any:
     given = step.read("n_clusters", "init", "n_init", *_OF_CLUSTERS)
     if not is_word(given["init"], "k-means++", "random"):
         step.refuse("init has no counterpart.", "leave it out: first centres are made of noisy weights of cells.")
-    step.changed.append("centres are released with noise; labels_ and inertia_, which are the rows' own, are not")
-    return mechanisms.KMeans(given["n_clusters"])
+    return given["n_clusters"]
 
 
 def logistic_cv(step: Step, facts: DeclaredFacts) -> Any:

@@ -206,11 +206,20 @@ def _selected(name: str, step: Any, domain: Domain) -> Objects:
     return [plain.with_attributes(best, scores_=chosen.astype(float), n_features_in_=len(chosen))]
 
 
+def _clusters(step: Any) -> Any:
+    centers = step.cluster_centers_
+    made_up = np.arange(float(len(centers)))[:, None] * np.ones(centers.shape[1])
+    plain_clusters = cluster.KMeans(len(centers), init=made_up, n_init=1).fit(made_up)
+    del plain_clusters.labels_, plain_clusters.inertia_
+    return plain.with_attributes(plain_clusters, cluster_centers_=centers)
+
+
 STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     ColumnMap: _columns,
     ColumnSplit: _split,
     ColumnSubset: _subset,
     transformers.CategoryEncoder: _columns,
+    transformers.ClusterDistances: lambda name, step, domain: [_clusters(step)],
     transformers.KBinsDiscretizer: _quantiles,
     transformers.MeanImputer: _imputed,
     transformers.MedianImputer: _imputed,
@@ -240,14 +249,6 @@ MODELS: dict[type, type] = {
     mechanisms.TweedieRegressor: linear_model.TweedieRegressor,
 }
 """What each linear model becomes."""
-
-
-def _clusters(step: Any) -> Any:
-    centers = step.cluster_centers_
-    made_up = np.arange(float(len(centers)))[:, None] * np.ones(centers.shape[1])
-    plain_clusters = cluster.KMeans(len(centers), init=made_up, n_init=1).fit(made_up)
-    del plain_clusters.labels_, plain_clusters.inertia_
-    return plain.with_attributes(plain_clusters, cluster_centers_=centers)
 
 
 TREES: dict[type, Callable[[Any], Any]] = {

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.bounds.k_means import MOST_DEPTH, MOST_NUMBERS
+from ppdp.bounds.k_means import MOST_DEPTH
 from ppdp.core.checks import integer
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.clusters import HalvedCells, Synopsis, center_answers, nearest, stepped, sums_around
+from ppdp.data.clusters import HalvedCells, Synopsis, center_answers, count_of_clusters, nearest, stepped, sums_around
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.validation import validated
-from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
@@ -88,15 +88,7 @@ class KMeans(StandaloneQueryMixin, Mechanism):
         if domain.missing_rows:
             raise UnsupportedOrder("rows may have missing values here.", stage=stage, fix="put an imputer before it.")
         domain.require("row_norm", stage)
-        count, most = integer("n_clusters", self.n_clusters, self), min(domain.n, MOST_NUMBERS // (1 + domain.d))
-        if count > most:
-            what = "rows" if most == domain.n else "clusters that are released together"
-            raise InvalidParameter(
-                f"n_clusters={count} is more than there are {what}, {most}.",
-                stage=stage,
-                fix="fewer clusters: each needs hundreds of rows to be seen through the noise.",
-                parameter="n_clusters",
-            )
+        count = count_of_clusters(self, domain)
         depth, steps = self._depth(domain), integer("max_iter", self.max_iter, self, most=1000)
         entry = largest_entry(domain)
         parameters = {"n_clusters": count, "depth": depth, "max_iter": steps, "entry_bound": entry}

@@ -21,6 +21,7 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import AT, FORMULAS
 from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
+from ppdp.data.clusters import center_answers
 from ppdp.data.histograms import CLEAR
 from ppdp.data.intervals import FIGURES, gaussian_ends, half_width, no_ends, rows_are_a_sample
 from ppdp.data.label_moments import LabelMoments
@@ -286,6 +287,9 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
     sigma, statistic = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
     if release.statistic == "label-means":
         return label_answers(release, statistic[0], sigma, columns, domain)
+    if release.statistic == "clusters":
+        centers, errors = statistic
+        return center_answers(centers, errors, columns)
     if release.statistic == "label-moments":
         return moment_answers(statistic, columns, domain)
     if release.statistic == "quantile-choices":

@@ -92,7 +92,6 @@ REFUSALS = {
     "density": ([SparseRandomProjection(3, density=1.5)], {}, InvalidParameter, "share"),
     "clustered bins": ([KBinsDiscretizer(3, strategy="kmeans")], {}, InvalidParameter, "strategy='uniform'"),
     "clusters from given centres": ([KMeans(2, init=np.eye(2))], {}, InvalidParameter, "first centres"),
-    "clusters as features": ([KMeans(2), MODEL], {}, InvalidParameter, "move it to the end"),
     "naive Bayes of components": ([PCA(2), GaussianNB()], {}, UnsupportedOrder, "in front"),
     "bins of each column": ([KBinsDiscretizer([3, 4, 5])], {}, InvalidParameter, "one number of bins"),
     "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),

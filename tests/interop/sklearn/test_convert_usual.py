@@ -81,6 +81,7 @@ CASES = {
     "elastic net": (ElasticNetCV(l1_ratio=[0.2, 0.9]), AMOUNT, "Ridge", "alpha='auto'"),
     "outliers": (HuberRegressor(), AMOUNT, "LinearRegression", "outliers are clipped"),
     "clusters": (KMeans(3, n_init=4), {}, "KMeans", "distances weigh otherwise"),
+    "clusters as features": ([PCA(2), KMeans(3), StandardScaler(), LOG], {}, "ClusterDistances", "distances are those"),
     "clusters of components": ([StandardScaler(), PCA(2), MiniBatchKMeans(3)], {}, "KMeans", "labels_"),
     "boosted medians": (HistGradientBoostingRegressor(loss="absolute_error"), AMOUNT, "GradientBoostingRegressor", ""),
     "boosted quantiles": (GradientBoostingRegressor(loss="quantile"), AMOUNT, "GradientBoostingRegressor", ""),

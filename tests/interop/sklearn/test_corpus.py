@@ -12,7 +12,6 @@ REFUSED = {
     "nearest neighbours for amounts",
     "partial least squares",
     "components for neighbours",
-    "clusters as features",
     "columns that a lasso keeps",
     "words counted",
     "words weighed",
