@@ -32,6 +32,7 @@ from ppdp.mechanisms import (
 )
 from ppdp.transformers import (
     PCA,
+    ClusterDistances,
     Deduplicator,
     GridQuantizer,
     KBinsDiscretizer,
@@ -125,6 +126,7 @@ STAGES_TRIED = {
             ]
         )
     ],
+    "distances": [RANGES, ClusterDistances(3)],
     "bins": [RANGES, KBinsDiscretizer(4)],
     "numbers of bins of some columns": [RANGES, KBinsDiscretizer(3, encode="ordinal", columns=[2, 0])],
     "bins of one column": [RANGES, KBinsDiscretizer(3, columns=[1])],
