@@ -115,27 +115,35 @@ def _is_day(text: str) -> bool:
 
 def _digest(name: str, value: Any) -> str:
     digest = getattr(value, "digest", value)
-    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+    if not _is_digest(digest):
         raise InvalidParameter(
             f"{name} must be a certificate or its digest, got {shown(value)}.",
             fix="Certificate.load('earlier/certificate.json').digest.",
             parameter=name,
         )
-    return digest
+    return str(digest)
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _attachments(name: str, value: Any) -> list[dict[str, str]]:
     """Names and digests of files, of which only these are kept."""
-    if isinstance(value, Mapping):
-        found = [(words(name, key), _digest(name, digest)) for key, digest in value.items()]
-    else:
-        listed = [value] if isinstance(value, (str, os.PathLike)) else value
-        found = [(words(name, Path(path).name), _attached(name, Path(path))) for path in listed]
-    names = [key for key, _ in found]
-    if not names or len({*names}) < len(names) or any(Path(key).name != key for key in names):
-        fix = "{'audit.json': 'sha256:...'}, or paths of files with different names."
-        raise InvalidParameter(f"{name} must have one name each, without a folder.", fix=fix, parameter=name)
-    return [{"name": key, "sha256": digest} for key, digest in found]
+    listed = [value] if isinstance(value, (str, os.PathLike)) else value
+    found: dict[str, Any] = {}
+    if isinstance(listed, Mapping):
+        found = {str(key): digest for key, digest in listed.items()}
+    elif isinstance(listed, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in listed):
+        found = {Path(path).name: _attached(name, Path(path)) for path in listed}
+    alone = len(found) == len(listed) if found else False
+    if not alone or not all(Path(key).name == key and _is_digest(digest) for key, digest in found.items()):
+        raise InvalidParameter(
+            f"{name} must be files with different names, or digests by name, got {shown(value)}.",
+            fix="['audit.json', 'policy.pdf'], or {'audit.json': 'sha256:...'}.",
+            parameter=name,
+        )
+    return [{"name": words(name, key), "sha256": digest} for key, digest in found.items()]
 
 
 def _attached(name: str, path: Path) -> str:
