@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ppdp.core.distance import Distance, Moves
-from ppdp.data.rows import Array
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 
 Random = np.random.Generator
@@ -37,6 +37,14 @@ def attained_moves(change: Array, moves: Moves | None) -> dict[str, float]:
         "entries": float(size.sum(axis=1).max(initial=0.0)),
         "columns": float(np.count_nonzero(size, axis=1).max(initial=0)),
     }
+
+
+def summed(out: tuple[Rows, Rows], granted: Distance) -> dict[str, tuple[float, float]]:
+    """How far sums and second moments of two datasets are apart, of which more is known than follows from the rows."""
+    sums, moments = (rows.weight @ rows.X for rows in out), ((rows.weight * rows.X.T) @ rows.X for rows in out)
+    found = {"sums": (sums, granted.sums), "moments": (moments, granted.moments)}
+    known = {name: use for name, use in found.items() if use[1] < np.inf}
+    return {name: (float(np.linalg.norm(np.subtract(*both))), most) for name, (both, most) in known.items()}
 
 
 def _limits(moves: Moves, n_columns: int) -> Array:

@@ -103,7 +103,7 @@ def check_mechanism(
     refusal = None
     for world in _worlds(mechanism, domain):
         try:
-            trial = _Trial.of(mechanism, world)
+            trial = Trial.of(mechanism, world)
         except PpdpError as error:
             refusal = error
             continue
@@ -128,7 +128,7 @@ def _worlds(mechanism: Any, domain: Domain | None) -> Iterator[World]:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
     """A mechanism that was calibrated for one kind of neighbours."""
 
     given: Any
@@ -138,7 +138,7 @@ class _Trial:
     conditions: tuple[Condition, ...]  # what it assumes of the rows
 
     @classmethod
-    def of(cls, mechanism: Any, world: World) -> _Trial:
+    def of(cls, mechanism: Any, world: World) -> Trial:
         domain, distance = world.domain, world.distance
         _check_question(mechanism, domain)
         question = mechanism.query_spec_at(domain, distance, MU)
@@ -160,9 +160,10 @@ class _Trial:
     def worst(self, rng: np.random.Generator, pairs: int, climbs: int) -> tuple[float, Pair]:
         """The largest share of the claim on drawn pairs, and on the way up from the best of them."""
         self._check_asked(self.world.drawn(rng))
-        return best_of(self.world, self._use, rng, pairs, climbs)
+        return best_of(self.world, self.use, rng, pairs, climbs)
 
-    def _use(self, pair: Pair) -> float:
+    def use(self, pair: Pair) -> float:
+        """How much of what is claimed of its answers a pair uses."""
         if any(condition.margin(rows) <= 0 for condition in self.conditions for rows in pair):
             return 0.0
         apart, known = self.exact.apart(pair), law_of(self.planned.question) is not None

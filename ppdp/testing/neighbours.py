@@ -15,7 +15,7 @@ from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
+from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after, summed
 from ppdp.testing.groups import bounded_in_groups, confined_in_groups, parts
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, one_of, units
 
@@ -394,7 +394,7 @@ def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[
 
 def kept(out: Pair, entered: Pair, world: World, domain: Domain, granted: Distance) -> dict[str, tuple[float, float]]:
     """Everything that a pair attains behind a stage, of its rows and in every group of columns, beside its bound."""
-    uses = {**compared(out, entered, world, granted), **outgrown(out, domain)}
+    uses = {**compared(out, entered, world, granted), **summed(out, granted), **outgrown(out, domain)}
     for name, own, here, far in parts(out, domain, granted):
         of_group = {**compared(own, entered, world, far), **outgrown(own, here)}
         uses |= {f"{what} of {name!r}": use for what, use in of_group.items()}

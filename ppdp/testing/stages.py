@@ -207,6 +207,19 @@ def _check_formula(stage: Any, way: FitMode, world: World) -> None:
 
 def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:
     """How much of the certified radius or total a pair uses, after all that is certified was compared."""
+    used = attained(stage, way, world, pair)
+    shares = (used.get(name, (0.0, 0.0)) for name in ("radius", "total"))
+    return max(value / certified if certified else 0.0 for value, certified in shares)
+
+
+def attained(stage: Any, way: FitMode, world: World, pair: Pair) -> dict[str, tuple[float, float]]:
+    """What a pair attains of all that is certified, each beside its bound; nothing where a condition fails.
+
+    Raises
+    ------
+    AssertionError
+        If something is exceeded.
+    """
 
     def fails(problem: str) -> None:
         demand(False, stage, f"way {way.name!r} ({world}): {problem}")
@@ -217,7 +230,7 @@ def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:
         if not change <= MARGIN_EXCESS:
             fails(f"the margin of {condition.name!r} changes by {change:.6g}, more than 1.")
         if min(one, other) <= 0:
-            return 0.0  # nothing is promised of this pair
+            return {}  # nothing is promised of this pair
     out = through(stage, way, world.domain, pair)
     shape = way.domain.n, way.domain.d
     for rows in out:
@@ -233,7 +246,7 @@ def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:
     for name, (value, certified) in used.items():
         if not value <= certified * EXCESS:
             fails(f"{name} is {value:.12g}, and at most {certified:.12g} is certified.")
-    return max(used[name][0] / used[name][1] if used[name][1] else 0.0 for name in ("radius", "total"))
+    return used
 
 
 def _misses(domain: Domain, rows: Rows) -> str:

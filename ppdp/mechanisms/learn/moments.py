@@ -153,7 +153,8 @@ def _solved(
     if parameters["fit_intercept"]:
         units[-1] = parameters["constant"]
     values, vectors, cross, of_targets = _directions(released, width, weight, noise_scale)
-    most = min(radius**2, width * min(of_targets, EXPLAINED) / float(values.sum()))  # no more than targets can follow
+    spread = max(float(values.sum()), 1e-300)  # all may be 0
+    most = min(radius**2, width * min(of_targets, EXPLAINED) / spread)  # no more than targets can follow
     values = values + penalty
     theta, unsure = _damped(values, cross, noise_scale / math.sqrt(2), weight, most)
     return projected(units * (vectors @ theta), radius), values, vectors, units, unsure

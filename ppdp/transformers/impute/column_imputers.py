@@ -83,7 +83,9 @@ class ColumnImputer(Imputer):
             return X
         filled = X.copy()
         filled.reshape(-1)[gaps] = statistics[self.statistic_names[0]][gaps % X.shape[1]]
-        return clip_norms(filled, statistics["norm"], out=filled)
+        rows = np.unique(gaps // X.shape[1])  # a complete row stays as it is, whatever the others lack
+        filled[rows] = clip_norms(filled[rows], statistics["norm"])
+        return filled
 
 
 def least_observed(min_observed: Any, n: int, stage: object) -> int:

@@ -1,0 +1,25 @@
+"""All neighbouring datasets of few rows on a grid: no stage or mechanism exceeds what it certifies."""
+
+import pytest
+from effort import found, rounds
+from exhaustive import ADJACENCIES, closest
+from neighbours import ROUNDING
+from small_grids import CASES
+
+from ppdp.exceptions import PpdpError
+from ppdp.testing import REGISTRY
+
+
+def test_every_stage_and_mechanism_has_a_grid():
+    assert {type(case.step).__name__ for case in CASES.values()} == set(REGISTRY)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.repeated("adjacency")
+def test_no_pair_exceeds_what_is_certified(name, adjacency):
+    try:
+        _, _, shares = closest(CASES[name], adjacency, rounds(60, 1000))
+    except PpdpError:  # refused behind such neighbours, or nothing is asked that they change: no claim is made
+        shares = {}
+    assert all(found(share) <= ROUNDING for share in shares.values())

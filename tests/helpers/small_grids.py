@@ -1,0 +1,170 @@
+"""A case of every stage and mechanism for datasets of few rows on a grid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from exhaustive import GAP, Case
+
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GammaRegressor,
+    GaussianMechanism,
+    GaussianNB,
+    GaussianSketch,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LaplaceMechanism,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    Report,
+    Ridge,
+    SignMechanism,
+    TweedieRegressor,
+    WishartMechanism,
+)
+from ppdp.transformers import (
+    PCA,
+    CategoryEncoder,
+    ClusterDeduplicator,
+    ClusterQuantizer,
+    DateEncoder,
+    Deduplicator,
+    GridDeduplicator,
+    GridQuantizer,
+    KBinsDiscretizer,
+    LSHDeduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    NormClipper,
+    Public,
+    QuantileTransformer,
+    RandomProjection,
+    RegressionImputer,
+    RobustScaler,
+    RowMap,
+    SelectKBest,
+    SelectPercentile,
+    SoftPCA,
+    StandardScaler,
+    TargetMeanEncoder,
+    TrimmedMeanImputer,
+)
+
+LINE = ((-1.0,), (-0.5,), (0.0,), (0.5,), (1.0,))
+ENDS = LINE[::2]
+POLES = LINE[::4]
+HALF = math.sqrt(0.5)
+PLANE = ((1.0, 0.0), (0.0, 1.0), (HALF, HALF), (HALF, -HALF), (0.0, 0.0))
+STAR = tuple((math.cos(turn), math.sin(turn)) for turn in math.pi / 8 * np.arange(1, 16, 2))
+BOX = ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (0.5, 1.0), (0.0, 0.0))
+HOLES = (*ENDS, (GAP,))
+TORN = ((1.0, 0.0), (HALF, -HALF), (HALF, HALF), (GAP, 1.0), (1.0, GAP))
+CLASSES = {"labels": (0.0, 1.0), "facts": (("classes", (0, 1)),)}
+TARGETS = {"labels": (-1.0, 1.0), "facts": (("y_range", (0.0, 1.0)),)}
+POSITIVE = {"labels": (-1.0, 1.0), "facts": (("y_range", (1.0, 2.0)),)}
+LEAST = 1 - 1e-9
+"""Of a threshold that some dataset of the grid just meets."""
+TRAINED: dict[str, Any] = {"solver": "dpgd", "max_iter": 3}
+SIMHASH: dict[str, Any] = {"bands": 2, "rows_per_band": 2, "mode": "simhash"}
+ONE_BAND: dict[str, Any] = {"bands": 1, "rows_per_band": 2, "mode": "simhash"}
+VOTE: dict[str, Any] = {"candidates": ["a"] * 2, "utility": lambda X: np.column_stack([X, -X]), "lipschitz": 1.0}
+
+ROW_BY_ROW = {
+    "norm clip": Case(NormClipper(0.5), LINE),
+    "public ranges": Case(MinMaxScaler(ranges=(-0.5, 0.8)), LINE),
+    "row map": Case(RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0), LINE),
+    "public transformer": Case(Public.example(), LINE),
+    "random projection": Case(RandomProjection(2), PLANE),
+    "rounding": Case(GridQuantizer(cell_width=0.499), ((-1.0,), (0.249,), (0.749,), (1.0,))),
+    "staircase": Case(GridQuantizer(cell_width=1.0, mode="staircase"), ((-1.0,), (0.25,), (0.75,), (1.0,))),
+    "dithered rounding": Case(GridQuantizer(cell_width=1.0, mode="dither"), LINE),
+    "categories": Case(CategoryEncoder([-1, 0, 1]), LINE),
+    "dates": Case(DateEncoder(ranges=(-1, 1)), LINE),
+    "bins": Case(KBinsDiscretizer(2), ENDS),
+    "quantile transform": Case(QuantileTransformer(3), ENDS),
+    "target means": Case(TargetMeanEncoder(), ENDS, **CLASSES),
+    "best columns": Case(SelectKBest(1), PLANE[:3], **CLASSES),
+    "best share of columns": Case(SelectPercentile(50), PLANE[:3], **CLASSES),
+}
+FITTED = {
+    "means": Case(MeanImputer(min_observed=2), HOLES, box=True),
+    "means, two columns": Case(MeanImputer(min_observed=2), TORN),
+    "means, condition": Case(MeanImputer(1, use_floor=False), HOLES, box=True),
+    "trimmed means": Case(TrimmedMeanImputer(trim=0.25, min_observed=2), HOLES, box=True),
+    "medians": Case(MedianImputer(max_quantile_gap=1.0), (*LINE, (GAP,)), box=True),
+    "ridge imputation": Case(RegressionImputer(0.3), TORN),
+    "regression imputation": Case(RegressionImputer(min_eigenvalue=0.1), TORN),
+    "scaling, floor": Case(StandardScaler(0.85, clip=None), LINE),
+    "scaling, condition": Case(StandardScaler(math.sqrt(0.75) * LEAST, clip=None, use_floor=False), LINE),
+    "scaling, floor, clip": Case(StandardScaler(0.5, clip=1.0), LINE),
+    "scaling, condition, clip": Case(StandardScaler(math.sqrt(0.75) * LEAST, clip=1.0, use_floor=False), LINE),
+    "scaling, two columns": Case(StandardScaler(math.sqrt(0.75) * LEAST, clip=None, use_floor=False), BOX, box=True),
+    "scaling, one scale": Case(StandardScaler(0.8, clip=None, per_column=False), PLANE),
+    "scaling, no mean": Case(StandardScaler(0.5, clip=None, with_mean=False), LINE),
+    "robust scaling": Case(RobustScaler(min_width=0.5, max_quantile_gap=0.5), LINE),
+    "quantile scaling": Case(MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.5, max_quantile_gap=0.5), LINE),
+    "PCA": Case(PCA(1, 0.2, with_mean=False), PLANE),
+    "PCA, centred": Case(PCA(1, 0.2, with_mean=True), PLANE),
+    "PCA, projected": Case(PCA(1, 0.2, with_mean=False, output="projected"), PLANE),
+    "PCA, aligned": Case(PCA(1, 0.2, with_mean=False, output="aligned", min_alignment=0.1), PLANE),
+    "soft PCA": Case(SoftPCA(0.3), PLANE),
+}
+KEYED = (0.0, 0.0), (0.0, HALF), (HALF, 0.0), (HALF, HALF)
+SELECTING = {
+    "copies": Case(Deduplicator(), POLES, (0.0, 1.0), ordered=True),
+    "copies of a key": Case(Deduplicator([0]), KEYED, ordered=True),
+    "unanimous copies": Case(Deduplicator(label_rule="unanimous"), POLES, (0.0, 1.0), ordered=True),
+    "first label of copies": Case(Deduplicator(label_rule="first"), POLES, (0.0, 1.0), ordered=True),
+    "cells": Case(GridDeduplicator(cell_width=0.7), LINE, ordered=True),
+    "first of a cell": Case(GridDeduplicator(cell_width=0.7, keep="first"), LINE, ordered=True),
+    "cells, weights": Case(GridDeduplicator(cell_width=0.7, keep="soft"), LINE, ordered=True),
+    "bands": Case(LSHDeduplicator(**SIMHASH), STAR),
+    "one band": Case(LSHDeduplicator(**ONE_BAND), STAR[::2], ordered=True),
+    "one band, window": Case(LSHDeduplicator(**ONE_BAND, rule="window", window=1), STAR[::2], ordered=True),
+    "one band, weights": Case(LSHDeduplicator(**ONE_BAND, rule="soft"), STAR[::2], ordered=True),
+    "clusters": Case(ClusterDeduplicator(0.5, 3), LINE, ordered=True),
+    "cluster centres": Case(ClusterQuantizer(0.5, 3), LINE, ordered=True),
+}
+ANSWERED = {
+    "mean": Case(GaussianMechanism(), LINE),
+    "sum": Case(GaussianMechanism("sum"), PLANE),
+    "count": Case(GaussianMechanism("count"), LINE),
+    "covariance": Case(GaussianMechanism("covariance"), PLANE),
+    "histogram": Case(GaussianMechanism("histogram", bins=3), LINE),
+    "rows": Case(GaussianMechanism("rows"), LINE),
+    "Laplace mean": Case(LaplaceMechanism(), LINE),
+    "Laplace sum": Case(LaplaceMechanism("sum"), BOX),
+    "Laplace count": Case(LaplaceMechanism("count"), LINE),
+    "Laplace histogram": Case(LaplaceMechanism("histogram", bins=3), LINE),
+    "Laplace rows": Case(LaplaceMechanism("rows"), LINE),
+    "chosen median": Case(ExponentialMechanism(candidates=5), LINE),
+    "report": Case(Report(["mean", "quantile", "histogram", "covariance"], bins=3), ENDS),
+    "signs": Case(SignMechanism(), LINE),
+    "signs by responses": Case(SignMechanism("randomized-response"), LINE),
+    "signs of Laplace noise": Case(SignMechanism("laplace"), ENDS),
+    "signs of Gaussian noise": Case(SignMechanism("gaussian"), LINE),
+    "smooth signs": Case(SignMechanism("smooth", unit=0.5), LINE),
+    "sketch": Case(GaussianSketch(20), PLANE),
+    "Wishart direction": Case(WishartMechanism(20, 0.6), ((1.0, 0.0), (HALF, HALF), (0.0, 1.0))),
+}
+LEARNED = {
+    "naive Bayes": Case(GaussianNB((0, 1)), ENDS, **CLASSES),
+    "Newton steps": Case(LogisticRegression((0, 1)), ENDS, **CLASSES),
+    "logistic regression": Case(LogisticRegression((0, 1), **TRAINED), ENDS, **CLASSES),
+    "logistic minimiser": Case(LogisticRegression((0, 1), solver="output"), ENDS, **CLASSES),
+    "support vectors": Case(LinearSVC((0, 1), **TRAINED), ENDS, **CLASSES),
+    "linear regression": Case(LinearRegression(**TRAINED), ENDS, **TARGETS),
+    "least squares by moments": Case(Ridge(solver="moments"), ENDS, **TARGETS),
+    "counts": Case(PoissonRegressor(max_iter=3), ENDS, **TARGETS),
+    "positive amounts": Case(GammaRegressor(max_iter=3), ENDS, **POSITIVE),
+    "amounts": Case(TweedieRegressor(max_iter=3), ENDS, **TARGETS),
+    "boosted classes": Case(GradientBoostingClassifier((0, 1), max_iter=1, max_bins=4), ENDS, **CLASSES),
+    "boosted targets": Case(GradientBoostingRegressor(max_iter=1, max_bins=4), ENDS, **TARGETS),
+}
+CASES: dict[str, Case] = ROW_BY_ROW | FITTED | SELECTING | ANSWERED | LEARNED
