@@ -13,9 +13,8 @@ from studies import PIPELINE, write_study
 from zoo import document
 
 from ppdp import Certificate, Ledger, Pipeline, PrivateSearchCV, load
-from ppdp.certificate import verify
+from ppdp.certificate import StatusList, verify
 from ppdp.certificate.issuer import UNPROVED
-from ppdp.certificate.share.status_list import StatusList
 from ppdp.cli.main import main
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import LogisticRegression

@@ -57,6 +57,13 @@ class StatusList(Saved):
         The day of this list, and the day by which the next one appears.
     withdrawn : mapping
         By digest of a certificate: ``since`` (a day), ``reason``, and perhaps ``superseded_by`` (a digest).
+
+    Examples
+    --------
+    >>> day = {"since": "2026-11-20", "reason": "A range was read off the rows."}
+    >>> made = StatusList("2026-11-29", "2026-12-29", {f"sha256:{64 * '0'}": day})
+    >>> StatusList.from_json(made.to_json()) == made
+    True
     """
 
     published: str
