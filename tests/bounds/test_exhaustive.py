@@ -7,11 +7,6 @@ from neighbours import ROUNDING
 from small_grids import CASES
 
 from ppdp.exceptions import PpdpError
-from ppdp.testing import REGISTRY
-
-
-def test_every_stage_and_mechanism_has_a_grid():
-    assert {type(case.step).__name__ for case in CASES.values()} == set(REGISTRY)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)

@@ -27,6 +27,7 @@ from ppdp.mechanisms import (
     TweedieRegressor,
     WishartMechanism,
 )
+from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     PCA,
     CategoryEncoder,
@@ -168,3 +169,5 @@ LEARNED = {
     "boosted targets": Case(GradientBoostingRegressor(max_iter=1, max_bins=4), ENDS, **TARGETS),
 }
 CASES: dict[str, Case] = ROW_BY_ROW | FITTED | SELECTING | ANSWERED | LEARNED
+NAMED = {type(case.step).__name__ for case in CASES.values()}
+CASES |= {name: Case(kind.example(), PLANE[:3], **CLASSES) for name, kind in REGISTRY.items() if name not in NAMED}
