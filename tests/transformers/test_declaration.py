@@ -228,3 +228,23 @@ class TestCodesWithMissingValues:
         steps = [*facts.steps(), ("impute", ppdp.transformers.MeanImputer()), model]
         pipe = Pipeline(steps, epsilon=20.0, random_state=0).fit(table, (table["code"].isna()).astype(int))
         assert pipe.score(table, table["code"].isna().astype(int)) > 0.95
+
+
+def test_groups_of_columns_as_declared():
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"age": draws.uniform(0, 90, 400), "ward": draws.choice(["a", "b"], 400), "seen": "2001-05-06"}
+    )
+    table["dose"], y = draws.uniform(0, 9, 400), draws.integers(2, size=400)
+    facts = ppdp.declare(table)
+    facts.update(age=(0, 90), ward=["a", "b"], seen=("2000-01-01", "2010-01-01"), dose=(0, 9))
+    stages = [ppdp.transformers.MeanImputer(), ppdp.transformers.StandardScaler(fit_mode="noisy")]
+    groups = facts.column_transformer(stages)
+    steps = [("columns", groups), ("filled", ppdp.transformers.MeanImputer()), ("m", LogisticRegression((0, 1)))]
+    pipe = Pipeline(steps, epsilon=9.0).fit(table, y)
+    used = [step.formula.partition("@")[2] for step in pipe.certificate_.record.steps]
+    assert used[2:4] == ["numbers", "numbers"]
+    assert groups.transformers[0][2] == ["age", "dose"]
+    facts["age"] = "private"
+    with pytest.raises(MissingBound, match="'age'"):
+        facts.column_transformer()

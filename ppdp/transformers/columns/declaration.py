@@ -25,6 +25,7 @@ from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_map import ColumnMap, make_column_map
+from ppdp.transformers.columns.column_transformer import ColumnTransformer
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.maps import PublicMap, Unclipped
 from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
@@ -170,6 +171,37 @@ class Declaration(UserDict[str, Any]):
         MissingBound
             Naming every blank that is left, and every private column that holds no numbers.
         """
+        return make_column_map(*_together(self._parts(encoding)))
+
+    def column_transformer(self, numbers: Sequence[Any] = (), encoding: str = "onehot") -> ColumnTransformer:
+        """The columns as declared, in groups: numbers with stages of their own, and dates and categories beside them.
+
+        Parameters
+        ----------
+        numbers : sequence of stages
+            Behind the ranges of numbers, such as ``[MeanImputer(), StandardScaler()]``, which then see and release
+            nothing of other columns.
+        encoding : {"onehot", "ordinal"}, default="onehot"
+            As for :meth:`column_map`.
+
+        Raises
+        ------
+        MissingBound
+            As :meth:`column_map`, and naming numbers whose range is private.
+        """
+        parts, ranges = self._parts(encoding), dict[str, Any]()
+        if self.private:
+            told = f"ranges of {', '.join(map(repr, self.private))} are private."
+            raise MissingBound(told, fix="steps(), which releases them, or public ranges.")
+        for stage, _ in parts:
+            ranges |= stage.ranges if isinstance(stage, MinMaxScaler) else {}
+        others = [(stage, columns) for stage, columns in parts if not isinstance(stage, MinMaxScaler)]
+        groups: list[Any] = [("numbers", [MinMaxScaler(ranges), *numbers], list(ranges))] if ranges else []
+        groups += [(f"column-{i}", stage, columns) for i, (stage, columns) in enumerate(others, 1)]
+        return ColumnTransformer(groups)
+
+    def _parts(self, encoding: str) -> list[tuple[Any, list[str]]]:
+        """The stage that reads each column; refuses blanks that are left."""
         unread = [column for column in self.private if self.kinds[column] not in ("number", "unknown")]
         nothing = "only ranges of numbers and categories of text can be released"
         for left, what in ((self.blanks, "blanks are left"), (unread, nothing)):
@@ -185,7 +217,7 @@ class Declaration(UserDict[str, Any]):
                 stage.set_params(encoding=encoding)
         if not parts:
             raise InvalidParameter("no column is left.", fix="declare at least one.")
-        return make_column_map(*_together(parts))
+        return parts
 
     def lines(self) -> Iterator[str]:
         """A line of TOML for every column, with what may stand there."""
