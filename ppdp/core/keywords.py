@@ -35,7 +35,7 @@ _PIPELINE = "set it on the Pipeline: the guarantee is for all steps together."
 _BY_ROWS = "leave it out: it would be decided by private scores or counts."
 
 _NAMES_OF_COMPUTATION = (
-    *("algorithm", "compute_inverse_components", "copy", "copy_X", "dtype", "dual", "feature_name_combiner"),
+    *("algorithm", "compute_inverse_components", "copy", "copy_X", "copy_x", "dtype", "dual", "feature_name_combiner"),
     *(
         "intercept_scaling",
         "iterated_power",

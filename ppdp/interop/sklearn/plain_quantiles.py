@@ -34,7 +34,8 @@ def bins(step: Any) -> Any:
 
 def ranks(step: Any) -> Any:
     """Ranks, or normal scores that are clipped."""
-    levels = np.array([0.0, 0.0, *step._levels, 1.0, 1.0])
+    parts = len(step.edges_) + 1
+    levels = np.array([0.0, 0.0, *np.arange(1, parts) / parts, 1.0, 1.0])
     normal = step.output_distribution == "normal"
 
     def made(edges: Array) -> Any:
