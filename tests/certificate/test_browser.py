@@ -101,16 +101,16 @@ def test_a_script_in_the_page_would_not_run(browser, folder):
 def test_figures_have_a_size_and_a_name(browser, folder):
     browser.show(folder / "gated.html", width=DESKTOP)
     sizes = browser.value("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)")
-    assert len(sizes) >= 5
+    assert len(sizes) >= 4
     assert min(sizes) > 5
     drawn = browser.value("[...document.querySelectorAll('svg path')].map(p => p.getTotalLength())")
-    assert len(drawn) == 2
-    assert min(drawn) > 50, "the guarantee, and what a test detects"
+    assert len(drawn) == 1
+    assert min(drawn) > 50, "what a test detects"
     named = browser.value(
         "[...document.querySelectorAll('svg[role=img]')].map(s => s.querySelector('title').textContent.length"
         " * s.querySelector('desc').textContent.length)"
     )
-    assert len(named) == 2
+    assert len(named) == 1
     assert min(named) > 0
 
 

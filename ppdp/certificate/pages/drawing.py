@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.guarantee import privacy_profile
 from ppdp.certificate.pages.derivation import Point, spreads
 from ppdp.certificate.pages.interpretation import (
     FALSE_ALARMS,
@@ -18,7 +16,6 @@ from ppdp.certificate.pages.interpretation import (
 )
 from ppdp.certificate.pages.markup import element
 from ppdp.certificate.record import Record
-from ppdp.core.figures import figure, power_of_ten
 
 WIDTH, HEIGHT = 360.0, 228.0  # of the curve, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 342.0, 26.0, 182.0
@@ -84,50 +81,31 @@ def _scale(levels: list[float]) -> Callable[[float], float]:
     return lambda level: 96 * level / full
 
 
-def epsilon_curve(content: Record) -> Element:
-    """Epsilon against delta, with the certified point; empty where nothing is promised."""
-    own, certified = float(content.delta), float(content.epsilon)
-    profile = [pair for pair in privacy_profile(content) if pair[0]]  # an axis of powers has no place for 0
-    low = math.floor(math.log10(profile[0][0]) + 0.5)
-    high = min(0, max(-3, math.ceil(math.log10(own)) + 2)) if own else -3
-    promised = [(d, e) for d, e in profile if math.isfinite(e) and d <= 10.0**high]
-    top, step = _nice_top(max([certified, *(epsilon for _, epsilon in promised)]))
-
-    def x(delta: float) -> float:
-        return _across((math.log10(delta) - low) / (high - low))
-
-    start, here = x(promised[0][0]) if promised else RIGHT, x(own) if own else LEFT
-    void: dict[str, Any] = {"x": LEFT, "y": TOP, "width": _short(start - LEFT), "height": BOTTOM - TOP}
-    nothing: dict[str, Any] = {"x": _short((LEFT + start) / 2), "y": (TOP + BOTTOM) / 2, "text_anchor": "middle"}
-    height = _short(_up(certified / top))
-    powers = range(low, high + 1, max(1, math.ceil((high - low) / 5)))
-    return _figure(
-        "Guaranteed ε against δ",
-        f"ε = {figure(certified, upward=True)} at δ = {figure(own)}; a larger δ has a smaller ε.",
-        ("δ", {power_of_ten(power): x(10.0**power) for power in powers}),
-        ("ε", {figure(i * step, 3): _up(i * step / top) for i in range(round(top / step) + 1)}),
-        element("rect", class_="void", **void) if start > LEFT else None,
-        element("text", "nothing promised", **nothing) if start > LEFT + 100 else None,
-        element("path", class_="curve", d=_path((x(d), _up(e / top)) for d, e in promised) or None),
-        element("line", class_="drop", x1=_short(here), x2=_short(here), y1=height, y2=BOTTOM),
-        element("circle", class_="here", cx=_short(here), cy=height, r=4),
-    )
-
-
 def power_curve(content: Record) -> Element:
     """What a test detects at most, against its false alarms; dashed: blind guessing, dotted: the Gaussian parameter."""
     summary = gaussian_summary(content)
-    gauss = _curve(lambda alarm: 1 - gaussian_missed(summary, alarm)) if summary.error else None
+    title = "What a test detects at most, against its false alarms"
+    told = f"At most {powers_in_words(content)}. Blind guessing detects as often as it raises a false alarm."
     marks = [(_across(alarm), _up(detection_power(content, alarm))) for alarm in FALSE_ALARMS]
-    return _figure(
-        "What a test detects at most, against its false alarms",
-        f"At most {powers_in_words(content)}. Blind guessing detects as often as it raises a false alarm.",
-        ("false alarms", {words: _across(share) for words, share in SHARES.items()}),
-        ("detections", {words: _up(share) for words, share in SHARES.items()}),
+    gauss = _curve(lambda alarm: 1 - gaussian_missed(summary, alarm)) if summary.error else None
+    across, up = ({words: at(share) for words, share in SHARES.items()} for at in (_across, _up))
+    return element(
+        "svg",
+        element("title", title),
+        element("desc", told),
+        *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in up.values()),
+        *(element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in up.items()),
+        *(element("text", words, x=_short(x), y=BOTTOM + 22, text_anchor="middle") for words, x in across.items()),
+        element("text", "false alarms", x=RIGHT, y=BOTTOM + 40, text_anchor="end"),
+        element("text", "detections", x=0, y=TOP - 14),
         element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
         element("path", class_="gauss", d=gauss) if gauss else None,
         element("path", class_="power", d=_curve(lambda alarm: detection_power(content, alarm))),
         *(element("circle", class_="mark", cx=_short(x), cy=_short(y), r=3) for x, y in marks),
+        class_="curve-figure",
+        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
+        role="img",
+        aria_label=f"{title}. {told}",
     )
 
 
@@ -141,46 +119,10 @@ def _up(share: float) -> float:
     return BOTTOM - (BOTTOM - TOP) * share
 
 
-def _figure(
-    title: str,
-    description: str,
-    across: tuple[str, Mapping[str, float]],
-    up: tuple[str, Mapping[str, float]],
-    *children: Element | None,
-) -> Element:
-    """A picture that says in words what it shows; an axis is its name, and labels with their places."""
-    (below, columns), (beside, rows) = across, up
-    return element(
-        "svg",
-        element("title", title),
-        element("desc", description),
-        *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in rows.values()),
-        *(element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in rows.items()),
-        *(element("text", words, x=_short(x), y=BOTTOM + 22, text_anchor="middle") for words, x in columns.items()),
-        element("text", below, x=RIGHT, y=BOTTOM + 40, text_anchor="end"),
-        element("text", beside, x=0, y=TOP - 14),
-        *children,
-        class_="curve-figure",
-        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
-        role="img",
-        aria_label=f"{title}. {description}",
-    )
-
-
 def _curve(share: Callable[[float], float]) -> str:
     """A share at every rate of false alarms."""
-    return _path((_across(alarm), _up(share(alarm))) for alarm in ALARMS)
-
-
-def _path(points: Iterable[tuple[float, float]]) -> str:
+    points = ((_across(alarm), _up(share(alarm))) for alarm in ALARMS)
     return " ".join(f"{'M' if i == 0 else 'L'}{x:.2f} {y:.2f}" for i, (x, y) in enumerate(points))
-
-
-def _nice_top(value: float) -> tuple[float, float]:
-    """A round upper end and a round step for an axis from 0."""
-    size = 10.0 ** math.floor(math.log10(max(value, 1e-9)))
-    step = next(size * m for m in (0.2, 0.5, 1.0, 2.0, 5.0) if value <= 5 * size * m)
-    return step * math.ceil(value / step * (1 - 1e-9)), step
 
 
 def _short(value: float) -> str:

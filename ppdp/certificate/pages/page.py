@@ -23,7 +23,6 @@ from ppdp.certificate.pages.assumptions import (
 from ppdp.certificate.pages.derivation import is_model, law_of, only_the_last
 from ppdp.certificate.pages.drawing import (
     distance_bars,
-    epsilon_curve,
     power_curve,
 )
 from ppdp.certificate.pages.glossary import TERMS, WAYS, WORDS, terms_in
@@ -186,7 +185,6 @@ def _success(c: Record) -> dict[str, Any]:
         "summary": interpretation.gaussian_summary(c),
         "right_share": interpretation.right_guesses(c),
         "power_curve": power_curve(c),
-        "epsilon_curve": epsilon_curve(c),
     }
 
 
