@@ -1,7 +1,7 @@
 """Centres of clusters, from noisy weights of cells and noisy sums around centres: ``docs/theory/k-means.md``.
 
 Of rows only weights and sums are taken here, to the same bits however the rows come. All else is made of what was
-released, without chance, so that it can be made again from a file.
+released, without chance: centres are made again wherever an export of distances is read, so these rules stay.
 """
 
 from __future__ import annotations
