@@ -50,7 +50,7 @@ def test_pages_have_their_parts_in_order() -> None:
 
 def test_index_leads_to_the_pages_and_lists_their_formulas() -> None:
     for page in PAGES:
-        rows = [line for line in text(INDEX).splitlines() if line.startswith("|") and f"]({page.name})" in line]
+        rows = [line for line in text(INDEX).splitlines() if line.startswith("| [") and f"]({page.name})" in line]
         assert [re.findall(r"`([^`/]+)`", row) for row in rows] == [listed(page)], page.stem
 
 
