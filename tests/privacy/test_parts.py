@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import BudgetExceeded, InvalidParameter
 from ppdp.privacy.gaussian import gaussian_epsilon
+from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import (
     BoundedRange,
@@ -17,8 +18,9 @@ from ppdp.privacy.losses import (
     PoissonSamples,
     Pure,
     ScalarLaplace,
+    ZeroConcentrated,
 )
-from ppdp.privacy.renyi import bounded_range_curve, renyi_epsilon, repeated
+from ppdp.privacy.renyi import ORDERS, bounded_range_curve, renyi_epsilon, repeated
 
 STILL = {"replaced": 1, "toggled": 0, "moved": 0, "radius": 0.0, "total": 0.0}
 POISSON = PoissonSamples(**STILL, rate=0.01, bound=1.0, lipschitz=1.0, noise_scale=1.0, count=1000)
@@ -30,6 +32,7 @@ EVERY = [
     ScalarLaplace(shift=1.2, scale=20.0, count=50),
     DiscreteLaplace(shift=1, scale=5.0, count=3),
     Pure(epsilon=0.2, count=4),
+    ZeroConcentrated(rho=0.05, count=2),
     VOTE,
     POISSON,
     FIXED,
@@ -102,6 +105,27 @@ def test_votes_are_known_by_a_curve_and_better_by_a_distribution():
     assert PrivacyLoss(parts=(VOTE,)).renyi(8.0) == pytest.approx(20 * bounded_range_curve(0.1)(8.0))
 
 
+def test_a_rho_beside_gaussian_noise_costs_what_dp_accounting_says():
+    from dp_accounting import NeighboringRelation, ZCDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    theirs = RdpAccountant(ORDERS, neighboring_relation=NeighboringRelation.REPLACE_ONE)
+    theirs.compose(ZCDpEvent(rho=0.1), 2).compose(ZCDpEvent(rho=0.3**2 / 2))
+    rho = ZeroConcentrated(rho=0.1, count=2)
+    assert epsilon(rho, mu=0.3) == pytest.approx(theirs.get_epsilon(1e-6), rel=1e-9)
+    assert epsilon(rho, mu=0.3) > gaussian_epsilon(math.hypot(0.3, math.sqrt(0.4)), 1e-6)
+
+
+@pytest.mark.parametrize("accounting", ["auto", "renyi"])
+def test_a_ledger_holds_a_rho_and_gaussian_noise_together(accounting):
+    ledger = Ledger(epsilon=3.5, delta=1e-6, accounting=accounting)
+    ledger.reserve(mu=0.0, parts=[ZeroConcentrated(rho=0.1)], label="tables of another library")
+    ledger.reserve(mu=0.3)
+    assert epsilon(ZeroConcentrated(rho=0.1), mu=0.3) <= ledger.epsilon(1e-6) < 3.1
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(mu=0.0, parts=[ZeroConcentrated(rho=0.1)])
+
+
 def test_what_has_only_a_curve_and_what_has_none_share_delta():
     both = epsilon(HIDDEN, POISSON)
     assert (
@@ -125,6 +149,7 @@ def test_failures_and_gates_stay_outside():
     "wrong",
     [
         {"kind": "other", "epsilon": 1.0},
+        {"kind": "zcdp", "rho": -0.1},
         {"kind": "pure", "epsilon": math.nan},
         {"kind": "pure", "epsilon": -1.0},
         {"kind": "pure", "epsilon": 1.0, "count": 0},

@@ -180,7 +180,7 @@ class Ledger:
         adjacency : Adjacency, optional
             Which datasets are neighbours, if it is not that so many rows are replaced.
         parts : sequence of Part
-            What is not Gaussian.
+            What is not Gaussian; of another library's release, say, ``ZeroConcentrated(rho=0.1)``.
         gate : str, default=""
             Public name of the gate in front: of its conditions and of the rows it looked at.
         behind : int, optional

@@ -11,6 +11,7 @@ from ppdp.privacy.losses.kinds import (
     PoissonSamples,
     Pure,
     ScalarLaplace,
+    ZeroConcentrated,
 )
 from ppdp.privacy.losses.part import KINDS, Loss, Part
 from ppdp.privacy.losses.projection import NoisyProjectionLoss
@@ -38,6 +39,7 @@ __all__ = [
     "ScalarLaplace",
     "SketchLoss",
     "WishartLoss",
+    "ZeroConcentrated",
 ]
 
 answering_all(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,25 @@ class Pure(Part):
 
     def words(self) -> str:
         return f"{self.times}a mechanism that is {figure(self.epsilon, upward=True)}-differentially private by itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroConcentrated(Part):
+    """A mechanism of which only its rho of zero-concentrated differential privacy is known.
+
+    For what another library releases: ``ledger.reserve(mu=0, parts=[ZeroConcentrated(rho=0.1)])``. Gaussian noise has
+    ``mu = sqrt(2 rho)``, which is less.
+    """
+
+    kind = "zcdp"
+    rho: float
+
+    def curve(self) -> renyi.Curve:
+        return renyi.repeated(renyi.gaussian_curve(math.sqrt(2 * self.rho)), self.count)
+
+    def words(self) -> str:
+        rho = figure(self.rho, upward=True)
+        return f"{self.times}a mechanism that is {rho}-zero-concentrated differentially private by itself"
 
 
 @dataclass(frozen=True, kw_only=True)
