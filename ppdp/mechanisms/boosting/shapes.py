@@ -13,17 +13,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.optimize import minimize
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+from scipy.optimize import nnls
 
 from ppdp.data.rows import Array
 from ppdp.mechanisms.boosting.bins import Bins
 
 LENGTHS = (0.5, 0.15, 0.05)  # over which smooth parts change, in ranks from -1 to 1
 TABLE_LENGTH = 0.6  # the same of tables of two columns
-STARTS = (-6.0, -2.0)  # logarithms of variances where the search for the most likely ones begins
-FEWEST, MOST = -14.0, math.log(10.0)
+START = 0.1  # of all variances in the search for the most likely ones
+LEAST = 1e-8  # of a variance
 STEPS = 40
+SHORTER = tuple(2.0**-i for i in range(6))  # parts of a step that are tried
+CLOSE = 1e-11  # what a step may gain to be the last, whose error is of the order of its square
+RIDGE = 1e-9
+GROWTH, SMALL = 8.0, 1e-3  # of a variance in one step, and of none: parabolas far away say little
 WEIGHT = 0.02  # of the exponential distribution that variances have before anything is released
 
 
@@ -108,36 +112,76 @@ class Posterior:
         root = np.linalg.cholesky(noise)
         slopes = solve_triangular(root, np.diag(curvature), lower=True)
         whitened = solve_triangular(root, sums, lower=True)
-        seen = np.array([slopes @ kernel @ slopes.T for kernel in kernels])
-        one = np.eye(len(sums))
-        every = seen.reshape(len(seen), -1)
-
-        def unlikely(logs: Array) -> tuple[float, Array]:
-            variances = np.exp(logs)
-            factor, inverse = _inverted(one + (variances @ every).reshape(one.shape))
-            weights = inverse @ whitened
-            value = whitened @ weights / 2 + np.log(factor.diagonal()).sum() + WEIGHT * variances.sum()
-            slope = every @ (inverse - np.outer(weights, weights)).ravel()
-            return float(value), variances * (slope / 2 + WEIGHT)
-
-        bounds = [(FEWEST, MOST)] * len(seen)
-        fits = [
-            minimize(
-                unlikely, np.full(len(seen), at), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
-            )
-            for at in STARTS
-        ]
-        best = min(fits, key=lambda fit: float(fit.fun))
-        kernel = np.tensordot(np.exp(best.x), np.array(kernels), 1)
-        factor = cho_factor(one + slopes @ kernel @ slopes.T, lower=True)
+        seen = _Likelihood(whitened, np.array([slopes @ kernel @ slopes.T for kernel in kernels]))
+        variances, unlikely = seen.maximum()
+        kernel = np.tensordot(variances, np.array(kernels), 1)
+        factor = cho_factor(seen.covariance(variances), lower=True)
         gain = kernel @ slopes.T
         mean = gain @ cho_solve(factor, whitened)
         covariance = kernel - gain @ cho_solve(factor, gain.T)
-        return cls(mean, covariance, float(whitened @ whitened) / 2 - float(best.fun))
+        return cls(mean, covariance, float(whitened @ whitened) / 2 - unlikely)
 
 
-def _inverted(matrix: Array) -> tuple[Array, Array]:
-    """The triangular factor of a positive definite matrix, and its inverse, by the routines of LAPACK alone.
+@dataclass(frozen=True, slots=True)
+class _Likelihood:
+    """How likely sums are whose noise has variance 1, by the variances of parts with these covariances."""
+
+    sums: Array
+    parts: Array
+
+    def covariance(self, variances: Array) -> Array:
+        """That of the sums."""
+        return np.asarray(np.eye(len(self.sums)) + np.tensordot(variances, self.parts, 1))
+
+    def unlikely(self, variances: Array) -> float:
+        """What is least where sums are likeliest."""
+        factor, failed = dpotrf(self.covariance(variances), lower=1)
+        if failed:
+            return math.inf
+        weights, _ = dtrtrs(factor, self.sums, lower=1)
+        return float(weights @ weights / 2 + np.log(factor.diagonal()).sum() + WEIGHT * variances.sum())
+
+    def derivatives(self, variances: Array) -> tuple[Array, Array, Array]:
+        """Of :meth:`unlikely` the first, the second, and the second that are expected: Fisher's information."""
+        inverse, count = _inverted(self.covariance(variances)), len(variances)
+        weights = inverse @ self.sums
+        scaled, pulls = inverse @ self.parts, self.parts @ weights
+        first = (np.trace(scaled, axis1=1, axis2=2) - pulls @ weights) / 2 + WEIGHT
+        expected = scaled.reshape(count, -1) @ scaled.transpose(0, 2, 1).reshape(count, -1).T / 2
+        return first, pulls @ inverse @ pulls.T - expected, expected
+
+    def maximum(self) -> tuple[Array, float]:
+        """Likeliest variances, and :meth:`unlikely` there."""
+        variances = np.full(len(self.parts), START)
+        value = self.unlikely(variances)
+        for _ in range(STEPS):
+            first, second, expected = self.derivatives(variances)
+            step = _step(variances, first, second, expected)
+            last = -float(first @ step) < CLOSE * (1 + abs(value))
+            tried = ((nearer, self.unlikely(nearer)) for nearer in (variances + part * step for part in SHORTER))
+            better = next((one for one in tried if one[1] < value or last), None)
+            if better is None:
+                break
+            variances, value = better
+            if last:
+                break
+        return variances, value
+
+
+def _step(variances: Array, first: Array, second: Array, expected: Array) -> Array:
+    """To the minimum of a parabola within bounds: Newton's where there is one, else that of Fisher's scoring."""
+    factor, failed = dpotrf(second, lower=1)
+    if failed:
+        factor, failed = dpotrf(expected + np.diag(RIDGE * expected.diagonal()), lower=1)
+    above = variances - LEAST
+    goal, _ = nnls(factor.T, factor.T @ above - dtrtrs(factor, first, lower=1)[0])
+    step = goal - above
+    most = GROWTH * np.maximum(variances, SMALL) - variances
+    return np.asarray(step * np.min(np.divide(most, step, out=np.ones(len(step)), where=step > most), initial=1.0))
+
+
+def _inverted(matrix: Array) -> Array:
+    """The inverse of a positive definite matrix, by the routines of LAPACK alone.
 
     :class:`ArithmeticError` if it is not positive definite.
     """
@@ -147,7 +191,7 @@ def _inverted(matrix: Array) -> tuple[Array, Array]:
         raise ArithmeticError("not positive definite")
     whole = inverse + inverse.T  # above the diagonal are zeros
     whole.flat[:: len(whole) + 1] /= 2
-    return factor, whole
+    return np.asarray(whole)
 
 
 def shrunk(found: Array, errors: Array, usual: Array, spread: Array) -> Array:
