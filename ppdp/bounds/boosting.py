@@ -41,9 +41,9 @@ def n_pairs(n_columns: int) -> int:
     return columns * (columns - 1) // 2
 
 
-def derived(domain: Domain, norm: float) -> Domain:
-    """The rows of shapes, one number for every column, of which a linear model is made."""
-    return Domain(n_rows=domain.n, n_features=domain.d, row_norm=norm)
+def derived(domain: Domain, norm: float, terms: Sequence[int] = ()) -> Domain:
+    """The rows of which a linear model is made: a shape of every column, and ``terms`` beside it."""
+    return Domain(n_rows=domain.n, n_features=domain.d + sum(terms), row_norm=norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ def _checked(
     y_range: Sequence[float] | None = None,
     quantile: float | None = None,
     directions: Sequence[int] | None = None,
+    terms: Sequence[int] = (),
     **linear: Any,
 ) -> None:
     sane(all(name.startswith(LINEAR) for name in linear))
@@ -117,6 +118,7 @@ def _checked(
     sane((loss == "logistic") == (y_range is None) and (loss == "logistic" or n_classes == 2))
     sane((loss == "quantile") == (quantile is not None) and (quantile is None or 0 < quantile < 1))
     sane(directions is None or (len(directions) == domain.d and n_classes == 2 and {*directions} <= {-1, 0, 1}))
+    sane(not terms or (len(terms) == domain.d and whole(*terms) and min(terms) >= 0 and max(terms) <= 1024))
     sane(linear.get(f"{LINEAR}power") == POWERS.get(loss))
     sane(bound == (min(largest_entry(domain), 1.0) if any(categories) else largest_entry(domain)))
     sane(loss != "logistic" or domain.classes is None or len(domain.classes) == n_classes)
@@ -128,7 +130,7 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
     _checked(domain, **parameters)
     loss, cells, categories = parameters["loss"], parameters["cells"], parameters["categories"]
     linear, count = linear_of(parameters), parameters.get("n_classes", 2)
-    steps = newton.shape(derived(domain, parameters["norm"]), loss=LOSSES[loss], **linear)
+    steps = newton.shape(derived(domain, parameters["norm"], parameters.get("terms", ())), loss=LOSSES[loss], **linear)
     size = max(
         count * sum(nodes(categories, cells)),
         steps[0],
@@ -174,7 +176,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     y_range = parameters.get("y_range")
     targets = [] if y_range is None else [factors.targets * of_histogram]
     steps = newton.of_answers(
-        derived(domain, parameters["norm"]),
+        derived(domain, parameters["norm"], parameters.get("terms", ())),
         distance,
         loss=LOSSES[loss],
         **linear,

@@ -16,7 +16,7 @@ from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
-from ppdp.mechanisms.boosting import blocks, training
+from ppdp.mechanisms.boosting import blocks, estimators, learner, training
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
 from ppdp.testing.answers import RecordingNoise
@@ -29,13 +29,20 @@ CODES, TARGETS = np.array([0.0, 1.0]), np.array([-1.0, 1.0])
 SMALL = {"max_bins": 4, "max_iter": 2}
 MODELS = {
     "classes": (GradientBoostingClassifier((0, 1), **SMALL, interaction_cst="pairwise"), CODES),
-    "codes": (GradientBoostingClassifier((0, 1), **SMALL, categorical_features={0: 3}), CODES),
+    "codes": (GradientBoostingClassifier((0, 1), **SMALL, categorical_features={0: 4}), CODES),
     "three classes": (GradientBoostingClassifier((0, 1, 2), **SMALL), 2 * CODES),
     "targets": (GradientBoostingRegressor((-1, 1), **SMALL, interaction_cst="pairwise"), TARGETS),
     "counts": (GradientBoostingRegressor((0, 1), loss="poisson", **SMALL), TARGETS),
     "amounts": (GradientBoostingRegressor((0, 1), loss="gamma", **SMALL), TARGETS),
     "quantiles": (GradientBoostingRegressor((0, 1), loss="quantile", quantile=0.7, **SMALL), TARGETS),
 }
+
+
+@pytest.fixture(autouse=True)
+def few_rows_are_enough_for_indicators(monkeypatch):
+    monkeypatch.setattr(estimators, "TOLD", 0.0)
+
+
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
 
 
@@ -144,22 +151,26 @@ def _of_private_means(loss, model, label, terms, starts, block):
 
 
 PLANTED = {
-    "a diameter over the root of two": ("diameter", lambda *given, **named: diameter(*given, **named) / math.sqrt(2)),
-    "weights that are not clipped": ("sums_in_steps", _heavier),
-    "labels that are not clipped": ("labels_in_cells", _wider),
-    "gradients at means that were not released": ("gradients_in_terms", _of_private_means),
+    "a diameter over the root of two": (
+        learner,
+        "diameter",
+        lambda *given, **named: diameter(*given, **named) / math.sqrt(2),
+    ),
+    "weights that are not clipped": (training, "sums_in_steps", _heavier),
+    "labels that are not clipped": (training, "labels_in_cells", _wider),
+    "gradients at means that were not released": (learner, "gradients_in_terms", _of_private_means),
 }
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_mistakes_are_found(name, monkeypatch):
-    monkeypatch.setattr(training, *PLANTED[name])
+    monkeypatch.setattr(*PLANTED[name])
     assert reached(*MODELS["classes"], ONE).max() > 1.05
 
 
 def test_and_a_round_that_nobody_charged(monkeypatch):
-    one = training._Learner.make_round
-    monkeypatch.setattr(training._Learner, "make_round", lambda *given: [one(*given), one(*given)])
+    one = learner._Learner.make_round
+    monkeypatch.setattr(learner._Learner, "make_round", lambda *given: [one(*given), one(*given)])
     with pytest.raises(AssertionError):
         reached(*MODELS["classes"], ONE)
 
@@ -198,6 +209,7 @@ def test_parameters_that_mean_nothing_are_refused():
         ("categories", [0]),
         ("shares", [0.5, 0.5]),
         ("rounds", 0),
+        ("terms", [1]),
         ("replaces", 1),
         ("linear_norm", 9),
     )

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ppdp.bounds.boosting import WINDOW, WINDOWS
+from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.rows import Array, Rows
-from ppdp.mechanisms.boosting.bins import CellGrid, Codes
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
 
@@ -69,9 +69,9 @@ def targets_in_windows(loss: ScoreLoss, model: AdditiveModel, block: Rows) -> tu
     return [np.searchsorted(WINDOWS, distances)], np.full((1, block.n), WINDOW)
 
 
-def of_shapes(loss: ScoreLoss, label: int, tables: list[Array], norm: float, rows: Rows) -> Rows:
-    """Rows of what each column adds, clipped to a norm, with the targets of one score."""
-    X = np.column_stack([table[codes] for table, codes in zip(tables, rows.X.T)])
+def of_tables(loss: ScoreLoss, label: int, tables: list[tuple[int, Array]], norm: float, rows: Rows) -> Rows:
+    """Rows of what each table has for the cell of its column, clipped to a norm, with the targets of one score."""
+    X = np.column_stack([table[rows.X[:, column]] for column, table in tables])
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     X *= (norm / np.maximum(lengths, norm))[:, None]
     y = loss.linear_targets(_targets(rows), label)

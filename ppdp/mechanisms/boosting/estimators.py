@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,14 +19,15 @@ from ppdp.bounds.boosting import POWERS, answers, derived, n_scores
 from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.cell_grid import CellGrid
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
-from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, directions_of
 from ppdp.mechanisms.boosting.explain import Explained
+from ppdp.mechanisms.boosting.learner import models
 from ppdp.mechanisms.boosting.model import AdditiveModel
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
@@ -38,10 +39,12 @@ from ppdp.privacy.noise.sampler import Noise
 
 # Of mu²: of the histogram, of the linear model, and of the histogram of the targets; rounds have the rest.
 SHARES, OF_TARGETS = (0.4, 0.2), 0.04
-NORM = 4.0  # at which rows of shapes are clipped, over the root of the number of columns
-MOST_BINS, FEW_CELLS, MANY_CELLS = 64, 64, 256
-CERTAIN = 2000.0  # `n mu / √(2 d)`, from which on there are many cells
+SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
+NORM = 4.0  # at which rows of shapes are clipped, over the root of how many numbers they have
+CELLS = {64: 0.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
 ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
+FEW = 3  # categories of a column, whose shape says about as much as they do one by one
+TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which on it has categories one by one
 FORMULA_LOSSES = {
     "squared_error": "squared",
     "absolute_error": "quantile",
@@ -66,7 +69,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         Rounds after the first histogram and the linear model of its shapes. "auto": 1 to 4, more of more rows.
     max_bins : int or "auto", default="auto"
         Equal cells of the range of a column of numbers, a power of 2 from 4 to 1024; missing values have one of their
-        own, and cells of few rows are merged. "auto": 64, of many rows 256.
+        own, and cells of few rows are merged. "auto": 64, of many rows 256 or 1024.
     categorical_features : mapping, sequence of columns or None, default=None
         Columns, by name or position, that hold the codes 0, 1, ... of categories, as
         ``CategoryEncoder(encoding="ordinal")`` makes them; with the number of categories of each, or as many as the
@@ -149,8 +152,10 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         of_loss, categories, bound = self._of_loss(domain), categories_of(self, domain), largest_entry(domain)
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
-        norm, targets = NORM * math.sqrt(domain.d), "y_range" in of_loss
-        linear = self._linear(derived(domain, norm), (mu or USUAL_MU) * math.sqrt(SHARES[1] / scores), of_loss)
+        lines, indicators, shares = _terms(categories, domain.n * (mu or USUAL_MU))
+        norm, targets = NORM * math.sqrt(domain.d + sum(indicators)), "y_range" in of_loss
+        usual = derived(domain, norm, indicators)  # few columns have a line
+        linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
         directions = directions_of(self, domain, categories, scores)
         if self.interaction_cst is not None:
             choice("interaction_cst", self.interaction_cst, list(INTERACTIONS), self)
@@ -158,9 +163,10 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             "categories": list(categories),
             "bound": min(bound, 1.0) if any(categories) else bound,
             "cells": self._cells(certain),
-            "shares": [*SHARES, *[OF_TARGETS] * targets],
+            "shares": [*shares, *[OF_TARGETS] * targets],
             "rounds": rounds,
             "norm": norm,
+            "terms": [max(both) for both in zip(lines, indicators)],
             **{f"{PREFIX}{name}": value for name, value in linear.items()},
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             **({"directions": directions} if any(directions) else {}),
@@ -201,7 +207,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
 
     def _cells(self, certain: float) -> int:
         if isinstance(self.max_bins, str) and self.max_bins == "auto":
-            return MANY_CELLS if certain >= CERTAIN else FEW_CELLS
+            return max(cells for cells, least in CELLS.items() if certain >= least)
         cells = integer("max_bins", self.max_bins, self, least=4, most=1024)
         if cells & (cells - 1):
             raise InvalidParameter(
@@ -231,10 +237,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             question.parameters,
             interactions,
             question.parameters.get("directions", [0] * rows.d),
-            MOST_BINS,
         )
-        models = [model.to_arrays() for model in training.models()]
-        return {name: np.array([model[name] for model in models]) for name in models[0]}
+        arrays = [model.to_arrays() for model in models(training)]
+        return {name: np.array([each[name] for each in arrays]) for name in arrays[0]}
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.n_iter_ = question.parameters["rounds"]
@@ -277,6 +282,18 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _terms(categories: Sequence[int], certain: float) -> tuple[list[int], list[int], tuple[float, float]]:
+    """What the linear model may have beside shapes, by a public rule: lines, and numbers of categories of each column.
+
+    With these go shares of ``mu²``.
+    """
+    lines = [int(count == 0) for count in categories]
+    indicators = [count * (count > FEW) for count in categories]
+    if any(indicators) and certain >= TOLD * (len(lines) + sum(lines) + sum(indicators)):
+        return lines, indicators, SHARES_OF_CATEGORIES
+    return lines, [0] * len(lines), SHARES
 
 
 def _cells_of(question: QuerySpec) -> CellGrid:

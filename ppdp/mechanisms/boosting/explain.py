@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ppdp.core.domain import Domain
+from ppdp.data.cell_grid import Codes as Cells
 from ppdp.data.intervals import no_ends
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Answers, Codes, Columns
-from ppdp.mechanisms.boosting.bins import Codes as Cells
 from ppdp.mechanisms.boosting.model import AdditiveModel
 
 if TYPE_CHECKING:

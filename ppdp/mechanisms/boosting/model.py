@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.boosting import GROUPS, n_pairs
+from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.rows import Array
-from ppdp.mechanisms.boosting.bins import CellGrid, Codes
 
 SIDE = GROUPS + 1
 

@@ -16,12 +16,12 @@ from sklearn.isotonic import isotonic_regression
 from ppdp.bounds.queries import by_column
 from ppdp.bounds.report import ReportLayout
 from ppdp.core.domain import Domain
+from ppdp.data.cell_grid import CellGrid
 from ppdp.data.histograms import between
 from ppdp.data.intervals import gaussian_ends, half_width, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import symmetric
 from ppdp.data.unit_conversion import Answers, Codes, Columns
-from ppdp.mechanisms.boosting.bins import CellGrid
 from ppdp.mechanisms.query.statistics import cell_answers
 
 ROOT = math.sqrt(2)

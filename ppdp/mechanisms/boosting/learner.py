@@ -1,0 +1,314 @@
+"""Rounds of noisy sums of gradients: ``docs/theory/boosting.md``.
+
+A histogram of labels by cell gives every column a first shape. A linear model of these shapes says how they act
+together. Then every round releases the gradients that are left, by bin or by pairs of bins, and the model follows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ppdp.bounds.boosting import (
+    GROUPS,
+    MOST_PAIRED,
+    WINDOW,
+    WINDOWS,
+    diameter,
+    linear_of,
+)
+from ppdp.bounds.boosting import LOSSES as LINEAR
+from ppdp.core.progress import progress
+from ppdp.data.cell_grid import Codes
+from ppdp.data.rows import Array
+from ppdp.data.stream import streamed
+from ppdp.mechanisms.boosting.bins import MOST_BINS, Bins
+from ppdp.mechanisms.boosting.blocks import (
+    bin_of,
+    cell_of,
+    gradients_in_terms,
+    of_tables,
+    targets_in_windows,
+)
+from ppdp.mechanisms.boosting.losses import ScoreLoss
+from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
+from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products, shrunk, table_parts
+from ppdp.mechanisms.boosting.training import Training
+from ppdp.mechanisms.learn.newton import fitted_by_newton
+
+LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
+TRUST = 1.0  # by how much a round changes what a bin adds, at most
+LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
+LEAST_CURVATURE = 0.02  # of a step of the baseline
+LARGEST_SCORE = 30.0
+FARTHEST = 0.1  # of the way from the mean label to 0 or 1, which a first shape leaves at least
+SLACK = 1e-9  # on the closeness of means, for their rounding
+# Variance of the noise on a cell of a table of two columns, over that of its labels, up to which tables pay.
+CERTAIN = 50.0
+UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
+# Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
+# `n mu / √(2 d)` from which on it grows.
+UNSURE, DOUBTFUL = 4.0, 500.0
+STRAIGHT = 0.5  # correlation with a line, from which on a shape has one beside it
+NODES = np.polynomial.hermite_e.hermegauss(9)
+
+
+def models(training: Training) -> list[AdditiveModel]:
+    """One for every score."""
+    loss = training.loss()
+    histogram, noise = training.histogram(loss)
+    labels = range(training.n_scores) if training.n_scores > 1 else (1,)
+    return [_model(training, loss, histogram, noise, label) for label in labels]
+
+
+def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
+    """The model of one score, from the histogram of all."""
+    rate = float(np.clip(np.mean([h[label].sum() / max(h.sum(), 1.0) for h in histogram]), 1e-3, 1 - 1e-3))
+    present = min(max(float(np.mean([h.sum() for h in histogram])), 1.0), float(training.rows.n))
+    model = AdditiveModel.constant(training.cells, loss.score(rate))
+    learner = _Learner(training, loss, label, [], [], [], model, present)
+    for column, by_label in enumerate(histogram):
+        learner.add_column(column, by_label, noise, rate)
+    learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
+    learner.weigh()
+    rounds = training.parameters["rounds"]
+    for step in progress(range(rounds), "boosting rounds"):
+        learner.make_round(rounds - step)
+    learner.model.importances = learner.model.spreads()
+    return learner.model.scaled(*learner.loss.units)
+
+
+@dataclass(slots=True)
+class _Learner:
+    """What is known of one score; everything in it follows from released numbers."""
+
+    training: Training
+    loss: ScoreLoss
+    label: int
+    bins: list[Bins]
+    kernels: list[list[Array]]
+    posteriors: list[Posterior]
+    model: AdditiveModel
+    n_rows: float  # weight of all rows, by released numbers
+    middle: float | None = None  # of the distances of targets from scores, if released
+
+    def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
+        """Bins of a column, and its first shape."""
+        training, loss = self.training, self.loss
+        counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
+        bins = Bins.of(counts, int(np.clip(training.cells.count, *MOST_BINS)), ordered=ordered)
+        sums = bins.summed(by_label[self.label] - rate * counts)
+        constant = np.array([loss.score(rate)])
+        slope = float(loss.slope(constant)[0])
+        curvature = self.n_rows * bins.shares * slope
+        spread = bins.summed(bins.summed(training.cells.covariance(column)).T)
+        others = len(by_label) - 1
+        variance = noise**2 * ((1 - rate) ** 2 + others * rate**2)
+        labels = float(loss.variance(constant)[0]) * self.n_rows * bins.shares
+        kernels = parts(bins)
+        posterior = Posterior.of(sums, curvature, variance * spread + np.diag(labels + 1e-6), kernels)
+        self.bins.append(bins)
+        self.kernels.append(kernels)
+        self.posteriors.append(posterior)
+        means = np.clip(rate + slope * posterior.mean, rate * FARTHEST, 1 - (1 - rate) * FARTHEST)
+        shape = loss.score(means) - loss.score(rate)
+        self._show(column, shape - bins.shares @ shape)
+
+    def _show(self, column: int, of_bins: Array) -> None:
+        """Set the shape of a column, or what is next to it that rises or falls."""
+        bins, direction = self.bins[column], self.training.directions[column]
+        if direction:
+            of_bins = np.append(bins.monotone(of_bins, rises=direction > 0), of_bins[-1])
+        self.model.shapes[column] = of_bins[bins.of_cells]
+        variances = np.maximum(np.diag(self.posteriors[column].covariance), 0.0)
+        self.model.errors[column] = np.sqrt(variances)[self.bins[column].of_cells]
+
+    def _of_bins(self, column: int) -> Array:
+        return np.asarray(self.model.shapes[column][self.bins[column].starts])
+
+    def importances(self) -> Array:
+        """Standard deviation over the rows of what each column adds."""
+        of_bins = [self._of_bins(column) for column in range(len(self.bins))]
+        return np.array([math.sqrt(float(bins.shares @ shape**2)) for bins, shape in zip(self.bins, of_bins)])
+
+    def weigh(self) -> None:
+        """Shapes as a linear model weighs them: columns may say the same."""
+        training, model = self.training, self.model
+        norm, linear = training.parameters["norm"], linear_of(training.parameters)
+        importances = self.importances()
+        units = np.where(importances > LEAST_IMPORTANCE * importances.max(), importances, np.inf)
+        tables = [(column, shape / unit) for column, (shape, unit) in enumerate(zip(model.shapes, units))]
+        tables += self._terms()
+        of_rows = partial(of_tables, self.loss, self.label, tables, norm)
+        rows = streamed(training.rows).each(of_rows, len(tables))
+        factor = training.factors.linear
+
+        def answer(values: Array) -> Array:
+            return training.answer(values * factor) / factor
+
+        parameters = {**linear, "norm": norm, "loss": LINEAR[training.parameters["loss"]]}
+        models, errors = fitted_by_newton(
+            rows, self.loss.linear, answer, training.noise_scale / factor, training.size, parameters
+        )
+        unsure, more = max(1.0, training.certain / DOUBTFUL), len(tables) - len(units)
+        usual = np.concatenate([importances, np.zeros(more), [model.baseline - self.loss.shift]])
+        of_more = np.full(more, unsure * importances.max())
+        spread = np.concatenate([UNSURE * unsure * importances, of_more, [1.0]])
+        *weights, baseline = shrunk(models[-1][0], errors, usual, spread)
+        model.baseline = _bounded(baseline + self.loss.shift).item()
+        added = [np.zeros(width) for width in training.cells.widths]
+        for weight, (column, table) in zip(weights, tables):
+            added[column] += weight * table
+        for column, (bins, of_cells) in enumerate(zip(self.bins, added)):
+            self._show(column, _bounded(bins.means(of_cells)))
+
+    def _terms(self) -> Iterator[tuple[int, Array]]:
+        """Beside shapes, if the plan has them: indicators of categories, and lines where shapes are nearly straight."""
+        for column, count in enumerate(self.training.parameters.get("terms", ())):
+            shape, shares = self.model.shapes[column], self.model.shares[column]
+            coded, straight = self.training.cells.categories[column], STRAIGHT * math.sqrt(shares @ shape**2)
+            for table in self.training.cells.terms(column, shares)[:count]:
+                if coded or abs(shares @ (table * shape)) > straight:
+                    yield column, table
+
+    def make_round(self, left: int) -> None:
+        """One round: of single columns, or of pairs of them where that says more; the last ones are of pairs."""
+        if left == 1 and self._pairs_pay():
+            self._round_of_pairs()
+        else:
+            self._round_of_columns()
+
+    def _pairs_pay(self) -> bool:
+        training, asked, pairs = self.training, self.training.interactions, len(self._paired())
+        if asked is not None or not pairs:
+            return bool(asked) and pairs > 0
+        evidence = sum(posterior.evidence for posterior in self.posteriors)
+        noise = training.noise_scale * math.sqrt(4 * pairs) * training.rows.n / training.factors.round
+        labels = self.n_rows * self._mean_of(self.loss.variance) / GROUPS**2
+        return evidence < UNSEEN + len(self.bins) or noise**2 < CERTAIN * labels
+
+    def _mean_of(self, of_scores: Callable[[Array], Array]) -> float:
+        """Mean over the rows of a function of their scores, as if these were normal."""
+        points, weights = NODES
+        spread = math.sqrt(float((self.importances() ** 2).sum()))
+        return float(weights @ of_scores(self.model.baseline + spread * points) / weights.sum())
+
+    def _gradients(
+        self, terms: Sequence[Callable[[list[Codes]], Codes]], sizes: list[int], norm: float
+    ) -> tuple[list[Array], float]:
+        """Noisy sums of gradients in the cells of every term, and the deviation of their noise."""
+        training, model, label, loss = self.training, self.model, self.label, self.loss
+        starts = np.cumsum([0, *sizes])
+
+        places = partial(gradients_in_terms, loss, model, label, terms, starts.tolist())
+        (total,) = training.summed(places, int(starts[-1]))
+        if loss.windows:
+            total = np.append(total, training.summed(partial(targets_in_windows, loss, model), len(WINDOWS) + 1))
+        noisy, noise = training.released(total, norm, training.factors.round)
+        *sums, near = np.split(noisy, starts[1:])
+        self.loss, self.middle = loss.seen(near)
+        return sums, noise
+
+    def _diameter(self, terms: int, ranges: Array, besides: float) -> float:
+        """The norm by which gradients are divided: of so many terms, whose columns change scores by ``ranges``."""
+        loss, (low, high) = self.loss, self.model.extremes
+        apart = np.cumsum([besides, *np.sort(ranges)[::-1]])
+        largest = min(loss.largest(low, high) + SLACK, 1.0)
+        close = np.minimum(loss.closeness(apart, high) + SLACK, 1.0)
+        replaces, window = self.training.parameters["replaces"], WINDOW * loss.windows
+        return diameter(terms, close.tolist(), largest, replaces=replaces, window=window)
+
+    def _round_of_columns(self) -> None:
+        """Follow the gradients in the bins of single columns."""
+        importances = self.importances()
+        active = [int(column) for column in np.flatnonzero(importances > LEAST_IMPORTANCE * importances.max())]
+        active = active or list(range(len(self.bins)))
+        ranges = self.model.ranges()
+        besides = float(np.delete(ranges, active).sum()) + self.model.paired
+        terms = [partial(bin_of, column, self.bins[column].of_cells) for column in active]
+        norm = self._diameter(len(active), ranges[active], besides)
+        sums, noise = self._gradients(terms, [self.bins[column].count for column in active], norm)
+        rest = float(np.mean([of_column.sum() for of_column in sums]))
+        points, weights = NODES
+        total = float((importances**2).sum())
+        for column, of_column in zip(active, sums):
+            bins, shape = self.bins[column], self._of_bins(column)
+            others = math.sqrt(max(total - importances[column] ** 2, 0.0))
+            scores = self.model.baseline + shape[:, None] + others * points
+            curvature, labels = (
+                self.n_rows * bins.shares * (of_scores @ weights) / weights.sum()
+                for of_scores in (self.loss.slope(scores), self.loss.variance(scores))
+            )
+            prior = centred(self.posteriors[column].covariance, bins.shares)
+            posterior = Posterior.of(
+                of_column - rest * bins.shares,
+                curvature,
+                np.diag(noise**2 + labels + 1e-6),
+                [*self.kernels[column], prior],
+            )
+            if posterior.evidence < LEAST_EVIDENCE:
+                continue
+            self.posteriors[column] = posterior
+            step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
+            self._show(column, _bounded(shape + step))
+        self._step_of_baseline(rest)
+
+    def _step_of_baseline(self, rest: float) -> None:
+        """Follow the sum of all gradients."""
+        slope = self.n_rows * max(self._mean_of(self.loss.slope), LEAST_CURVATURE)
+        step = rest / slope if self.middle is None else self.middle
+        self.model.baseline = _bounded(self.model.baseline + np.clip(step, -TRUST, TRUST)).item()
+
+    def _paired(self) -> list[tuple[int, int]]:
+        """Pairs of the most important columns of those that may go up and down."""
+        order = [
+            column for column in np.argsort(-self.importances(), kind="stable") if not self.training.directions[column]
+        ]
+        order = order[:MOST_PAIRED]
+        return list(combinations(sorted(int(column) for column in order), 2))
+
+    def _round_of_pairs(self) -> None:
+        """Follow the gradients in tables of two columns."""
+        model, pairs = self.model, self._paired()
+        grouped = [bins.groups(self._of_bins(column)) for column, bins in enumerate(self.bins)]
+        model.groups = [groups[bins.of_cells] for groups, bins in zip(grouped, self.bins)]
+        shares: list[Array] = [
+            np.bincount(groups, bins.shares, SIDE).astype(np.float64) for groups, bins in zip(grouped, self.bins)
+        ]
+        terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
+        norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
+        sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
+        slope, labels, found = self._mean_of(self.loss.slope), self._mean_of(self.loss.variance), []
+        for (first, second), of_pair in zip(pairs, sums):
+            weights = np.outer(shares[first], shares[second]).ravel()
+            kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
+            kernels = products(
+                *(
+                    table_parts(own[own > 0], ordered=self.bins[column].ordered)
+                    for column, own in ((first, shares[first]), (second, shares[second]))
+                )
+            )
+            posterior = Posterior.of(
+                (of_pair - of_pair.sum() * weights)[kept],
+                slope * self.n_rows * weights[kept],
+                np.diag(noise**2 + labels * self.n_rows * weights[kept] + 1e-6),
+                kernels,
+            )
+            if posterior.evidence < LEAST_EVIDENCE:
+                continue
+            table = np.zeros(SIDE**2)
+            table[kept] = np.clip(posterior.mean, -LARGEST_SCORE, LARGEST_SCORE)
+            found.append((first, second, table.reshape(SIDE, SIDE)))
+        model.pairs += [(first, second, table / math.sqrt(len(found))) for first, second, table in found]
+        self._step_of_baseline(float(np.mean([of_pair.sum() for of_pair in sums])))
+
+
+def _bounded(scores: Any) -> Array:
+    """Scores no larger than any that matters, whatever was released."""
+    return np.clip(np.nan_to_num(scores), -LARGEST_SCORE, LARGEST_SCORE)
