@@ -7,11 +7,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.utils import murmurhash3_32
 
 import ppdp
-from ppdp import Domain, Pipeline, make_column_map
+from ppdp import Domain, Pipeline, load, make_column_map
 from ppdp.exceptions import (
     DomainMismatch,
+    ExportError,
     InvalidInput,
     InvalidParameter,
     MissingBound,
@@ -279,3 +281,48 @@ class TestColumnMap:
 def test_categories_are_declared_once_for_each_column():
     values = CategoryEncoder({"a": [0, 1], "b": ["x"]}).declared(Domain(n_features=2, feature_names=("a", "b")))
     assert [name for name, *_ in values] == ["categories of a", "categories of b"]
+
+
+class TestHashed:
+    TABLE = pd.DataFrame({"zip": ["8001", 8001.0, "3011", None, "", "x" * 100], "sex": ["F", "M", "F", None, "M", "F"]})
+
+    def test_a_cell_is_in_the_bucket_of_its_text_alone(self):
+        stage = CategoryEncoder("hashed", max_categories=16, add_indicator=True)
+        rows = stage.fit_transform(self.TABLE)
+        assert rows.shape == (6, 34)
+        assert (rows.sum(axis=1) == [2, 2, 2, 2, 2, 1]).all()  # a text that is too long is in no bucket
+        for text, row in (("8001", rows[0]), ("3011", rows[2])):
+            assert row[:16].argmax() == murmurhash3_32(text, positive=True) % 16
+        assert np.array_equal(rows[0, :16], rows[1, :16])
+        assert rows[3, [16, 33]].tolist() == [1, 1]
+        assert np.array_equal(stage.transform(self.TABLE[::-1])[::-1], rows)
+        assert stage.get_feature_names_out()[[0, 16]].tolist() == ["zip_0", "zip_missing"]
+
+    def test_nothing_is_paid_for_it_and_it_leaves_with_the_model(self, tmp_path):
+        draws = np.random.default_rng(0)
+        table = pd.DataFrame({"zip": draws.choice([f"{i:04}" for i in range(300)], 3000)})
+        y = (table["zip"] < "0030").astype(int)
+        steps = [("zip", CategoryEncoder("hashed", max_categories=64)), ("model", LogisticRegression((0, 1)))]
+        pipe = Pipeline(steps, epsilon=5.0, delta=1e-6, diagnostics=None).fit(table, y)
+        assert not pipe.certificate_.record.releases
+        assert pipe.certificate_.record.steps[0].domain["row_norm"] == pytest.approx(1.0)
+        pipe.export(tmp_path / "model.zip")
+        assert np.array_equal(load(tmp_path / "model.zip").predict(table), pipe.predict(table))
+        with pytest.raises(ExportError):
+            pipe.release_.to_sklearn()
+
+    @pytest.mark.parametrize(
+        ("given", "kind"),
+        [
+            ({}, MissingBound),
+            ({"max_categories": 0}, InvalidParameter),
+            ({"encoding": "ordinal", "max_categories": 8}, InvalidParameter),
+        ],
+    )
+    def test_what_it_cannot_do(self, given, kind):
+        with pytest.raises(kind):
+            CategoryEncoder("hashed", **given).fit(self.TABLE)
+
+    def test_dates_are_no_categories(self):
+        with pytest.raises(NonNumericData, match="DateEncoder"):
+            CategoryEncoder("hashed", max_categories=8).fit(pd.DataFrame({"seen": pd.to_datetime(["2001-01-01"])}))

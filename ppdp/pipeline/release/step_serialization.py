@@ -26,7 +26,7 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.categories import Encoded, OneHot, OrdinalCodes, ReleasedCategories
+from ppdp.transformers.columns.categories import Encoded, HashedCategories, OneHot, OrdinalCodes, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -60,6 +60,7 @@ PARTS: dict[str, type[Any]] = {
     "Dated": Dated,
     "Encoded": Encoded,
     "Filled": FillConstant,
+    "Hashed": HashedCategories,
     "Fourier": FourierFeatures,
     "Labelled": OrdinalCodes,
     "Landmarks": Landmarks,

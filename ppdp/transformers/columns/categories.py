@@ -14,7 +14,7 @@ from ppdp.data.categories import MISSING as MISSING_CODE
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.exceptions import InvalidParameter
-from ppdp.transformers.columns.cell_parsers import CellParser, LabelParser, TextParser
+from ppdp.transformers.columns.cell_parsers import CellParser, HashParser, LabelParser, TextParser
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 
 FOUND = "found in the rows, with noise"
@@ -307,6 +307,41 @@ class ReleasedCategories(PublicMap):
         if not self.hot:
             return codes
         hot = codes[:, :, None] == np.arange(self.most + len(self._further))
+        return hot.reshape(len(X), -1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class HashedCategories(PublicMap):
+    """A column of 0 and 1 for each bucket of a public hash, and one for missing values if these have a name."""
+
+    buckets: int
+    missing: str | None = None
+    bounds = True
+    fills = True
+    reads = True
+    reads_cells = True
+
+    def reading(self, position: int) -> HashParser:
+        return HashParser(self.buckets)
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(f"categories of {name}", f"{self.buckets} buckets of a public hash") for name in names]
+
+    def _made(self, names: Sequence[str]) -> tuple[str, ...]:
+        further = [] if self.missing is None else [self.missing]
+        return tuple(f"{name}_{label}" for name in names for label in (*range(self.buckets), *further))
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        names = self._made(given.names)
+        return ColumnFacts(names, np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)), indicators=True)
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        kinds = [Codes.indicator(label) for label in out.names]
+        return Columns.raw(out.names, "1 for this bucket", out.ranges, kinds)
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        codes = np.where(np.isnan(X) | (MISSING_CODE == X), self.buckets, X)
+        hot = codes[:, :, None] == np.arange(self.buckets + (self.missing is not None))
         return hot.reshape(len(X), -1).astype(np.float64)
 
 

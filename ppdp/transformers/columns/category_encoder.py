@@ -10,7 +10,7 @@ from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import choice, flag, integer, labels, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.categories import MISSING, OneHot, OrdinalCodes, ReleasedCategories
+from ppdp.transformers.columns.categories import MISSING, HashedCategories, OneHot, OrdinalCodes, ReleasedCategories
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
 
@@ -21,10 +21,12 @@ class CategoryEncoder(Encoder):
 
     Parameters
     ----------
-    categories : "private", mapping, sequence of sequences, or sequence of labels
+    categories : "private", "hashed", mapping, sequence of sequences, or sequence of labels
         Public categories: by column, a list for every column, or one list for all. Labels are strings, numbers or
         truth values, as the column holds them. From public knowledge: which ones occur would be read off the rows. With
-        ``"private"`` those that many rows hold are released with noise, so a plan pays for them.
+        ``"private"`` those that many rows hold are released with noise, so a plan pays for them. With ``"hashed"``
+        nobody needs to know them, and nothing is paid: every cell counts for one of ``max_categories`` buckets of a
+        public hash, which several categories may share.
     encoding : {"onehot", "ordinal"}, default="onehot"
         A column of 0 and 1 for every category, or one column with the position of the category, from 0.
     other : str or None, default="other"
@@ -33,8 +35,8 @@ class CategoryEncoder(Encoder):
     add_indicator : bool, default=False
         Whether gaps are one further category, "missing". Else a gap is a row of zeros, and -1 as a position.
     max_categories : int, optional
-        With private categories, and needed there: how many of them a column has at most. So many columns of 0 and 1
-        come out whatever is found, of which some may be unused.
+        With private or hashed categories, and needed there: how many of them, or buckets, a column has. So many columns
+        of 0 and 1 come out whatever is found, of which some may be unused.
 
     Notes
     -----
@@ -86,7 +88,12 @@ class CategoryEncoder(Encoder):
                 fix='other="other".',
                 parameter="other",
             )
-        if self._private:
+        if self._is(HASHED):
+            if not hot:
+                fix = 'encoding="onehot".'
+                raise InvalidParameter("numbers of buckets mean nothing.", stage=_NAME, fix=fix, parameter="encoding")
+            return (HashedCategories(self._most(), missing),)
+        if self._is(PRIVATE):
             return (ReleasedCategories(self._most(), hot, self.other, missing),)
         if self.max_categories is not None:
             raise InvalidParameter(
@@ -100,12 +107,12 @@ class CategoryEncoder(Encoder):
             )
         return (read, OneHot(made)) if hot else (read,)
 
-    @property
-    def _private(self) -> bool:
-        return isinstance(self.categories, str) and self.categories == PRIVATE
+    def _is(self, word: str) -> bool:
+        """Whether this stands in place of categories."""
+        return isinstance(self.categories, str) and self.categories == word
 
     def _most(self) -> int:
-        """How many private categories a column has at most."""
+        """How many private categories a column has at most, or how many buckets."""
         if self.max_categories is None:
             fix = "max_categories=20, from public knowledge: more are never released."
             raise MissingBound("max_categories is not declared.", stage=_NAME, fix=fix, parameter="max_categories")
@@ -114,7 +121,7 @@ class CategoryEncoder(Encoder):
     @property
     def reads_cells(self) -> bool:
         """Whether some categories are text, or may be, so that it must come first."""
-        if self._private:
+        if self._is(PRIVATE) or self._is(HASHED):
             return True
         given = self.categories.values() if isinstance(self.categories, Mapping) else self.categories
         lists = [] if isinstance(given, str) or not isinstance(given, Iterable) else given
@@ -170,5 +177,6 @@ def _are_distinct(given: Sequence[Any]) -> bool:
     return 0 < len(given) == len(set(map(str, given))) == len(given if text else set(map(float, given)))
 
 
+HASHED = "hashed"
 _NAME = "CategoryEncoder"
 _FIX = 'categories={column: [labels]} from public knowledge, not from the data; or "private" with max_categories=.'

@@ -13,6 +13,7 @@ from datetime import date
 from typing import Any
 
 import numpy as np
+from sklearn.utils import murmurhash3_32
 
 from ppdp.core.boundary import outside
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
@@ -122,7 +123,25 @@ class TextParser:
         return texts_of(column, further)
 
 
-CellParser = LabelParser | DateParser | TextParser
+@dataclass(frozen=True)
+class HashParser:
+    """Cells as numbers of buckets, by a public hash of their texts."""
+
+    buckets: int
+
+    def codes(self, column: Any, name: Any) -> Array:
+        """The column as numbers; its name is for errors."""
+        if kind_of(column.dtype) in ("date", "none"):
+            raise NonNumericData(
+                f"the column {name!r} holds {described(column.dtype)}, and categories are text, numbers or truths.",
+                fix="DateEncoder for dates, or leave the column out.",
+            )
+        places, texts = texts_of(column, {})
+        hashed = [murmurhash3_32(t, positive=True) % self.buckets if isinstance(t, str) else t for t in texts]
+        return np.array(hashed, dtype=np.float64)[places]
+
+
+CellParser = LabelParser | DateParser | TextParser | HashParser
 
 
 def is_date(value: Any) -> bool:
