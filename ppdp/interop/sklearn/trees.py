@@ -46,9 +46,17 @@ _SIZES = (
 )
 """How far trees follow the rows; here released numbers tell."""
 _UNUSED = ("alpha", "criterion", "init", "oob_score", "quantile", "scoring")
-_READ = ("categorical_features", "class_weight", "interaction_cst", "loss", "max_bins", "max_depth", "n_estimators")
+_READ = (
+    "categorical_features",
+    "class_weight",
+    "interaction_cst",
+    "loss",
+    "max_bins",
+    "max_depth",
+    "monotonic_cst",
+    "n_estimators",
+)
 _WEIGHTS = "class_weight={label: weight} of public knowledge, or leave it out: probabilities are right without it."
-_FIXES = {"monotonic_cst": "leave it out: released numbers tell which way a column moves the prediction."}
 _CATEGORIES = (
     "columns that an OrdinalEncoder codes, and no others, hold categories: each has a bin of its own, in no order"
 )
@@ -63,14 +71,18 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
     """Boosted shapes of columns and of pairs of them."""
     if step.kind in _ENSEMBLES:
         return _ensemble(step, facts)
-    given = step.read(*_READ, *_SIZES, *_UNUSED, "max_iter", fixes=_FIXES)
+    given = step.read(*_READ, *_SIZES, *_UNUSED, "max_iter")
     classifies = step.kind.endswith("Classifier")
     _check_loss(step, given, classifies)
     rounds = next((name for name in ("max_iter", "n_estimators") if name in given), None)
     step.changed.append("trained with noise: it adds up shapes of columns and tables of two columns, in place of trees")
     if rounds:
         step.changed.append(f"rounds follow from the noise, not from {rounds}={given[rounds]!r}")
-    settings = {"max_bins": _bins(step, given), "interaction_cst": _interactions(step, given)}
+    settings = {
+        "max_bins": _bins(step, given),
+        "interaction_cst": _interactions(step, given),
+        "monotonic_cst": _directions(step, given),
+    }
     _ignore(step, (*_SIZES, *_UNUSED))
     if not classifies:
         return GradientBoostingRegressor(facts.y_range, **settings, **_loss_of_targets(step, given))
@@ -165,6 +177,16 @@ def _interactions(step: Step, given: Mapping[str, Any]) -> str | None:
         fix = "interaction_cst='pairwise' or 'no_interactions', or leave it out."
         step.refuse("interaction_cst as sets of columns has no counterpart.", fix)
     return None if allowed is None else str(allowed)
+
+
+def _directions(step: Step, given: Mapping[str, Any]) -> Any:
+    """With which columns predictions must rise or fall; what is no such thing is refused by the model."""
+    directions = given.get("monotonic_cst")
+    if directions is None:
+        return None
+    step.changed.append("monotonic_cst is kept: no table has one of these columns")
+    with step.reading():
+        return dict(directions) if isinstance(directions, Mapping) else np.asarray(directions).tolist()
 
 
 def holds_codes(block: ColumnGroup) -> bool:
