@@ -15,7 +15,15 @@ from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.feature_maps import FEATURES
 from ppdp.interop.sklearn.steps import Step, is_word
-from ppdp.transformers.columns.categories import MISSING, Categorical, Encoded, OneHot, ReleasedCategories, is_gap
+from ppdp.transformers.columns.categories import (
+    MISSING,
+    Categorical,
+    Encoded,
+    HashedCategories,
+    OneHot,
+    ReleasedCategories,
+    is_gap,
+)
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -45,6 +53,16 @@ def _released(step: Step, given: Any, facts: DeclaredFacts, columns: Any) -> int
     facts.encoded.update(names)
     step.changed.append(f"the categories that many rows hold are released with noise, at most {most} of a column")
     return most
+
+
+def _hashed(step: Step, given: Any, facts: DeclaredFacts, columns: Any) -> int | None:
+    """Into how many buckets each of its columns goes; None if their categories are known or released."""
+    names = _names(columns)
+    buckets = facts.buckets_of(names[0]) if names and isinstance(given, str) else None
+    if buckets is not None:
+        facts.encoded.update(names)
+        step.changed.append(f"categories go into {buckets} buckets of a public hash, which several may share")
+    return buckets
 
 
 def _lists(step: Step, given: Any, facts: DeclaredFacts, columns: Any) -> tuple[tuple[Any, ...], ...]:
@@ -119,6 +137,9 @@ def one_hot(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
             step.refuse("drop names a category, and they are to be released.", "drop=None.")
         step.changed.append("any other category, and a missing value, is a row of zeros")
         return ReleasedCategories(most)
+    buckets = _hashed(step, given["categories"], facts, columns)
+    if buckets is not None:
+        return HashedCategories(buckets)
     categories = _lists(step, given["categories"], facts, columns)
     _unmerged(step, given)
     if unknown == "error":
@@ -170,6 +191,8 @@ def ordinal(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     if most is not None:
         step.changed.append("any other category, and a missing value, is -1")
         return ReleasedCategories(most, hot=False)
+    if _hashed(step, given["categories"], facts, columns) is not None:
+        step.refuse("numbers of buckets mean nothing.", "a OneHotEncoder, or categories that are declared or private.")
     categories = _lists(step, given["categories"], facts, columns)
     _unmerged(step, given)
     named = [_nan_is_last(step, one) for one in categories]
@@ -271,11 +294,11 @@ def filled(step: Step) -> FillConstant:
     return FillConstant(0.0 if value is None else value, step.name)
 
 
-def with_missing(made: Categorical | ReleasedCategories, step: Step, columns: Any) -> PublicMap:
+def with_missing(made: Categorical | ReleasedCategories | HashedCategories, step: Step, columns: Any) -> PublicMap:
     """An encoder of text behind an imputer whose constant is one of its categories."""
     value = fill_value(step)
     label = "missing_value" if value is None else value  # scikit-learn's default for text
-    if isinstance(made, ReleasedCategories):
+    if isinstance(made, ReleasedCategories | HashedCategories):
         step.changed += [f"missing values are a category of their own, {str(label)!r}", _ONE_GAP]
         return replace(made, missing=str(label))
     lists, names = made.categories, _names(columns)
@@ -301,7 +324,7 @@ def own_category(made: PublicMap, step: Step) -> PublicMap:
         return replace(made, categories=lists, expects=True)
     if isinstance(made, Encoded):
         return replace(made, missing=float(max(map(len, made.categories))), expects=True)
-    if isinstance(made, ReleasedCategories):
+    if isinstance(made, ReleasedCategories | HashedCategories):
         return replace(made, missing=MISSING)
     step.refuse("the most frequent value is read off the rows.", "put the encoder directly behind it.")
 

@@ -209,7 +209,7 @@ def _apart(branch: _Branch, facts: DeclaredFacts) -> Iterator[_Branch]:
     if encoder is not None and not isinstance(encoder.given()["categories"], str):
         yield branch
         return
-    released = facts.is_unranged if encoder is None else facts.most_of
+    released = facts.is_unranged if encoder is None else facts.unknown_of
     parts = [list(columns) for _, columns in groupby(branch.columns, released)]
     together = next((one for one in branch.steps if one.kind in _TOGETHER), None)
     if len(parts) > 1 and together is not None:

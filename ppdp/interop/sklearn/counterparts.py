@@ -19,7 +19,7 @@ from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.target_functions import FunctionOfTargets
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.categories import Categorical, ReleasedCategories, labels_only
+from ppdp.transformers.columns.categories import Categorical, HashedCategories, ReleasedCategories, labels_only
 from ppdp.transformers.columns.column_transformer import ColumnTransformer
 from ppdp.transformers.columns.maps import PublicMap
 
@@ -68,7 +68,7 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
             made = COUNTERPARTS[step.kind][1](step, facts, columns)
         if made is None:
             continue
-        labels = isinstance(made, ReleasedCategories) or _has_text(made)
+        labels = isinstance(made, ReleasedCategories | HashedCategories) or _has_text(made)
         if labels and maps:
             step.refuse(
                 "its categories are text, and what stands before it makes numbers.",

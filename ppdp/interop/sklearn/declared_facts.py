@@ -14,6 +14,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage
 from ppdp.interop.sklearn.steps import ENCODERS, Step
+from ppdp.transformers.columns.category_encoder import HASHED
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.declaration import MOST
 
@@ -64,6 +65,17 @@ class DeclaredFacts:
         if isinstance(given, Mapping) and given.keys() == {PRIVATE}:
             return integer(f"the number of private categories of {column!r}", given[PRIVATE], most=MOST_CATEGORIES)
         return MOST if _is_private(given) else None
+
+    def buckets_of(self, column: Any) -> int | None:
+        """Into how many buckets of a public hash categories of a column go; None if they do not."""
+        given = self.categories.get(column) if isinstance(self.categories, Mapping) else None
+        if not isinstance(given, Mapping) or given.keys() != {HASHED}:
+            return None
+        return integer(f"the number of buckets of {column!r}", given[HASHED], most=MOST_CATEGORIES)
+
+    def unknown_of(self, column: Any) -> tuple[int | None, int | None]:
+        """How categories of a column are taken that nobody knows."""
+        return self.most_of(column), self.buckets_of(column)
 
     def is_unranged(self, column: Any) -> bool:
         """Whether the range of a column is to be released."""

@@ -91,7 +91,8 @@ class FromSklearn:
             Public range of the targets, if it ends in a regressor.
         categories : "private" or mapping, optional
             Public categories by column, for encoders that declare none. Those of all columns, or in a mapping of some,
-            may be ``"private"``, or ``{"private": 50}`` where there are up to 50: released with noise.
+            may be ``"private"``, or ``{"private": 50}`` where there are up to 50: released with noise. For those of a
+            column ``{"hashed": 64}`` are buckets of a public hash, at no cost.
         functions : mapping, optional
             Public range of what a ``FunctionTransformer`` returns, by step.
         rows_per_unit : int, optional

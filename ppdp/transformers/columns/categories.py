@@ -316,7 +316,9 @@ class HashedCategories(PublicMap):
 
     buckets: int
     missing: str | None = None
+    hot = True
     bounds = True
+    sized = True
     fills = True
     reads = True
     reads_cells = True

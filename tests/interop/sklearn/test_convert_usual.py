@@ -52,6 +52,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC
 
+from ppdp.exceptions import InvalidParameter
+
 AMOUNT = {"y_range": (0, 1)}
 THREE = {"classes": ("a", "b", "c")}
 LOG = LogisticRegression()
@@ -242,3 +244,23 @@ def test_mean_labels_take_the_place_of_codes_that_stay_as_they_are(scaled):
     means = next(step.stage.means_ for _, step in pipe.twins_ if hasattr(getattr(step, "stage", 0), "means_"))
     assert np.allclose(means[0, :3, 0], [-1, -1, 1], atol=0.1)
     assert pipe.score(table, y) > 0.95
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_categories_that_nobody_knows_go_into_buckets(filled):
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"zip": draws.choice([f"z{i}" for i in range(40)], 900).astype(object), "sex": "F", "age": 1.0}
+    )
+    table.loc[::9, "zip"] = None
+    y = table["zip"].isna().astype(int)
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    encoder = make_pipeline(SimpleImputer(strategy="most_frequent"), encoder) if filled else encoder
+    columns = make_column_transformer((encoder, ["zip", "sex"]), (StandardScaler(), ["age"]))
+    known = {"zip": {"hashed": 16}, "sex": ["F", "M"]}
+    pipe = convert([columns, LOG], ranges={"age": (0, 2)}, categories=known, classes=(0, 1)).fit(table, y)
+    width = pipe[:-1].transform(table[:3]).shape[1]
+    assert width == 16 + 2 + 1 + (2 if filled else 0)
+    assert pipe.score(table, y) > (0.95 if filled else 0.85)
+    with pytest.raises(InvalidParameter, match="buckets mean nothing"):
+        convert([make_column_transformer((OrdinalEncoder(), ["zip"])), LOG], categories=known, classes=(0, 1))
