@@ -16,7 +16,15 @@ from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_word
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.pages.typography import up
 from ppdp.certificate.pages.usefulness import expected_error, loses_most
-from ppdp.certificate.record import Diagnostics, FactRecord, GateRecord, MechanismRecord, Record, ReleaseRecord
+from ppdp.certificate.record import (
+    Diagnostics,
+    FactRecord,
+    GateRecord,
+    MechanismRecord,
+    Record,
+    ReleaseRecord,
+    StepRecord,
+)
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.formula import AT, GAUSSIAN, Answer, of_group
@@ -151,30 +159,39 @@ def _derivation(c: Record) -> Iterator[Statement]:
     """Every step with its distance and conditions, then everything that left with noise."""
     for step, point in zip(c.steps, points_of(c)[1:]):
         yield Statement(
-            Topic.STAGE, f"{step.title}: neighbours then differ by {point.distance.describe()}  [proof: {step.page}]"
+            Topic.STAGE, f"{step.title}: neighbours then differ by {point.distance.describe()}  {_proved(step)}"
         )
         for condition in step.conditions:
             yield Statement(Topic.TESTED if condition.tested else Topic.ASSUMED, condition.statement)
     yield from map(_noisy, noises_of(c))
 
 
+def _proved(part: StepRecord | ReleaseRecord | MechanismRecord | Diagnostics) -> str:
+    """The formula of a figure, and the page that proves it."""
+    return f"[{part.formula}; proof: {part.page}]"
+
+
 def _noisy(noise: NoisyRelease) -> Statement:
     """What left, with its noise."""
     part = noise.part
     cost = "" if part.mu is None else f"mu {part.mu:.4g}"
-    law = "Gaussian noise, sigma" if noise.law == GAUSSIAN else f"{noise.law}, scale"
-    scale = f"{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
     if isinstance(part, GateRecord):
         rung = f" at {part.ladder.place}" if part.ladder else ""
         paid = cost or f"{part.kind} noise {part.noise_scale:.4g}"
-        return Statement(Topic.GATE, f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})")
+        return Statement(
+            Topic.GATE, f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})  [proof: {part.page}]"
+        )
+    law = "Gaussian noise, sigma" if noise.law == GAUSSIAN else f"{noise.law}, scale"
+    apart = "" if noise.sensitivity is None else f"sensitivity {noise.sensitivity:.4g}, "
+    scale = f"{apart}{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
     if isinstance(part, MechanismRecord):
         numbers = f"{noise.size} number{'' if noise.size == 1 else 's'}"
         times = "" if noise.times == 1 else f"{noise.times} x "
-        return Statement(Topic.MECHANISM, f"{noise.name} ({noise.note}): {times}{numbers}, {scale}")
+        return Statement(Topic.MECHANISM, f"{noise.name} ({noise.note}): {times}{numbers}, {scale}  {_proved(part)}")
     if isinstance(part, Diagnostics) or part.threshold is None:
-        return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}")
-    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}, above {part.threshold:.4g}, delta {part.failure:.3g}")
+        return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}  {_proved(part)}")
+    limit = f"above {part.threshold:.4g}, delta {part.failure:.3g}"
+    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}, {limit}  {_proved(part)}")
 
 
 def _covered(c: Record) -> Iterator[str]:

@@ -17,7 +17,7 @@ _STANDARD_ERROR = {GAUSSIAN: 1.0, LAPLACE: math.sqrt(2)}  # of noise of scale 1
 
 
 def expected_error(c: Record) -> str:
-    """How far the noise moves each number, and how many numbers left of how many rows."""
+    """How far the noise moves each number, and how many numbers of how many rows were released."""
     noises = list(noises_of(c))
     shares = ", ".join(words for noise in noises if (words := _relative_error(noise)))
     told = [f"noise (standard error), as a share of the largest possible value: {shares}"] if shares else []
@@ -28,7 +28,7 @@ def expected_error(c: Record) -> str:
         accuracy = None if c.issued is None else c.issued.accuracy
         told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
-    return "; ".join([*told, f"{figure(left)} number{'' if left == 1 else 's'} left, of {n}"])
+    return "; ".join([*told, f"{figure(left)} number{'' if left == 1 else 's'} of {n}"])
 
 
 def loses_most(c: Record) -> str:
