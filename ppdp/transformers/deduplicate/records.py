@@ -141,18 +141,19 @@ def firsts(*columns: Array) -> Positions:
 def _agreeing(hashes: Bits) -> Positions:
     """Positions of hashes that are there more than once, ascending."""
     size = (2 * len(hashes)).bit_length()
-    numbers = np.arange(len(hashes), dtype=np.int32 if len(hashes) < 2**31 else np.int64)
     place = (hashes >> np.uint64(64 - size)).view(np.int64)
-    holder = np.empty(2**size, dtype=numbers.dtype)  # of every place one of the hashes that fall there
-    holder[place] = numbers
-    holder = holder[place]
-    others = np.flatnonzero(holder != numbers)
-    crowded = np.zeros(len(hashes), dtype=bool)
-    crowded[others] = crowded[holder[others]] = True
-    some = np.flatnonzero(crowded)
-    some = some[in_order(hashes[some])]
-    same = np.flatnonzero(hashes[some[1:]] == hashes[some[:-1]])
-    return np.union1d(some[same], some[same + 1])
+    holder = np.empty(2**size, dtype=np.intp)  # of every place one of the hashes that fall there
+    left, agree = np.arange(len(hashes)), np.zeros(len(hashes), dtype=bool)
+    while left.size:
+        own = place[left]
+        holder[own] = left
+        held = holder[own]
+        other = np.flatnonzero(held != left)
+        left, held = left[other], held[other]
+        same = hashes[left] == hashes[held]
+        agree[left[same]] = agree[held[same]] = True
+        left = left[~same]
+    return np.flatnonzero(agree)
 
 
 def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:
