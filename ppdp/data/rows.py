@@ -104,8 +104,8 @@ class Rows:
         return Rows(self.X, self.y, self.weight, first=self.first, factor=self.factor)
 
     def last(self) -> Rows:
-        """All rows, of which nothing but gradients is taken any more, with their norms."""
-        return replace(self.bare(), norms=row_norms(self.X))
+        """All rows, of which nothing but gradients is taken any more, with the norms that a map gave them or theirs."""
+        return replace(self.bare(), norms=row_norms(self.X) if self.norms is None else self.norms)
 
     def over(self, task: Callable[[Rows], T], d: int | None = None, merge: Any = None) -> Iterator[T]:
         """Results of a task for every block of rows."""

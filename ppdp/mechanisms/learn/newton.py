@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -21,6 +21,7 @@ from sklearn.isotonic import isotonic_regression
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, both, triangle
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
+from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.exact_matmul import HALF, on_grid, squares_of
 from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.rows import Array, Rows
@@ -52,11 +53,32 @@ def fitted_by_newton(
     noise_scale: float,
     size: int,
     parameters: Mapping[str, Any],
+    *,
+    last: bool = False,
 ) -> tuple[list[Array], Array]:
     """Coefficients (n_scores, width) behind every step, intercepts last, and what is known of the errors of the last.
 
-    ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula.
+    ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula. ``last`` says
+    that nobody reads the rows any more, so that whitened ones may be written over them.
     """
+    with ExitStack() as files:
+
+        def held(rows: Rows | Stream, passes: int) -> Any:
+            return files.enter_context(cached_on_disk(rows, passes, last=True)) if last else rows
+
+        return _fitted(rows, held, loss, answer, noise_scale, size, parameters)
+
+
+def _fitted(
+    rows: Rows | Stream,
+    held: Callable[[Rows | Stream, int], Any],
+    loss: TrainingLoss,
+    answer: Callable[[Array], Array],
+    noise_scale: float,
+    size: int,
+    parameters: Mapping[str, Any],
+) -> tuple[list[Array], Array]:
+    """The same, of rows that are ``held`` for so many passes."""
     intercept = bool(parameters["fit_intercept"])
     factors = Factors.of(**parameters)
     width, n_targets = rows.d + intercept, loss.targets(np.zeros(1)).shape[1]
@@ -81,21 +103,22 @@ def fitted_by_newton(
     moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
     whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least)
-    theta, rows = whitening.initial(loss), rows.each(partial(_whitened, whitening, bound), rows.d)
+    main = factors.steps[: parameters["iterations"]]
+    rows = held(rows.each(partial(_whitened, whitening, bound), rows.d), 1 + len(main))
 
+    theta = whitening.initial(loss)
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
     of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
     shares = noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))
     pooled = math.hypot(*(of_gradient for of_gradient, _ in factors.steps))
     clip = _choose_clip(shares, lengths, 2 * math.sqrt(width) * noise_scale / pooled, noise_scale / factors.lengths)
 
-    main = factors.steps[: parameters["iterations"]]
     state = NewtonState(loss, whitening, theta, parameters["alpha"] / rows.n, (norm_ratio / NORM_RATIO) ** 2, len(main))
     steps = partial(_steps, noisy_mean=noisy_mean, noise_scale=noise_scale)
     thetas = list(steps(rows, state, main, clip, diagonal=parameters["diagonal"]))
     if calibrating := factors.steps[len(main) :]:
         direction, of_scores = state.calibration(len(calibrating))
-        scores = rows.each(partial(_scored, direction, whitening.norm_bound(bound), intercept), 1)
+        scores = held(rows.each(partial(_scored, direction, whitening.norm_bound(bound), intercept), 1), 2)
         *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
         thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
     models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0

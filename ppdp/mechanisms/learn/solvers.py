@@ -223,7 +223,7 @@ class Newton(Solver):
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         models, errors = fitted_by_newton(
-            run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters
+            run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters, last=True
         )
         released = {"theta": models[-1].ravel()}
         if run.parameters["loss"] in DIRECTED:
