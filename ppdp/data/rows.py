@@ -127,7 +127,7 @@ class Rows:
         X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
         if X is self.X:
             return self.settled()
-        return replace(self, X=X, ours=False, texts=None, marks=None).settled()
+        return replace(self, X=X, ours=False, texts=None).settled()
 
     def settled(self) -> Rows:
         """Put deleted rows back to the filler, whatever a stage made of them."""
@@ -141,7 +141,7 @@ class Rows:
         if y is not None:
             y = y.copy()
             y[gone] = 0.0
-        return replace(self, X=X, y=y, texts=None, marks=None)
+        return replace(self, X=X, y=y, texts=None)
 
     def weighted(self, by_class: Array) -> Rows:
         """The same rows, of which each loss counts by its factor, and by that of its class if there are any."""

@@ -50,8 +50,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     """
     asked = plan.diagnostics
     with ExitStack() as files:
-        counts, altered = np.empty(0) if asked is None else altered_counts(rows, len(asked.properties)), None
-        fold = _Fold(plan, noise, files)
+        fold, altered = _Fold(plan, noise, files, rows), None
         for position, step in enumerate(plan.steps):
             with at_step(step.name):
                 rows = fold.step(position, rows)
@@ -61,7 +60,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             question = m.question
             if m.stage.balances:
                 assert asked is not None  # no plan is made without
-                altered = asked.release(counts, noise)
+                altered = asked.release(fold.altered(), noise)
                 question = question.balanced(asked.by_class(altered), asked.error * asked.n)
             if plan.domain.max_weight is not None or question.factors:
                 rows = rows.each(partial(Rows.weighted, by_class=np.array(question.factors)), rows.d)
@@ -70,15 +69,15 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
                 answers = m.stage.release(rows, question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
         if asked is not None and altered is None:
-            altered = asked.release(counts, noise)
+            altered = asked.release(fold.altered(), noise)
         return Outcome(released, altered)
 
 
 class _Fold:
     """State of one execution."""
 
-    def __init__(self, plan: Plan, noise: Noise, files: ExitStack) -> None:
-        self.plan, self.noise, self.files = plan, noise, files
+    def __init__(self, plan: Plan, noise: Noise, files: ExitStack, rows: Rows | Stream) -> None:
+        self.plan, self.noise, self.files, self.marked = plan, noise, files, rows
         self.released: dict[str, Array] = {}
         self.margin = math.inf
         self.moments: Any = None
@@ -122,7 +121,14 @@ class _Fold:
         """Rows that this step and others look at: read in blocks here, they are written down for all of them."""
         if not isinstance(rows, Stream):
             return rows
-        return self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
+        held = self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
+        self.marked = held if held.altered is not None else self.marked
+        return held
+
+    def altered(self) -> Array:
+        """How many rows have each property that diagnostics ask for; counted while rows were written, if they were."""
+        asked = self.plan.diagnostics
+        return np.empty(0) if asked is None else altered_counts(self.marked, len(asked.properties))
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one

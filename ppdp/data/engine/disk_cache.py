@@ -17,6 +17,7 @@ from ppdp.data.engine.source import BlockSource
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
+from ppdp.data.summary import truths
 from ppdp.exceptions import InvalidInput
 
 T = TypeVar("T")
@@ -126,9 +127,14 @@ def cached_on_disk(rows: Any, passes: int, *, last: bool = False) -> Iterator[An
     within = isinstance(rows.source, _DiskCache) and last and rows.d <= rows.source.room
     with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
         ready = Rows.last if last else Rows.bare
-        found = list(rows.over(lambda block: own.write(ready(block))))  # by the threads that map them
-        labelled, normed, factored = found[0]
-        yield Stream(replace(own, labelled=labelled, normed=normed, factored=factored), (), rows.n, rows.d, ())
+
+        def written(block: Rows) -> tuple[tuple[bool, bool, bool], Any]:
+            return own.write(ready(block)), None if block.marks is None else truths(block.marks)
+
+        kinds, marks = zip(*rows.over(written))  # by the threads that map them
+        labelled, normed, factored = kinds[0]
+        altered = None if marks[0] is None else np.asarray(np.sum(marks, axis=0), dtype=np.float64)
+        yield Stream(replace(own, labelled=labelled, normed=normed, factored=factored), (), rows.n, rows.d, (), altered)
 
 
 @contextmanager
@@ -150,7 +156,7 @@ def scatter_to_slots(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]
             own.scatter(block.part(places >= 0), places[places >= 0])
             factored = block.factor is not None
             if block.marks is not None:
-                added = block.marks[places >= 0].sum(axis=0, dtype=np.float64)
+                added = truths(block.marks[places >= 0]).astype(np.float64)
                 altered = added if altered is None else altered + added
         labelled = len(rows.names) > rows.d + factored
         yield Stream(replace(own, labelled=labelled, factored=factored), (), n, rows.d, (), altered)

@@ -343,4 +343,12 @@ def _numbered(first: int, rows: Rows) -> Rows:
 
 
 def _as_it_is(names: Sequence[str], parts: Sequence[Iterable[Any]]) -> Iterable[Any]:
-    return parts[0]
+    return map(_in_place, parts[0])
+
+
+def _in_place(block: Rows) -> Rows:
+    """A block as if it were made here: what another worker sent may begin at any byte, and sums would tell."""
+    numbers: dict[str, Any] = {name: getattr(block, name) for name in ("X", "y", "weight", "norms", "factor")}
+    for name, own in numbers.items():
+        numbers[name] = None if own is None else np.require(own, None, "A")
+    return replace(block, **numbers)
