@@ -254,7 +254,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
         "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
     ),
-    "CCA PLSCanonical PLSRegression PLSSVD NeighborhoodComponentsAnalysis": Leak(
+    "PLSRegression": _RIDGE,
+    "CCA PLSCanonical PLSSVD NeighborhoodComponentsAnalysis": Leak(
         "high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
     ),
     "RandomTreesEmbedding": Leak("high", "thresholds between values of rows", fix="RandomProjection(k)."),

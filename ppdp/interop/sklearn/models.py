@@ -254,6 +254,13 @@ def huber(step: Step, facts: DeclaredFacts) -> Any:
     return _regressor(step, mechanisms.LinearRegression, facts, given)
 
 
+def few_directions(step: Step, facts: DeclaredFacts) -> Any:
+    """Ridge, which holds back the directions that partial least squares leaves out."""
+    step.read("n_components", "scale")
+    step.changed.append("a squared penalty of alpha='auto' instead of few directions: both hold coefficients back")
+    return _regressor(step, mechanisms.Ridge, facts, {"fit_intercept": True})
+
+
 def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
     """Ridge whose penalty follows from no search, or from no prior."""
     given = step.read("fit_intercept", *_SEARCHED, *_PRIORS)
@@ -339,6 +346,7 @@ MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
     "Ridge": ("model", ridge),
     "RidgeCV": ("model", ridge_auto),
     "BayesianRidge": ("model", ridge_auto),
+    "PLSRegression": ("model", few_directions),
     "PoissonRegressor": ("model", log_link),
     "GammaRegressor": ("model", log_link),
     "TweedieRegressor": ("model", log_link),

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -106,6 +107,7 @@ CASES = {
     "scaled trees": ([StandardScaler(), ExtraTreesClassifier()], {}, "MinMaxScaler", "'standardscaler' is left out"),
     "a tuned threshold": (TunedThresholdClassifierCV(LOG), {}, "LogisticRegression", "class_weight='balanced'"),
     "columns by elimination": ([RFE(LOG), LOG], {}, "SelectPercentile", "instead of those that a model gives most"),
+    "few directions": (PLSRegression(), AMOUNT, "Ridge", "instead of few directions"),
     "chosen columns": ([SelectKBest(f_classif, k=2), LOG], {}, "SelectKBest", "as by F, by released sums"),
     "share of variance": ([StandardScaler(), PCA(0.9), LOG], {}, "PCA", "told by the released second moment"),
     "bags": (BaggingRegressor(), AMOUNT, "GradientBoostingRegressor", "not from n_estimators=10"),

@@ -10,7 +10,6 @@ REFUSED = {
     "nearest neighbours",
     "network",
     "nearest neighbours for amounts",
-    "partial least squares",
     "components for neighbours",
     "columns that a lasso keeps",
     "words counted",
