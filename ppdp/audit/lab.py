@@ -19,7 +19,7 @@ from ppdp.audit.report import AuditReport, ReplayReport
 from ppdp.audit.stability import attack_stability
 from ppdp.audit.target import PlanTarget
 from ppdp.audit.trials import MOST_RUNS, check_jobs
-from ppdp.core.checks import integer, positive
+from ppdp.core.checks import flag, integer, positive
 from ppdp.core.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, NoRoute, PpdpError
 from ppdp.pipeline.planning.plan import Plan
@@ -46,6 +46,7 @@ def audit(
     confidence: float = ...,
     n_jobs: int | None = ...,
     seed: int = ...,
+    sequential: bool = ...,
     announce: Callable[[str], object] | None = ...,
 ) -> AuditReport: ...
 
@@ -65,6 +66,7 @@ def audit(
     confidence: float = 1 - 1e-6,
     n_jobs: int | None = None,
     seed: int = 0,
+    sequential: bool = False,
     announce: Callable[[str], object] | None = None,
 ) -> AuditReport | ReplayReport:
     """Try to break what a pipeline would certify, without any private data unless you give them.
@@ -97,6 +99,8 @@ def audit(
         Processes for the runs; -1 for as many as there are processors.
     seed : int, default=0
         Of the search; the noise that is audited always comes from the operating system.
+    sequential : bool, default=False
+        Stop the runs as soon as they refute the claim, see :func:`attack_output`; ``runs`` are then the most.
     announce : callable, optional
         Called with one line that says about how long it will take, before it begins, such as ``print``.
 
@@ -125,6 +129,7 @@ def audit(
     integer("evaluations", evaluations, least=1)
     check_confidence(confidence)
     check_jobs(n_jobs)
+    flag("sequential", sequential)
     started = time.monotonic()
     plan = subject if isinstance(subject, Plan) else subject.plan(domain)
     if announce is not None:
@@ -137,7 +142,7 @@ def audit(
         pair, skipped = pair_to_attack(plan, evaluations, seconds, seed, n_jobs, stability)
     if pair is not None:
         target = PlanTarget("all that is released", plan, *pair)
-        output = attack_output(target, runs=runs, confidence=confidence, n_jobs=n_jobs)
+        output = attack_output(target, runs=runs, confidence=confidence, n_jobs=n_jobs, sequential=sequential)
     return AuditReport(
         epsilon=plan.epsilon,
         delta=plan.delta,

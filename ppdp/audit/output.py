@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from ppdp.audit.scores import Score
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, make_trials
-from ppdp.core.checks import integer
+from ppdp.core.checks import flag, integer
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
@@ -153,6 +153,7 @@ def attack_output(
     confidence: float = 1 - 1e-6,
     n_jobs: int | None = None,
     random_state: int | None = None,
+    sequential: bool = False,
 ) -> OutputFinding:
     """Run a target many times on two neighbouring datasets and try to tell them apart.
 
@@ -162,13 +163,18 @@ def attack_output(
         What is attacked: a :class:`PlanTarget`, :class:`GateTarget` or :class:`FunctionTarget`.
     runs : int, default=100_000
         On both datasets together, rounded up to whole slices of 1000; at least 2000. Fixed in advance: whoever adds
-        runs until something is found has no such confidence.
+        runs until something is found has no such confidence, but with ``sequential``, where they are the most.
     confidence : float, default=1 - 1e-6
         Of everything that the finding says.
     n_jobs : int, optional
         Processes; -1 for as many as there are processors.
     random_state : int, optional
         Seeds all noise, for tests of the audit itself.
+    sequential : bool, default=False
+        Stop as soon as the claim is refuted: the first look is at 2000 runs or a little more, each further one at twice
+        as many. Every look has an equal share of the doubt, so that with probability ``confidence`` all of them hold,
+        whichever is the last. After Kutta, Dunsche, Wei and Zikas (2026, arXiv 2602.06518), who adapt the number of
+        runs to a trade-off curve that they estimate.
 
     Raises
     ------
@@ -190,8 +196,22 @@ def attack_output(
         raise InvalidParameter(f"a {type(target).__name__} is no target.", fix=fix)
     slices = -(-integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS) // (2 * SLICE))
     confidence = check_confidence(confidence)
-    trials = make_trials(target, slices, slice_runs=SLICE, n_jobs=n_jobs, random_state=random_state)
-    return judged(target, trials, confidence=confidence)
+    looks = _looks(slices) if flag("sequential", sequential) else [slices]
+    trials = None
+    for look in looks:
+        trials = make_trials(target, look, slice_runs=SLICE, n_jobs=n_jobs, random_state=random_state, before=trials)
+        finding = judged(target, trials, confidence=1 - (1 - confidence) / len(looks))
+        if finding.violated:
+            break
+    return replace(finding, confidence=confidence)
+
+
+def _looks(slices: int) -> list[int]:
+    """After how many slices a sequential attack looks: all of them, and half as many each time before, two at least."""
+    found = [slices]
+    while found[0] >= 4:
+        found.insert(0, -(-found[0] // 2))
+    return found
 
 
 def symmetry_attack(candidate: ArrayLike, released: ArrayLike) -> float:

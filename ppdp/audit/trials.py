@@ -68,21 +68,24 @@ def make_trials(
     slice_runs: int = SLICE,
     n_jobs: int | None = None,
     random_state: int | None = None,
+    before: Trials | None = None,
 ) -> Trials:
     """Make so many slices, each with so many runs on each dataset; refused are runs that repeat one another.
 
-    A ``random_state`` seeds all noise, for tests of the audit itself; by default noise is that of a fit.
+    A ``random_state`` seeds all noise, for tests of the audit itself; by default noise is that of a fit. Slices that
+    were made ``before`` come first, and count among them.
     """
+    earlier = () if before is None else before.slices
     from joblib import Parallel, delayed
 
     runs = integer("slice_runs", slice_runs, least=1, most=MOST_RUNS)
-    wanted = range(integer("slices", slices, least=1, most=max(1, MOST_RUNS // (2 * runs))))
+    wanted = range(len(earlier), integer("slices", slices, least=1, most=max(1, MOST_RUNS // (2 * runs))))
     if random_state is not None:
         integer("random_state", random_state, least=0)
     check_jobs(n_jobs)
     tasks = (delayed(_slice)(target, index, runs, random_state) for index in wanted)
     results = Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator")(tasks)
-    made = tuple(result for _, result in zip(progress(wanted, f"runs of {target.name}"), results))
+    made = (*earlier, *(result for _, result in zip(progress(wanted, f"runs of {target.name}"), results)))
     for side in ([part.left for part in made], [part.right for part in made]):
         _check_fresh(side)
     return Trials(made)

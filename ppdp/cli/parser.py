@@ -232,6 +232,7 @@ def _add_attacks(commands: Any) -> None:
         "--evaluations", type=_count, default=20_000, metavar="N", help="pairs tried on each stage (default: 20000)"
     )
     audit.add_argument("--seconds", type=float, default=20.0, help="longest search on each stage (default: 20)")
+    audit.add_argument("--sequential", action="store_true", help="stop the runs as soon as they refute the claim")
     audit.add_argument("--membership", action="store_true", help="only ask of trained models who was a member")
     audit.add_argument("--jobs", type=int, metavar="N", help="processes for the runs; -1 for one per processor")
     audit.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")

@@ -198,7 +198,7 @@ def audit(options: Namespace) -> int:
     if options.membership:
         report = attack_membership(plan, models=options.runs, **given)
     else:
-        search = {"evaluations": options.evaluations, "seconds": options.seconds}
+        search = {"evaluations": options.evaluations, "seconds": options.seconds, "sequential": options.sequential}
         report = attack(plan, runs=options.runs, announce=lambda words: complain(f"{words}.{why}"), **search, **given)
     if options.out is not None:
         report.save(options.out)

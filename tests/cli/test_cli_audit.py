@@ -50,7 +50,7 @@ def test_a_false_claim_is_found(study, capsys, monkeypatch):
 
     release = Noise.release
     monkeypatch.setattr(Noise, "release", lambda self, value, scale, bound: release(self, value, scale / 2, bound))
-    assert main(["audit", str(study), *BRIEF, "--evaluations", "50", "--runs", "2000"]) == 1
+    assert main(["audit", str(study), *BRIEF, "--evaluations", "50", "--runs", "4000", "--sequential"]) == 1
     assert capsys.readouterr().out.startswith("AUDIT: REFUTED")
 
 

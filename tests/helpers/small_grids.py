@@ -105,11 +105,11 @@ FITTED = {
     "scaling, condition": Case(StandardScaler(math.sqrt(0.75) * LEAST, clip=None, use_floor=False), LINE),
     "scaling, floor, clip": Case(StandardScaler(0.5, clip=1.0), LINE),
     "scaling, condition, clip": Case(StandardScaler(math.sqrt(0.75) * LEAST, clip=1.0, use_floor=False), LINE),
-    "scaling, two columns": Case(StandardScaler(math.sqrt(0.75) * LEAST, clip=None, use_floor=False), BOX, box=True),
+    "scaling, two columns": Case(StandardScaler(0.5, clip=None, use_floor=False), BOX, box=True),
     "scaling, one scale": Case(StandardScaler(0.8, clip=None, per_column=False), PLANE),
     "scaling, no mean": Case(StandardScaler(0.5, clip=None, with_mean=False), LINE),
-    "robust scaling": Case(RobustScaler(min_width=0.5, max_quantile_gap=0.5), LINE),
-    "quantile scaling": Case(MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.5, max_quantile_gap=0.5), LINE),
+    "robust scaling": Case(RobustScaler(min_width=0.5, max_quantile_gap=0.7), LINE),
+    "quantile scaling": Case(MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.5, max_quantile_gap=0.7), LINE),
     "PCA": Case(PCA(1, 0.2, with_mean=False), PLANE),
     "PCA, centred": Case(PCA(1, 0.2, with_mean=True), PLANE),
     "PCA, projected": Case(PCA(1, 0.2, with_mean=False, output="projected"), PLANE),
@@ -152,7 +152,7 @@ ANSWERED = {
     "signs of Gaussian noise": Case(SignMechanism("gaussian"), LINE),
     "smooth signs": Case(SignMechanism("smooth", unit=0.5), LINE),
     "sketch": Case(GaussianSketch(20), PLANE),
-    "Wishart direction": Case(WishartMechanism(20, 0.6), ((1.0, 0.0), (HALF, HALF), (0.0, 1.0))),
+    "Wishart direction": Case(WishartMechanism(20, 0.97), ((1.0, 0.0), (HALF, HALF), (0.0, 1.0))),
 }
 LEARNED = {
     "naive Bayes": Case(GaussianNB((0, 1)), ENDS, **CLASSES),
@@ -165,8 +165,8 @@ LEARNED = {
     "counts": Case(PoissonRegressor(max_iter=3), ENDS, **TARGETS),
     "positive amounts": Case(GammaRegressor(max_iter=3), ENDS, **POSITIVE),
     "amounts": Case(TweedieRegressor(max_iter=3), ENDS, **TARGETS),
-    "boosted classes": Case(GradientBoostingClassifier((0, 1), max_iter=1, max_bins=4), ENDS, **CLASSES),
-    "boosted targets": Case(GradientBoostingRegressor(max_iter=1, max_bins=4), ENDS, **TARGETS),
+    "boosted classes": Case(GradientBoostingClassifier((0, 1), max_iter=1, max_bins=4), POLES, **CLASSES),
+    "boosted targets": Case(GradientBoostingRegressor(max_iter=1, max_bins=4), POLES, **TARGETS),
 }
 CASES: dict[str, Case] = ROW_BY_ROW | FITTED | SELECTING | ANSWERED | LEARNED
 NAMED = {type(case.step).__name__ for case in CASES.values()}
