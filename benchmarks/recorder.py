@@ -40,7 +40,7 @@ HEAD = """# dp-recorder over every stage and mechanism
 
 Written by `python benchmarks/recorder.py` with dp-recorder 0.1.0 (commit 85d189e): every kind of pipeline of the tests,
 400 rows, one of which is replaced three times by each of the tool's six strategies (where neighbours differ by a
-change, one value is changed 18 times). The tool freezes what is drawn, compares order and public parameters of all noise
+change, one value is changed 18 times). The tool freezes what is drawn, compares order and public parameters of noise
 and everything that is released, and holds inputs of noise to the declared sensitivity. Conditions are tested by a gate,
 shares of altered rows are left out.
 
