@@ -44,7 +44,7 @@ class Selector(LabelledTransformer):
             )
         if label_parts(domain) < 2 or label_parts(domain) * (1 + domain.d) + domain.d > MOST_NUMBERS:
             raise InvalidParameter(
-                "there must be two classes at least, and no more sums than can be released.",
+                "labels of one class explain nothing, and of very many columns no sums can be released.",
                 stage=name,
                 fix="declare all classes; of very many columns a few by public knowledge.",
             )
