@@ -148,13 +148,18 @@ def _windows(loss: str) -> int:
 
 
 def _arrays(
-    domain: Domain, steps: int, size: int, *, categories: Sequence[int], cells: int, n_classes: int = 2, **_: Any
+    domain: Domain, steps: int, size: int, *, categories: Sequence[int], cells: int, n_classes: int = 2, **others: Any
 ) -> dict[str, list[int]]:
-    """Shapes by cell with standard errors and shares of the rows, groups of cells, and tables of two columns."""
+    """Shapes by cell with standard errors and shares of the rows, groups of cells, and tables of two columns.
+
+    Documents without ``terms`` are of tables without standard errors.
+    """
     scores, width = n_scores(n_classes), sum(widths(categories, cells))
     by_cell = {name: [scores, width] for name in ("errors", "groups", "shapes", "shares")}
     by_column = {"importances": [scores, domain.d]}
-    return {**by_cell, **by_column, "baseline": [scores], "pairs": [scores, n_pairs(domain.d), 2 + (GROUPS + 1) ** 2]}
+    pairs, table = [scores, n_pairs(domain.d)], (GROUPS + 1) ** 2
+    errors = {"pair_errors": [*pairs, table]} if "terms" in others else {}
+    return {**by_cell, **by_column, "baseline": [scores], **errors, "pairs": [*pairs, 2 + table]}
 
 
 def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[float]:

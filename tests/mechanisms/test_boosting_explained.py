@@ -7,10 +7,12 @@ from math import factorial
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from sklearn.inspection import partial_dependence
 
 from ppdp import PrivateSearchCV, make_pipeline
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior
 from ppdp.transformers import MinMaxScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
@@ -89,9 +91,28 @@ def test_tables_name_what_their_groups_hold():
     (line,) = own[(own["column"] == "age, dose") & (own["category"] == "2 to 4; missing")].itertuples()
     (table,) = (table for first, second, table in model.pairs if (first, second) == (0, 1))
     assert line.value == table[model.groups[0][1], model.groups[1][-1]]
+    assert abs(line.value) < 2 * line.standard_error  # nobody's value is missing
     importances = lines[lines["statistic"] == "importance"]["value"]
     np.testing.assert_allclose(importances / importances.sum(), pipe[-1].feature_importances_)
     assert importances.iloc[:2].min() > 0.3 * importances.iloc[2]  # age and dose act together alone
+
+
+def test_variances_of_parts_are_the_likeliest():
+    """As likely as those that a search without derivatives ends with."""
+    rng, count = np.random.default_rng(1), 12
+    places = np.linspace(-1, 1, count)
+    kernels = [np.outer(places, places), np.exp(-(np.subtract.outer(places, places) ** 2)), np.eye(count)]
+    for scale in (0.0, 0.3, 30.0):
+        sums, noise = 40 * scale * places + rng.normal(size=count), np.eye(count)
+        curvature = np.full(count, 40.0)
+
+        def unlikely(logs, sums=sums):
+            matrix = np.eye(count) + 1600 * np.tensordot(np.exp(logs), kernels, 1)
+            value = sums @ np.linalg.solve(matrix, sums) + np.linalg.slogdet(matrix)[1]
+            return value / 2 + WEIGHT * np.exp(logs).sum()
+
+        best = min(minimize(unlikely, [at] * 3, method="Nelder-Mead").fun for at in (-9, -3, 1))
+        assert Posterior.of(sums, curvature, noise, kernels).evidence >= sums @ sums / 2 - best - 1e-3
 
 
 def test_partial_dependence_is_scikit_learns():

@@ -56,15 +56,20 @@ def released():
 
 
 @functools.cache
-def boosted():
-    """Of three classes, from a column of numbers and one of categories."""
+def boosted(paired=False):
+    """Of three classes, from a column of numbers and one of categories; or of two, by both columns together."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.uniform(0, 90, 900), "ward": rng.choice(["north", "$outh"], 900)})
     frame.loc[::5, "age"] = np.nan
     encoder = CategoryEncoder({"ward": ["north", "$outh"]}, encoding="ordinal")
     front = make_column_map((MinMaxScaler(ranges={"age": (0, 90)}), ["age"]), (encoder, ["ward"]))
-    model = GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16, categorical_features=["ward"])
-    return make_pipeline(front, model, epsilon=9.0).fit(frame, rng.integers(0, 3, 900)).release_
+    how = {"max_iter": 1, "max_bins": 16, "categorical_features": ["ward"]}
+    if not paired:
+        model, y = GradientBoostingClassifier((0, 1, 2), **how), rng.integers(0, 3, 900)
+    else:
+        model = GradientBoostingClassifier((False, True), interaction_cst="pairwise", **how)
+        y = (frame["age"] > 45) ^ (frame["ward"] == "north")
+    return make_pipeline(front, model, epsilon=9.0).fit(frame, y).release_
 
 
 def attacked(*curve, **parameters):
@@ -394,6 +399,17 @@ class TestShape:
     def test_categories_have_their_names(self):
         ax = ppdp.plot.shape(boosted(), "ward")
         assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["north", r"\$outh"]
+
+    def test_a_table_is_that_of_all_groups_with_a_cross_on_what_may_be_nothing(self):
+        release = boosted(paired=True)
+        ax, table = ppdp.plot.shape(release, "age, ward"), release.to_pandas()
+        own = table[table["statistic"] == "table"]
+        drawn = ax.collections[0].get_array()
+        np.testing.assert_allclose(drawn.ravel(), own["value"])
+        unclear = (own["value"].abs() <= 2 * own["standard_error"]).sum()
+        assert len(ax.texts) == unclear
+        assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["north", r"\$outh"]
+        assert np.abs(drawn).max() > 1
 
     @pytest.mark.parametrize(("release", "column"), [(released, None), (boosted, "height")])
     def test_what_has_no_shape_is_refused(self, release, column):

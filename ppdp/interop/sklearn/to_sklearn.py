@@ -15,6 +15,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.multiclass import type_of_target
 
 from ppdp import mechanisms, transformers
 from ppdp.core.domain import Domain
@@ -266,6 +267,8 @@ OTHERS: dict[type, Callable[[Any], Any]] = {
 
 
 def _model(name: str, step: Any, domain: Domain) -> Any:
+    if type_of_target(getattr(step, "classes_", [0])) == "continuous":
+        _refuse("scikit-learn takes labels with fractions for targets.", name, "classes of text or of whole numbers.")
     if type(step) in OTHERS:
         return OTHERS[type(step)](step)
     kind = MODELS.get(type(step))

@@ -104,7 +104,7 @@ def shape_of(model: AdditiveModel, column: int) -> Shape:
 def model_answers(model: AdditiveModel, of: str, columns: Columns) -> list[Answers]:
     """Shapes in raw units and tables of two columns, the baseline of the score, and how much every column matters."""
     shapes = [_shape_answers(shape_of(model, at), f"shape{of}", columns, at) for at in range(len(model.shapes))]
-    tables = [_table_answers(model, *pair, f"table{of}", columns) for pair in model.pairs]
+    tables = [_table_answers(model, pair, f"table{of}", columns) for pair in range(len(model.pairs))]
     importances = Answers.of(f"importance{of}", Columns.raw(columns.names), model.importances, math.nan)
     return [*shapes, *tables, Answers.plain(f"baseline{of}", model.baseline, math.nan), importances]
 
@@ -135,15 +135,16 @@ def _names(kind: Any, low: float, high: float) -> str:
     return ", ".join(name for code, name in zip(kind.values, kind.names) if low <= code <= high)
 
 
-def _table_answers(
-    model: AdditiveModel, first: int, second: int, table: Array, statistic: str, columns: Columns
-) -> Answers:
+def _table_answers(model: AdditiveModel, pair: int, statistic: str, columns: Columns) -> Answers:
     """A line for what every two groups add."""
+    first, second, table = model.pairs[pair]
     rows, others = (_groups_in_words(model, at, columns) for at in (first, second))
     words = tuple(f"{row}; {other}" for row in rows.values() for other in others.values())
     both = Columns.raw([f"{columns.names[first]}, {columns.names[second]}"] * len(words))
-    values = table[np.ix_(list(rows), list(others))].ravel()
-    return replace(Answers.of(statistic, both, values, math.nan), categories=words)
+    cells = np.ix_(list(rows), list(others))
+    values, errors = table[cells].ravel(), model.pair_errors[pair][cells].ravel()
+    answer = replace(Answers.of(statistic, both.noted(POSTERIOR), values, errors), categories=words)
+    return replace(answer, ends=partial(no_ends, values))
 
 
 def _groups_in_words(model: AdditiveModel, column: int, columns: Columns) -> dict[int, str]:

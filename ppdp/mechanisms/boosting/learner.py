@@ -50,7 +50,7 @@ LARGEST_SCORE = 30.0
 FARTHEST = 0.1  # of the way from the mean label to 0 or 1, which a first shape leaves at least
 SLACK = 1e-9  # on the closeness of means, for their rounding
 # Variance of the noise on a cell of a table of two columns, over that of its labels, up to which tables pay.
-CERTAIN = 50.0
+CERTAIN = 100.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 # Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
 # `n mu / √(2 d)` from which on it grows.
@@ -126,8 +126,7 @@ class _Learner:
         if direction:
             of_bins = np.append(bins.monotone(of_bins, rises=direction > 0), of_bins[-1])
         self.model.shapes[column] = of_bins[bins.of_cells]
-        variances = np.maximum(np.diag(self.posteriors[column].covariance), 0.0)
-        self.model.errors[column] = np.sqrt(variances)[self.bins[column].of_cells]
+        self.model.errors[column] = self.posteriors[column].errors()[bins.of_cells]
 
     def _of_bins(self, column: int) -> Array:
         return np.asarray(self.model.shapes[column][self.bins[column].starts])
@@ -285,6 +284,7 @@ class _Learner:
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
         slope, labels, found = self._mean_of(self.loss.slope), self._mean_of(self.loss.variance), []
+        least = LEAST_EVIDENCE + math.log(len(pairs))  # of many tables noise makes one larger
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
             kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
@@ -300,12 +300,15 @@ class _Learner:
                 np.diag(noise**2 + labels * self.n_rows * weights[kept] + 1e-6),
                 kernels,
             )
-            if posterior.evidence < LEAST_EVIDENCE:
+            if posterior.evidence < least:
                 continue
-            table = np.zeros(SIDE**2)
-            table[kept] = np.clip(posterior.mean, -LARGEST_SCORE, LARGEST_SCORE)
-            found.append((first, second, table.reshape(SIDE, SIDE)))
-        model.pairs += [(first, second, table / math.sqrt(len(found))) for first, second, table in found]
+            cells = np.zeros((2, SIDE**2))
+            cells[:, kept] = _bounded(posterior.mean), posterior.errors()
+            found.append((first, second, cells.reshape(2, SIDE, SIDE)))
+        for first, second, both in found:
+            table, errors = both / math.sqrt(len(found))
+            model.pairs.append((first, second, table))
+            model.pair_errors.append(errors)
         self._step_of_baseline(float(np.mean([of_pair.sum() for of_pair in sums])))
 
 

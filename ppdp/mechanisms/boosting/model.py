@@ -30,6 +30,8 @@ class AdditiveModel:
         Of each column the group of every cell, 0 to 8.
     pairs : list of tuple
         Two columns, and what their groups add, shape (9, 9).
+    pair_errors : list of ndarray of shape (9, 9)
+        Standard errors of that; NaN where releases of earlier versions have none.
     importances : ndarray of shape (n_columns,)
         Standard deviation of what each column adds, with half of the variance of its tables.
     shares : list of ndarray
@@ -42,6 +44,7 @@ class AdditiveModel:
     errors: list[Array]
     groups: list[Codes]
     pairs: list[tuple[int, int, Array]]
+    pair_errors: list[Array]
     importances: Array
     shares: list[Array]
 
@@ -51,7 +54,9 @@ class AdditiveModel:
         zeros = [np.zeros(width) for width in cells.widths]
         groups = [np.zeros(width, dtype=np.intp) for width in cells.widths]
         even = [np.full(width, 1 / width) for width in cells.widths]
-        return cls(cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [], np.zeros(len(zeros)), even)
+        return cls(
+            cells, baseline, zeros, [shape.copy() for shape in zeros], groups, [], [], np.zeros(len(zeros)), even
+        )
 
     def codes(self, X: Array) -> list[Codes]:
         """Cells of the values of every column."""
@@ -105,19 +110,23 @@ class AdditiveModel:
             shapes=[factor * shape for shape in self.shapes],
             errors=[factor * error for error in self.errors],
             pairs=[(first, second, factor * table) for first, second, table in self.pairs],
+            pair_errors=[factor * errors for errors in self.pair_errors],
             importances=factor * self.importances,
         )
 
     def to_arrays(self) -> dict[str, Array]:
         """What is released of it: arrays whose shapes are public."""
         pairs = np.zeros((n_pairs(len(self.shapes)), 2 + SIDE**2))
-        for row, (first, second, table) in zip(pairs, self.pairs):
+        pair_errors = np.zeros((len(pairs), SIDE**2))
+        for row, errors, (first, second, table), own in zip(pairs, pair_errors, self.pairs, self.pair_errors):
             row[:] = first, second, *table.ravel()
+            errors[:] = own.ravel()
         return {
             "baseline": np.array(self.baseline),
             "errors": np.concatenate(self.errors),
             "groups": np.concatenate(self.groups).astype(np.float64),
             "importances": self.importances,
+            "pair_errors": pair_errors,
             "pairs": pairs,
             "shapes": np.concatenate(self.shapes),
             "shares": np.concatenate(self.shares),
@@ -131,7 +140,10 @@ class AdditiveModel:
         def split(name: str) -> list[NDArray[np.float64]]:
             return np.split(arrays[name], ends)
 
-        pairs = [(int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"] if row[0] != row[1]]
+        kept = arrays["pairs"][:, 0] != arrays["pairs"][:, 1]
+        pairs = [(int(row[0]), int(row[1]), row[2:].reshape(SIDE, SIDE)) for row in arrays["pairs"][kept]]
+        errors = arrays.get("pair_errors", np.full((len(kept), SIDE**2), np.nan))[kept].reshape(-1, SIDE, SIDE)
         groups = [group.astype(np.intp) for group in split("groups")]
         of_columns = split("shapes"), split("errors"), groups
-        return cls(cells, float(arrays["baseline"]), *of_columns, pairs, arrays["importances"], split("shares"))
+        importances, shares = arrays["importances"], split("shares")
+        return cls(cells, float(arrays["baseline"]), *of_columns, pairs, [*errors], importances, shares)

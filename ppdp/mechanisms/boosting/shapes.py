@@ -58,14 +58,21 @@ def parts(bins: Bins) -> list[Array]:
 
 
 def table_parts(shares: Array, *, ordered: bool) -> list[Array]:
-    """Covariances of what the groups of one column add, for tables: straight, smooth and independent."""
+    """Covariances of what the groups of one column add, for tables: straight, smooth and independent.
+
+    The last group, of missing values, has only an independent part.
+    """
     shares = shares / shares.sum()
     apart = centred(np.eye(len(shares)), shares)
     if not ordered:
         return [apart] * 3
-    ranks = 2 * (np.cumsum(shares) - shares / 2) - 1
+    known = np.append(shares[:-1], 0.0) / shares[:-1].sum()
+    ranks = 2 * (np.cumsum(known) - known / 2) - 1
     smooth = np.exp(-((np.subtract.outer(ranks, ranks) / TABLE_LENGTH) ** 2) / 2)
-    return [centred(3 * np.outer(ranks, ranks), shares), centred(smooth, shares), apart]
+    of_ranks = [centred(kernel, known) for kernel in (3 * np.outer(ranks, ranks), smooth)]
+    for kernel in of_ranks:
+        kernel[-1], kernel[:, -1] = 0.0, 0.0
+    return [*of_ranks, apart]
 
 
 def products(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
@@ -80,6 +87,10 @@ class Posterior:
     mean: Array
     covariance: Array
     evidence: float  # by how much the logarithm of their likelihood is larger than that of noise alone
+
+    def errors(self) -> Array:
+        """Standard deviations."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @classmethod
     def none(cls, count: int) -> Posterior:

@@ -372,6 +372,10 @@ class TestRefused:
         with pytest.raises(ExportError, match=rf"'{type(stage).__name__.lower()}'.*Fix:"):
             fit(RANGES, stage, MODEL, X=with_gaps(X) if stage.fills_gaps else X).release_.to_sklearn()
 
+    def test_labels_with_fractions(self):
+        with pytest.raises(ExportError, match=r"'logisticregression'.*Fix:"):
+            fit(RANGES, LogisticRegression((0.5, 1.5)), y=0.5 + (Y == "yes")).release_.to_sklearn()
+
     def test_bins_of_rows_with_gaps(self):
         with pytest.raises(ExportError, match="an imputer in front"):
             fit(RANGES, KBinsDiscretizer(3), MeanImputer(), X=with_gaps(X)).release_.to_sklearn()
