@@ -186,6 +186,8 @@ def audit(options: Namespace) -> int:
     from ppdp.audit import audit as attack
     from ppdp.audit.report import check_report_path
 
+    if options.membership and options.sequential:
+        refuse("membership is attacked with a fixed number of models.", place="--sequential", fix="leave it out.")
     if options.out is not None:
         check_report_path(options.out)
         refuse_taken(options.out)

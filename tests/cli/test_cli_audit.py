@@ -63,6 +63,7 @@ def test_membership(study, capsys, tmp_path):
     assert 0 <= json.loads(place.read_text("utf-8"))["balanced"] <= 1
     study.write_text(FILE)
     assert main(["audit", str(study), "--rows", "12", "--membership"]) == 2
+    assert main(["audit", str(study), "--rows", "12", "--runs", "40", "--membership", "--sequential"]) == 2
     assert "ends in no model" in capsys.readouterr().err
 
 
