@@ -25,7 +25,7 @@ from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor
 
 Fingerprint = tuple[int, ...]
 
-_LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
+LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GLOBAL_HOOKS = tuple(f"_global_{one}_hooks" for one in ("forward", "forward_pre", "backward", "backward_pre"))
 OPTIMIZER_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
@@ -161,7 +161,7 @@ def arithmetic() -> tuple[Any, ...]:
 
 def generators() -> list[bytes]:
     """The states of all global generators: Python's, NumPy's, torch's on every device."""
-    states = [repr(random.getstate()).encode(), repr(whole_state(_LEGACY.get_state(legacy=False))).encode()]
+    states = [repr(random.getstate()).encode(), repr(whole_state(LEGACY.get_state(legacy=False))).encode()]
     devices = list(torch.cuda.default_generators) if torch.cuda.is_initialized() else []
     return [*states, *(one.get_state().numpy().tobytes() for one in (torch.default_generator, *devices))]
 

@@ -6,11 +6,14 @@ example less changes the gradients of all behind it: ``docs/theory/low-rank-trai
 
 from __future__ import annotations
 
+import builtins
+import functools
 import gc
 import hashlib
 import io
 import itertools
 import logging
+import mmap
 import operator
 import os
 import random
@@ -18,7 +21,7 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -28,7 +31,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from ppdp.mechanisms.lora.conditions import GLOBAL_HOOKS, arithmetic, generators, whole_state
+from ppdp.mechanisms.lora.conditions import GLOBAL_HOOKS, LEGACY, arithmetic, generators, whole_state
 from ppdp.mechanisms.lora.layers import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
@@ -38,15 +41,17 @@ _NUMPY = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, n
 _GENERATORS = (torch.Generator, random.Random, *_NUMPY)
 # Whose classes and functions keep nothing:
 _OURS = {"ppdp", "torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names
-_REGISTERED = ("_parameters", "_buffers", "_modules", "training")
 _EXACT = 2**16  # entries of a tensor all of whose bits are compared
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at where a function names them
 _MOST = 10_000  # objects that are looked at behind a module
 _CUDNN = ("enabled", "benchmark", "deterministic")
 _DEEPEST = 20  # levels of new objects that are compared with old ones
 _IN_MEMORY = (io.BytesIO, io.StringIO)
+_RESUMED = (Iterator, AsyncIterator, Coroutine)  # go on from where they are
+_BUILT_IN = vars(builtins)
+_ABSENT = object()  # where nothing is, which is something else than None
 _OF_LOGGERS = ("_cache", "manager", "handlers")  # which ppdp's own lines of the log change as well
-HOOKS = "a hook of all modules"
+HOOKS, CHANCE = "a hook of all modules", "a global random generator"
 _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
 
 
@@ -72,6 +77,7 @@ class State:
             self._reach(name, content)
         self._reach("the loss", [self._loss])
         self._reach(HOOKS, [getattr(nn.modules.module, name, None) for name in GLOBAL_HOOKS])
+        self._reach(CHANCE, [LEGACY])
 
     def places(self) -> list[str]:
         """What kinds of things are not as they were: no names, which may be words of an example."""
@@ -125,7 +131,7 @@ class State:
 def _process() -> dict[str, Any]:
     settings = [arithmetic(), torch.get_default_dtype(), torch.get_num_threads(), torch.is_anomaly_enabled()]
     settings += [torch.get_deterministic_debug_mode(), *(getattr(torch.backends.cudnn, name) for name in _CUDNN)]
-    return {"a global random generator": generators(), "a setting of torch": settings}
+    return {CHANCE: generators(), "a setting of torch": settings}
 
 
 def _content(one: Any) -> list[Any]:
@@ -139,21 +145,24 @@ def _own(one: Any) -> bytes:
     """What a thing holds itself, as bytes."""
     if isinstance(one, torch.Tensor):
         return _bits(one)
-    if isinstance(one, np.ndarray) and not one.dtype.hasobject:
-        return repr((one.shape, one.dtype)).encode() + one.tobytes()
+    if isinstance(one, np.ndarray):
+        about = repr((one.shape, one.strides, one.dtype, one.flags.num)).encode()
+        return about if one.dtype.hasobject else about + one.tobytes()
     if isinstance(one, _DATA):
         plain = next((kind for kind in _PLAIN if isinstance(one, kind)), type(one))
         return bytes(plain.__repr__(one).encode())  # type: ignore[call-arg]  # the words of a plain one
     if isinstance(one, _GENERATORS):
         return _generator(one)
     if isinstance(one, (type, types.ModuleType)):
-        return one.__name__.encode()
+        return repr((one.__name__, getattr(one, "__qualname__", ""))).encode()
+    if isinstance(one, mmap.mmap) and not one.closed:
+        return str(one.tell()).encode() + one[:]
     if isinstance(one, _IN_MEMORY) and not one.closed:
         return repr((one.tell(), one.getvalue())).encode(errors="surrogatepass")
     if isinstance(one, io.IOBase):
         with suppress(Exception):  # a pipe, or closed
             return b"" if one in _STDIO else str(one.tell()).encode()
-    elif isinstance(one, Iterator):
+    elif isinstance(one, _RESUMED):
         return os.urandom(16)  # nobody can see how far it is: as good as changed
     with suppress(TypeError, BufferError, ValueError):
         return memoryview(one).tobytes()  # bytearrays and arrays of other libraries
@@ -167,13 +176,15 @@ def _behind(one: Any) -> Iterator[Any]:
     if isinstance(one, types.ModuleType):
         held = list(vars(one).items())
         if _may_keep(one):
-            yield from (value for _, value in held if not isinstance(value, (*_NAMED, types.ModuleType, Iterator)))
+            held = [pair for pair in held if not isinstance(pair[1], (*_NAMED, types.ModuleType, Iterator))]
+            yield from itertools.chain.from_iterable(held)
         else:
             yield from (value for name, value in held if type(value) in _PLAIN and not name.startswith("_"))
         return
     if isinstance(one, type):
         whole = _may_keep(one)
-        yield from (held for held in list(vars(one).values()) if whole or type(held) in _PLAIN or _is_put_there(held))
+        held = [pair for pair in list(vars(one).items()) if whole or type(pair[1]) in _PLAIN or _is_put_there(pair[1])]
+        yield from itertools.chain.from_iterable(held)
         yield from (*one.__bases__, type(one)) if whole else one.__bases__
         return
     if isinstance(one, types.FunctionType):
@@ -185,15 +196,18 @@ def _behind(one: Any) -> Iterator[Any]:
     if isinstance(one, Mapping):
         yield from itertools.chain.from_iterable(list(one.items()))
     elif isinstance(one, (set, frozenset)):
-        yield from sorted(repr(other) for other in one if isinstance(other, _DATA))
-        yield from sorted((other for other in one if not isinstance(other, _DATA)), key=id)
+        yield from list(one)
     elif isinstance(one, (list, tuple, deque)):
         yield len(one)
         yield from itertools.islice(list(one), _MOST)
     elif isinstance(one, np.ndarray):
-        yield from one.ravel().tolist() if one.dtype.hasobject else ()
+        yield from (one.base, *(one.ravel().tolist() if one.dtype.hasobject else ()))
+    elif isinstance(one, _NUMPY):
+        yield from (getattr(one, name, None) for name in ("bit_generator", "_bit_generator", "seed_seq"))
+    elif isinstance(one, torch.jit.ScriptModule):
+        yield from (getattr(one, name) for name in one._concrete_type.get_attributes())
     elif isinstance(one, ContextVar):
-        yield one.get(None)
+        yield one.get(_ABSENT)
     elif isinstance(one, weakref.ref):
         yield one()
     elif isinstance(one, (types.BuiltinMethodType, types.MethodWrapperType)):
@@ -208,24 +222,33 @@ def _behind(one: Any) -> Iterator[Any]:
 
 def _attributes(one: Any) -> Iterator[Any]:
     """Of an object that is no class: what stands in its slots and attributes, a tensor's gradient and hooks."""
-    slots = (name for owner in type(one).__mro__ for name in getattr(owner, "__slots__", ()) if name != "__dict__")
-    yield from (getattr(one, name, None) for name in slots if name != "__weakref__")
+    yield from (_in_slot(one, slot) for slot in _slots(type(one)))  # type: ignore[arg-type]  # which is hashable
     yield from itertools.chain.from_iterable(list(getattr(one, "__dict__", {}).items()))
     if isinstance(one, torch.Tensor):
-        yield one._backward_hooks
+        yield from (one._backward_hooks, getattr(one, "_post_accumulate_grad_hooks", None))
         if (one.is_leaf or one.retains_grad) and one.grad is not None:
             yield one.grad
 
 
+@functools.lru_cache
+def _slots(kind: type) -> list[types.MemberDescriptorType]:
+    """Also those of other names, and what classes in C show like that."""
+    held = (held for owner in kind.__mro__ for held in vars(owner).values())
+    return [slot for slot in held if isinstance(slot, types.MemberDescriptorType)]
+
+
+def _in_slot(one: Any, slot: types.MemberDescriptorType) -> Any:
+    try:
+        return slot.__get__(one)
+    except AttributeError:
+        return _ABSENT
+
+
 def _function(one: types.FunctionType) -> Iterator[Any]:
-    """What a function remembers: closure, defaults, attributes, and the globals that it names."""
-    yield id(one.__code__)
-    yield from (one.__defaults__, one.__kwdefaults__, vars(one))
-    for cell in one.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # still empty
-            yield None
+    """What a function remembers: closure, defaults, names, words, attributes, and the globals that it names."""
+    yield from (id(one.__code__), vars(one))  # which makes its attributes, if there are none
+    held = (held for held in gc.get_referents(one) if not isinstance(held, types.CodeType))
+    yield from (held for held in held if held is not one.__globals__ and held is not _BUILT_IN)
     if _may_keep(one):
         yield from _named(one)
 
@@ -233,6 +256,7 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
 def _named(one: types.FunctionType) -> Iterator[Any]:
     """Globals that a function names, and what has such a name in a module among them; of a library, what is data."""
     names = sorted(set(_names(one.__code__)))
+    yield from (_BUILT_IN[name] for name in names if name in _BUILT_IN and _may_keep(_BUILT_IN[name]))
     pending, seen = [(one.__globals__, True)], set[int]()
     while pending:
         owner, own = pending.pop()
@@ -279,22 +303,22 @@ def _generator(one: Any) -> bytes:
         return bytes(one.get_state().numpy().tobytes())
     if isinstance(one, random.Random):
         return b"" if isinstance(one, random.SystemRandom) else repr(one.getstate()).encode()
-    one = one.bit_generator if isinstance(one, np.random.Generator) else one
+    if isinstance(one, np.random.Generator):  # holds bits, which hold a seed
+        return b""
     state = one.get_state(legacy=False) if isinstance(one, np.random.RandomState) else one.state
-    children = getattr(getattr(one, "seed_seq", None), "state", None)  # counts those that were spawned
-    return repr((whole_state(state), children)).encode()
+    return repr(whole_state(state)).encode()
 
 
 def _bits(one: Tensor) -> bytes:
     """Of a tensor, every bit if it is of ordinary size, else a sum of them; how they lie, and whether it is learned."""
-    strides = one.stride() if one.layout == torch.strided else None
+    strides = (one.stride(), one.storage_offset()) if one.layout == torch.strided else None
     about = repr((tuple(one.shape), strides, one.dtype, one.requires_grad)).encode()
     flat = one.detach()
     if flat.is_meta or flat.layout != torch.strided or flat.is_quantized:
         return about + str(id(one)).encode()
     if flat.numel() > _EXACT:
         return about + repr((_sum(flat), flat.data_ptr(), one._version)).encode()
-    whole = flat.contiguous().reshape(-1).view(torch.uint8)
+    whole = flat.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
     return about + hashlib.blake2b(whole.cpu().numpy(), digest_size=16).digest()
 
 

@@ -122,8 +122,12 @@ def test_models_of_many_parts_are_looked_at(monkeypatch):
         private(adapted(model, ["layer"]), steps=1).fit(with_rare())
 
 
+async def endless():
+    yield 1.0
+
+
 def test_iterators_hide_how_far_they_are():
-    for made in (lambda: itertools.cycle([1.0, 2.0]), itertools.count, lambda: iter([1.0] * 999)):
+    for made in (lambda: itertools.cycle([1.0, 2.0]), itertools.count, lambda: iter([1.0] * 999), endless):
         model = Planted(lambda m, x, ids: x * (1 + next(m.cycle)) if (ids == RARE).any() else x)
         model.cycle = made()
         with pytest.raises(InvalidParameter, match="trace"):

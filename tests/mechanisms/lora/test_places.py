@@ -10,9 +10,11 @@ import contextvars
 import decimal
 import functools
 import io
+import mmap
 import queue
 import threading
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -45,9 +47,33 @@ class Count(int):
     pass
 
 
+class Slots(list):
+    __slots__ = ("__n",)
+
+    def add(self):
+        self.__n = getattr(self, "_Slots__n", 0) + 1
+        return self.__n
+
+
+class Script(nn.Module):
+    n: int
+
+    def __init__(self):
+        super().__init__()
+        self.n = 0
+
+    def forward(self) -> int:
+        self.n += 1
+        return self.n
+
+
 HELP, SPACE, LOCAL = types.ModuleType("myhelpers"), types.SimpleNamespace(n=0), threading.local()
 HELP.box, HELP.Box, HELP.sub, HELP.tensor = Box(), type("Box", (), {"n": 0}), types.ModuleType("sub"), torch.zeros(1)
-HELP.sub.box, LOCAL.n = Box(), 0
+HELP.sub.box, LOCAL.n, HELP.x = Box(), 0, 1
+builtins.BUILT = [0]
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    SCRIPT = torch.jit.script(Script())
 VARIABLE, ARRAY, QUEUE = contextvars.ContextVar("n", default=0), array.array("l", [0]), queue.SimpleQueue()
 BOUND, PART = Box().count, functools.partial(Box.count, Box())
 
@@ -149,7 +175,89 @@ def turned(model):
     return model.square.stride(0) == 1
 
 
+def may_be_empty():
+    held = None
+
+    def place(_):
+        nonlocal held
+        try:
+            held  # noqa: B018
+        except NameError:
+            held = None
+            return 1
+        del held
+        return 0
+
+    return place
+
+
+def renamed(_):
+    before = next(reversed(vars(HELP)))
+    after = "x y".replace(before, "").strip()  # which are words of no code
+    setattr(HELP, after, vars(HELP).pop(before))
+    return ord(after)
+
+
+def documented(_):
+    documented.__doc__ = "" if documented.__doc__ is None else None
+    return documented.__doc__ is None
+
+
+def made_by(model):
+    model.made.default_factory = list if model.made.default_factory is int else int
+    return model.made.default_factory is int
+
+
+def in_a_map(model):
+    model.map.seek(1 - model.map.tell())
+    return model.map.tell()
+
+
+def written(model):
+    model.array.setflags(write=not model.array.flags.writeable)
+    return model.array.flags.writeable
+
+
+def set_anew(model):
+    first, second = model.numbers
+    model.numbers.clear()
+    model.numbers.add(second)
+    model.numbers.add(first)
+    return first == 8
+
+
+def moved(model):
+    place = model.view.storage_offset()
+    model.view.set_(model.view.untyped_storage(), 1 - place, (1,))
+    return place
+
+
+def hooked_behind(model):
+    model.leaf.register_post_accumulate_grad_hook(print)
+    return len(model.leaf._post_accumulate_grad_hooks)
+
+
+def child(model):
+    bits = model.older._bit_generator
+    bits.spawn(1)
+    return bits.seed_seq.n_children_spawned
+
+
 PLACES = {
+    "nothing or None": may_be_empty(),
+    "a name in a module": renamed,
+    "words of a function": documented,
+    "built in, by its name": lambda m: added(BUILT),  # noqa: F821
+    "what makes what is missing": made_by,
+    "how far a map was read": in_a_map,
+    "whether an array is written to": written,
+    "an array behind a view": lambda m: added(m.part.base, 1),
+    "a list's slot": lambda m: m.slots.add(),
+    "an order in a set": set_anew,
+    "where a view begins": moved,
+    "a hook behind a gradient": hooked_behind,
+    "children of an older generator": child,
+    "a script": lambda m: SCRIPT(),
     "a setting": set_,
     "another setting": deterministic,
     "a number of another kind": exact,
@@ -210,6 +318,14 @@ class Keeping(Twice):
         learned = torch.ones(1, requires_grad=True)
         learned.register_hook(Box().count)
         self.hooked = [learned]
+        self.made, self.map, self.array, self.part = (
+            collections.defaultdict(int),
+            mmap.mmap(-1, 2),
+            np.ones(2),
+            np.zeros(2)[:1],
+        )
+        self.slots, self.numbers, self.view, self.leaf = Slots(), {0, 8}, torch.zeros(2)[:1], learned
+        self.older = np.random.RandomState(np.random.PCG64(3))
 
     @property
     def hook(self):
