@@ -49,8 +49,9 @@ LEAST_CURVATURE = 0.02  # of a step of the baseline
 LARGEST_SCORE = 30.0
 FARTHEST = 0.1  # of the way from the mean label to 0 or 1, which a first shape leaves at least
 SLACK = 1e-9  # on the closeness of means, for their rounding
-# Variance of the noise on a cell of a table of two columns, over that of its labels, up to which tables pay.
-CERTAIN = 100.0
+# Variance of the noise on a cell of a table of two columns, over that of its labels, times the number of tables, up to
+# which they pay.
+CERTAIN = 1400.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 # Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
 # `n mu / √(2 d)` from which on it grows.
@@ -190,7 +191,7 @@ class _Learner:
         evidence = sum(posterior.evidence for posterior in self.posteriors)
         noise = training.noise_scale * math.sqrt(4 * pairs) * training.rows.n / training.factors.round
         labels = self.n_rows * self._mean_of(self.loss.variance) / GROUPS**2
-        return evidence < UNSEEN + len(self.bins) or noise**2 < CERTAIN * labels
+        return evidence < UNSEEN + len(self.bins) or pairs * noise**2 < CERTAIN * labels
 
     def _mean_of(self, of_scores: Callable[[Array], Array]) -> float:
         """Mean over the rows of a function of their scores, as if these were normal."""
