@@ -1,8 +1,8 @@
 """What ``scale.py`` measures: rows that are generated, and ways to do one job with them, ours and those of others.
 
-Run as a script, a way prints its seconds (the smallest of three runs, of two if they are long), the peak memory of the
-process in MiB, and a figure by which ways can be told to have done the same job. Only the library of that way is
-imported.
+Run as a script, a way prints its seconds and processor seconds (the smallest of three runs, of two if they are long),
+the peak memory of the process in MiB, and a figure by which ways can be told to have done the same job. Only the
+library of that way is imported.
 """
 
 from __future__ import annotations
@@ -340,13 +340,15 @@ def main(job: str, name: str, path: Path) -> None:
     warnings.simplefilter("ignore")
     action, figure = next(way.of for way in JOBS[job][1] if way.name == name)(path)
     spent: list[float] = []
+    worked: list[float] = []
     while len(spent) < 2 or (len(spent) < 3 and sum(spent) < LONG):
         time.sleep(0.2)  # threads of linear algebra go on spinning for a while
-        started = time.perf_counter()
+        started, before = time.perf_counter(), time.process_time()
         found = action()
         spent.append(time.perf_counter() - started)
+        worked.append(time.process_time() - before)
     memory = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
-    print(min(spent), memory, figure(found))
+    print(min(spent), min(worked), memory, figure(found))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
     python benchmarks/scale.py [job:ROWSxCOLUMNS ...] [--python PATH ...]
 
 as in ``main:1e6x20``; with no size the usual ones of the job or of all jobs. Every run is a process of its own on the
-same cores; time is the smallest of two or three runs in each of two processes, reading from Parquet included where that
-is the way, memory the peak of the process that asks, without workers. Libraries that this environment lacks are looked
-for in those named by ``--python`` (diffprivlib needs an older scikit-learn). Figures are added to ``scale.csv``; the
-main job is drawn when it was run for three numbers of rows and three of columns.
+same cores, and ways take turns; time is the smallest of two or three runs in each of two processes, reading from
+Parquet included where that is the way, memory the peak of the process that asks; workers are left out of processor
+seconds and memory. Libraries that this environment lacks are looked for in those named by ``--python`` (diffprivlib
+needs an older scikit-learn). Figures are added to ``scale.csv``; the main job is drawn when it was run for three numbers
+of rows and three of columns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
+import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -29,7 +32,7 @@ import ppdp
 
 HISTORY = Path(__file__).with_name("scale.csv")
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.png"
-FIELDS = "date", "version", "job", "rows", "columns", "way", "seconds", "MiB", "figure"
+FIELDS = "date", "version", "job", "rows", "columns", "way", "seconds", "MiB", "figure", "processor seconds", "machine"
 RUNS, ROWS, COLUMNS = 2, 300_000, 20
 USUAL = {
     "main": [(100_000, 20), (1_000_000, 20), (3_000_000, 20), *((ROWS, d) for d in (5, 10, 20, 40, 80, 160))],
@@ -37,7 +40,8 @@ USUAL = {
     "distinct": [(1_000_000, 4), (10_000_000, 4)],
     "means": [(1_000_000, 20)],
 }
-Found = dict[tuple[int, int], dict[str, tuple[float, float, float]]]  # by size and way
+Of = dict[str, tuple[float, float, float, float]]  # seconds, of processors too, MiB and the figure, by way
+Found = dict[tuple[int, int], Of]  # by size
 
 
 @cache
@@ -52,42 +56,58 @@ def once(command: list[str]) -> tuple[float, ...]:
     return tuple(map(float, subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()))
 
 
-def measured(job: str, n: int, d: int, others: tuple[str, ...]) -> dict[str, tuple[float, float, float]]:
-    """Seconds, MiB and the figure of every way for which there are a library and room."""
+def machine() -> str:
+    """Which processors there are, and how many may be used."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text().splitlines() if known.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{len(os.sched_getaffinity(0))} x {models[0] if models else platform.processor() or platform.machine()}"
+
+
+def measured(job: str, n: int, d: int, others: tuple[str, ...]) -> Of:
+    """What every way takes for which there are a library and room."""
     write, ways = JOBS[job]
-    found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write(path, n, d)
-        for way in ways:
-            if n * d <= way.most and (python := python_with(way.needs, others)):
-                runs = [once([python, _scale_jobs.__file__, job, way.name, str(path)]) for _ in range(RUNS)]
-                found[way.name] = min(run[0] for run in runs), min(run[1] for run in runs), runs[0][2]
+        commands = {
+            way.name: [python, _scale_jobs.__file__, job, way.name, str(path)]
+            for way in ways
+            if n * d <= way.most and (python := python_with(way.needs, others))
+        }
+        turns = [{name: once(command) for name, command in commands.items()} for _ in range(RUNS)]
+    found: Of = {}
+    for name in commands:
+        seconds, worked, memory, figures = zip(*(turn[name] for turn in turns))
+        found[name] = min(seconds), min(worked), min(memory), figures[0]
     return found
 
 
-def table(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]]) -> None:
-    """Print a line for every way, with its time as a share of those that it is put beside."""
+def table(job: str, n: int, d: int, found: Of) -> None:
+    """Print a line for every way, with its time as a share of those that it is put beside, of wall and processor."""
     for way in JOBS[job][1]:
         if way.name not in found:
             print(f"| {job} | {n} x {d} | {way.name} | {'not installed' if n * d <= way.most else 'too many'} | | | |")
             continue
-        seconds, memory, figure = found[way.name]
-        shares = ", ".join(f"{seconds / found[one][0]:.2f} of {one}" for one in way.beside if one in found)
-        own = f"{way.name} | {seconds:.3f} s | {shares} | {memory:.0f} | {figure:.7g}"
-        print(f"| {job} | {n} x {d} | {own} |", flush=True)
+        own = seconds, worked, memory, figure = found[way.name]
+        pairs = {
+            one: [mine / theirs for mine, theirs in zip(own[:2], found[one])] for one in way.beside if one in found
+        }
+        shares = ", ".join(f"{wall:.2f} ({busy:.2f}) of {one}" for one, (wall, busy) in pairs.items())
+        line = f"{way.name} | {seconds:.3f} s ({worked:.3f}) | {shares} | {memory:.0f} | {figure:.7g}"
+        print(f"| {job} | {n} x {d} | {line} |", flush=True)
 
 
-def keep(job: str, n: int, d: int, found: dict[str, tuple[float, float, float]]) -> None:
+def keep(job: str, n: int, d: int, found: Of) -> None:
     """Add the figures to those of earlier days."""
     new = not HISTORY.exists()
     with HISTORY.open("a", encoding="utf-8", newline="") as file:
         line = csv.writer(file, lineterminator="\n").writerow
         if new:
             line(FIELDS)
-        for name, (seconds, memory, figure) in found.items():
+        for name, (seconds, worked, memory, figure) in found.items():
             own = datetime.date.today(), ppdp.__version__, job, n, d, name
-            line([*own, f"{seconds:.3f}", f"{memory:.0f}", f"{figure:.7g}"])
+            line([*own, f"{seconds:.3f}", f"{memory:.0f}", f"{figure:.7g}", f"{worked:.3f}", machine()])
 
 
 def draw(found: Found) -> None:
@@ -110,7 +130,7 @@ def draw(found: Found) -> None:
             if len(own) < 3:
                 continue
             at = np.array([size[which] for size in own])
-            seconds, memory, _ = np.array([found[size][way.name] for size in own]).T
+            seconds, _, memory, _ = np.array([found[size][way.name] for size in own]).T
             later = slice(len(own) > 3, None)
             slope = np.polyfit(np.log(at[later]), np.log(seconds[later]), 1)[0]
             print(f"{way.name}: slope of time against {word.partition(' ')[0]} {slope:.2f}")
@@ -147,7 +167,7 @@ def main() -> None:
     parser.add_argument("jobs", nargs="*", type=sizes, metavar="job:ROWSxCOLUMNS")
     parser.add_argument("--python", action="append", default=[], metavar="PATH")
     options = parser.parse_args()
-    print("| job | size | way | time | shares | MiB | figure |\n|---|---|---|---|---|---|---|")
+    print("| job | size | way | time (processor) | shares | MiB | figure |\n|---|---|---|---|---|---|---|")
     main_job: Found = {}
     for job, n, d in chain.from_iterable(options.jobs or map(sizes, USUAL)):
         found = measured(job, n, d, tuple(options.python))
