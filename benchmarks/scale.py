@@ -6,8 +6,8 @@ as in ``main:1e6x20``; with no size the usual ones of the job or of all jobs. Ev
 same cores, and ways take turns; time is the smallest of two or three runs in each of two processes, reading from
 Parquet included where that is the way, memory the peak of the process that asks; workers are left out of processor
 seconds and memory. Libraries that this environment lacks are looked for in those named by ``--python`` (diffprivlib
-needs an older scikit-learn). Figures are added to ``scale.csv``; the main job is drawn when it was run for three numbers
-of rows and three of columns.
+needs an older scikit-learn). Figures are added to ``scale.csv``; the main job is drawn when it was run for three
+numbers of rows and three of columns.
 """
 
 from __future__ import annotations
