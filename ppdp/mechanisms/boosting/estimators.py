@@ -152,8 +152,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         of_loss, categories, bound = self._of_loss(domain), categories_of(self, domain), largest_entry(domain)
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
-        lines, indicators, shares = _terms(categories, domain.n * (mu or USUAL_MU))
-        norm, targets = NORM * math.sqrt(domain.d + sum(indicators)), "y_range" in of_loss
+        targets = "y_range" in of_loss  # whose linear model gains nothing by categories one by one
+        lines, indicators, shares = _terms(categories, 0.0 if targets else domain.n * (mu or USUAL_MU))
+        norm = NORM * math.sqrt(domain.d + sum(indicators))
         usual = derived(domain, norm, indicators)  # few columns have a line
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
         directions = directions_of(self, domain, categories, scores)
