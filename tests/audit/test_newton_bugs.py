@@ -83,14 +83,14 @@ def with_long_rows(number):
 def test_an_answer_that_is_used_without_its_noise_is_refuted(which, replayed, monkeypatch):
     fit = newton.fitted_by_newton
 
-    def hasty(rows, loss, answer, *given):
+    def hasty(rows, loss, answer, *given, **named):
         calls = count()
 
         def told(value):
             noisy = answer(value)
             return value if next(calls) == which else noisy
 
-        return fit(rows, loss, told, *given)
+        return fit(rows, loss, told, *given, **named)
 
     monkeypatch.setattr(solvers, "fitted_by_newton", hasty)
     assert any(replayed(MODELS["two classes"], 1, with_long_rows(number)).violated for number in range(26))
