@@ -178,7 +178,16 @@ class TestFigures:
             return
         called, size = mechanism["name"], mechanism["size"]
         parts = {  # of models that are released by these
-            "learning.boosting": ("baseline", "errors", "groups", "importances", "pairs", "shapes", "shares"),
+            "learning.boosting": (
+                "baseline",
+                "errors",
+                "groups",
+                "importances",
+                "pair_errors",
+                "pairs",
+                "shapes",
+                "shares",
+            ),
             "learning.k-means": ("centers", "counts", "errors"),
         }
         if mechanism["formula"] in parts:

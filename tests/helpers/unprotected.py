@@ -48,6 +48,7 @@ WITHOUT_EFFECT = {
     "steps.*.parameters.min_width": "a slope; the norm is that of the clip",
     "steps.*.parameters.lower": "any quantile moves by the gap, where columns may lose a value",
     "steps.*.parameters.upper": "the same",
+    "mechanism.parameters.terms.*": "columns of the linear model of shapes, whose noise is the same for any number",
     "mechanism.parameters.unit": "any step that no change crosses twice; as long as it is this one that was used",
     "steps.*.parameters.seed": "any public seed will do, as long as it is this one that was used",
     "steps.*.parameters.cell": "any public grid: what stands in a cell is compared, or rows stay within their bounds",
