@@ -249,7 +249,7 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
     yield from (id(one.__code__), vars(one))  # which makes its attributes, if there are none
     held = (held for held in gc.get_referents(one) if not isinstance(held, types.CodeType))
     yield from (held for held in held if held is not one.__globals__ and held is not _BUILT_IN)
-    if _may_keep(one):
+    if _package(one.__globals__.get("__name__")) not in _OURS:
         yield from _named(one)
 
 
@@ -274,8 +274,8 @@ def _may_keep(value: Any) -> bool:
     """Whether something that a function names may hold what it writes: no library's modules, classes and functions."""
     if isinstance(value, types.ModuleType):
         return _package(value.__name__) not in _OURS and "site-packages" not in str(getattr(value, "__file__", ""))
-    if isinstance(value, types.FunctionType):  # whose __module__ is another's behind functools.wraps
-        return _package(value.__globals__.get("__name__")) not in _OURS
+    if isinstance(value, types.FunctionType):  # where it was written, and whose it says to be: a wrap may be of either
+        return not {_package(value.__globals__.get("__name__")), _package(value.__module__)} <= _OURS
     return not isinstance(value, _NAMED) or _package(value.__module__) not in _OURS
 
 
@@ -312,12 +312,12 @@ def _generator(one: Any) -> bytes:
 def _bits(one: Tensor) -> bytes:
     """Of a tensor, every bit if it is of ordinary size, else a sum of them; how they lie, and whether it is learned."""
     strides = (one.stride(), one.storage_offset()) if one.layout == torch.strided else None
-    about = repr((tuple(one.shape), strides, one.dtype, one.requires_grad)).encode()
+    about = repr((tuple(one.shape), strides, one.dtype, one.requires_grad, one.is_inference(), one._is_view())).encode()
     flat = one.detach()
     if flat.is_meta or flat.layout != torch.strided or flat.is_quantized:
         return about + str(id(one)).encode()
     if flat.numel() > _EXACT:
-        return about + repr((_sum(flat), flat.data_ptr(), one._version)).encode()
+        return about + repr((_sum(flat), flat.data_ptr(), 0 if one.is_inference() else one._version)).encode()
     whole = flat.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
     return about + hashlib.blake2b(whole.cpu().numpy(), digest_size=16).digest()
 

@@ -111,6 +111,11 @@ def wrapped():
     return added(WORN)
 
 
+@torch.no_grad()
+def decorated():
+    return added(WORN)
+
+
 def exchanged(model):
     model.current = model.b if model.current is model.a else model.a
     return model.current is model.a
@@ -258,6 +263,7 @@ PLACES = {
     "a hook behind a gradient": hooked_behind,
     "children of an older generator": child,
     "a script": lambda m: SCRIPT(),
+    "behind a decorator": lambda m: decorated(),
     "a setting": set_,
     "another setting": deterministic,
     "a number of another kind": exact,
