@@ -62,6 +62,7 @@ OF_OTHERS = {
     "_getframe": "how the standard library itself finds who calls",
     "_infinity_mass": "as _discretization",
     "_inheriting": "how multiprocessing itself tells a process that still runs the script of its parent",
+    "_is_view": "which torch tells nowhere else",
     "_lower_loss": "as _discretization",
     "_post_accumulate_grad_hooks": "as _backward_hooks",
     "_probs": "as _discretization",
