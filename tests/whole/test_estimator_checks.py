@@ -77,6 +77,8 @@ NOT_FOR_USERS = (
     "floor",
     "Imputer",
     "ColumnImputer",
+    "LabelledTransformer",
+    "Selector",
 )  # what others inherit from; what only a conversion, or a mechanism, makes
 
 
