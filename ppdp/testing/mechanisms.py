@@ -139,6 +139,7 @@ class Trial:
 
     @classmethod
     def of(cls, mechanism: Any, world: World) -> Trial:
+        """Calibrate a mechanism for the neighbours of a world."""
         domain, distance = world.domain, world.distance
         _check_question(mechanism, domain)
         question = mechanism.query_spec_at(domain, distance, MU)

@@ -52,7 +52,7 @@ class ClusterDistances(ClassNamePrefixFeaturesOutMixin, Transformer):
     --------
     >>> import numpy as np
     >>> X = np.repeat([[-1.0], [1.0]], 50, axis=0)
-    >>> np.sort(ClusterDistances(2).fit_transform(X), axis=1)[[0, -1]]
+    >>> np.sort(ClusterDistances(2).fit_transform(X), axis=1)[[0, -1]].round(2)
     array([[0., 2.],
            [0., 2.]])
     """
