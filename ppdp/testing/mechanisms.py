@@ -155,6 +155,7 @@ class Trial:
         return cls(mechanism, world, planned, exact_answers(planned, domain, distance), conditions)
 
     def require(self, holds: Any, failure: str) -> None:
+        """Fail in these words, and say for which neighbours, unless something holds."""
         if not holds:
             demand(False, self.given, f"{failure} ({self.world}).")
 
