@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
@@ -25,6 +26,7 @@ from ppdp.data.engine.tasks import (
 )
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 
+ANSWER = 5.0  # seconds in which a cluster does
 PATIENCE = 5.0  # seconds after which somebody who waits looks whether there is any worker
 
 
@@ -66,19 +68,33 @@ def _library() -> Any:
 @contextmanager
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """A cluster at an address; or processes of its own, whose files no other user of the machine reads."""
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    with private_folder() as folder:
-        here = {"include_dashboard": False, "_temp_dir": folder} if address is None else {"address": address}
-        started = False
+    quiet, started = {"log_to_driver": False, "logging_level": logging.ERROR}, False
+    with ExitStack() as stack:
+        if address is None:
+            here = {"include_dashboard": False, "_temp_dir": stack.enter_context(private_folder())}
+        elif isinstance(address, str) and _answers(address):
+            here = {"address": address}
+        else:
+            raise _not_there(address)
+        stack.callback(ray.shutdown)
         with suppress(Exception):  # of a library that raises many kinds
             ray.init(**here, **quiet)
             started = True
-        try:
-            if not started:
-                raise _not_there(address)
-            yield
-        finally:
-            ray.shutdown()
+        if not started:
+            raise _not_there(address)
+        yield
+
+
+def _answers(address: str) -> bool:
+    """Whether something listens there, if it is a host and a port: Ray would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return True
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def _not_there(address: str | None) -> InvalidParameter:

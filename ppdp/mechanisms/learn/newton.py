@@ -40,10 +40,7 @@ LARGEST_NORM = 1e150  # of a whitened row, or its squares overflow
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
 COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is taken to be empty
 TOGETHER = 4 * BLOCK  # rows of which scores and weights are computed at once
-NARROW, SMALL = (
-    36,
-    2**19,
-)  # columns up to which products of few rows are fastest, and how many multiplications those take
+NARROW, SMALL = 36, 2**19  # columns up to which products of few rows are fastest, and multiplications that those take
 
 
 def fitted_by_newton(

@@ -20,9 +20,7 @@ Bits = NDArray[np.uint64]
 Positions = NDArray[np.intp]
 
 CHUNK = 2**16  # rows
-PROBED, SAMPLED = 4, 256  # columns that may tell most records apart, and the rows by which they are chosen
 PROBED, SAMPLED = 4, 256  # columns that tell most records apart, and rows by which they are chosen
-SPARSE = 4  # places of a table of hashes for every row
 
 
 @dataclass(frozen=True)

@@ -116,3 +116,10 @@ def test_a_worker_that_ends_in_every_try_is_lost(tmp_path):
 def test_another_address_beside_an_open_cluster_is_refused():
     with pytest.raises(InvalidParameter, match="already"), ppdp.engine("ray", "127.0.0.1:1"):
         pass
+
+
+def test_an_address_at_which_nothing_listens_is_refused_soon(monkeypatch):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999", 8786):
+        with pytest.raises(InvalidParameter, match="no cluster"), ppdp.engine("ray", address):
+            pass
