@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.record import (
     EntranceRecord,
     FactRecord,
-    Issued,
     MechanismRecord,
     Record,
     ReleasedRecord,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ppdp.certificate.issue_record import LedgerEntry, Pair, PartOf
 from ppdp.certificate.issuer import issuer_rules
-from ppdp.certificate.record import LedgerEntry, Pair, PartOf, Record
+from ppdp.certificate.record import Record
 from ppdp.core.figures import figure
 from ppdp.core.names import dataset_name
 from ppdp.privacy.loss import PrivacyLoss

@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from ppdp.certificate.record import OF_THE_ISSUER, Record
+from ppdp.certificate.issue_record import OF_THE_ISSUER
+from ppdp.certificate.record import Record
 from ppdp.certificate.share.files import hashed, read_file
 from ppdp.core.checks import shown
 from ppdp.exceptions import ExportError, InvalidParameter

@@ -12,6 +12,7 @@ from functools import cache
 from types import MappingProxyType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from ppdp.certificate.issue_record import OF_A_CHAIN, OF_THE_ISSUER, Issued, LedgerEntry, Pair, PartOf
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.formula import AT, of_group
 
@@ -21,27 +22,10 @@ T = TypeVar("T")
 FIRST, SECOND = "ppdp-certificate/1", "ppdp-certificate/2"
 SINCE_SECOND = ("part_of", "search", "issued")
 SINCE_THIRD = ("diagnostics", "withheld")
-# Statements that are absent where nobody made them.
-OF_THE_ISSUER = (
-    "purpose",
-    "responsible",
-    "run_by",
-    "accuracy",
-    "justification",
-    "own_values",
-    "other_releases",
-    "limit_set_by",
-    "review_by",
-    "supersedes",
-    "status_list",
-    "attachments",
-)
 OF_A_FACT = ("source",)  # absent where nobody says from where a fact is
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
 OF_A_MODEL = ("single_class",)  # absent where a model predicts more than one, or it is not plain
-# Of an entry of a ledger, not in earlier versions: its link, how many released, what all come to if they are Gaussian.
-OF_A_CHAIN = ("head", "released", "composed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,25 +210,6 @@ class ReleasedRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartOf:
-    """What the whole costs of which this is a part."""
-
-    what: str
-    candidates: int
-    epsilon: float
-    delta: float
-    digest: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """An epsilon at a delta."""
-
-    epsilon: float
-    delta: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FitRecord(Pair):
     """What one fit of a search costs."""
 
@@ -275,62 +240,6 @@ class SearchRecord:
     parameters: tuple[Open, ...]
     outcomes: tuple[str, ...]
     best_index: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComposedSpends:
-    """Everything in a ledger together, where all of it is Gaussian, with what no Gaussian parameter covers."""
-
-    mu: float
-    failure: float
-    total_variation: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
-    """Where a spend stands in its ledger, and what all of them come to."""
-
-    account: str
-    dataset: str
-    position: int
-    epsilon: float | None
-    delta: float
-    limit: Pair | None
-    head: str | None = None
-    released: int | None = None
-    composed: ComposedSpends | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
-    """A file that belongs to a certificate, and lies beside it."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
-    """When, as which fit, and on whose account, with words of the issuer: what is known beside the claim."""
-
-    date: str
-    fit: int | None
-    together: Pair | None
-    travels: int
-    inside: str | None
-    ledger: LedgerEntry | None
-    purpose: str | None = None
-    responsible: str | None = None
-    run_by: str | None = None
-    accuracy: str | None = None
-    justification: str | None = None
-    own_values: str | None = None
-    other_releases: str | None = None
-    limit_set_by: str | None = None
-    review_by: str | None = None
-    supersedes: str | None = None
-    status_list: str | None = None
-    attachments: tuple[Attachment, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import certificate_status, total, versions, what_left
+from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import issuer_words
 from ppdp.certificate.record import (
     AlternativeRecord,
@@ -21,7 +22,6 @@ from ppdp.certificate.record import (
     EntranceRecord,
     FactRecord,
     GateRecord,
-    Issued,
     MechanismRecord,
     Record,
     ReleaseRecord,

@@ -10,17 +10,13 @@ from issue_golden import FIGURES, FOLDER
 from zoo import certificate, document, of_a_search, zoo
 
 from ppdp.certificate.canonical import parse, schema
+from ppdp.certificate.issue_record import OF_A_CHAIN, OF_THE_ISSUER, Issued, LedgerEntry, PartOf
 from ppdp.certificate.record import (
-    OF_A_CHAIN,
     OF_A_FACT,
     OF_A_MODEL,
     OF_A_THRESHOLD,
     OF_SHARES,
-    OF_THE_ISSUER,
     FactRecord,
-    Issued,
-    LedgerEntry,
-    PartOf,
     Record,
     ReleasedRecord,
     ReleaseRecord,

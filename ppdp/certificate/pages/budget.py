@@ -7,8 +7,9 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from ppdp.certificate.guarantee import draws_of, loss_of
+from ppdp.certificate.issue_record import LedgerEntry
 from ppdp.certificate.pages.interpretation import right_at, right_guesses, right_of, right_of_releases, times_in_100
-from ppdp.certificate.record import LedgerEntry, Record
+from ppdp.certificate.record import Record
 from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.privacy_filter import Entry, GaussianAccount, composed, refuse_overspend, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss

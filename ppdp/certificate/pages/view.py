@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.certificate.issue_statement import account_in_words
 from ppdp.certificate.pages.derivation import NoisyRelease, Point, noises_of, points_of, spreads
 from ppdp.certificate.pages.statement import Statement, Topic
 from ppdp.certificate.pages.statements import around_the_claim, reservation, statements_of
 from ppdp.certificate.pages.typography import printable, up
-from ppdp.certificate.record import OF_THE_ISSUER, Record, read_as, written
+from ppdp.certificate.record import Record, read_as, written
 
 
 @dataclass(frozen=True, slots=True)

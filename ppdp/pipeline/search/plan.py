@@ -10,7 +10,8 @@ from typing import Any
 
 from ppdp.bounds.selection import choice_scale, score_noise, search_allowance, search_loss, selection_loss
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.record import Issued, PartOf, SearchRecord, Total, read_as, written
+from ppdp.certificate.issue_record import Issued, PartOf
+from ppdp.certificate.record import SearchRecord, Total, read_as, written
 from ppdp.certificate.replay.rules import ADJACENCY, Exclusion, not_covered
 from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import InvalidParameter, NoRoute
