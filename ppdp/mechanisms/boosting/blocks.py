@@ -9,6 +9,7 @@ import numpy as np
 
 from ppdp.bounds.boosting import WINDOW, WINDOWS
 from ppdp.data.cell_grid import CellGrid, Codes
+from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
@@ -71,7 +72,10 @@ def targets_in_windows(loss: ScoreLoss, model: AdditiveModel, block: Rows) -> tu
 
 def of_tables(loss: ScoreLoss, label: int, tables: list[tuple[int, Array]], norm: float, rows: Rows) -> Rows:
     """Rows of what each table has for the cell of its column, clipped to a norm, with the targets of one score."""
-    X = np.column_stack([table[rows.X[:, column]] for column, table in tables])
+    X = np.empty((rows.n, len(tables)))
+    for part in blocks(rows.n, len(tables)):
+        codes = rows.X[part]
+        X[part] = np.column_stack([table[codes[:, column]] for column, table in tables])
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     X *= (norm / np.maximum(lengths, norm))[:, None]
     y = loss.linear_targets(_targets(rows), label)

@@ -56,6 +56,7 @@ UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every 
 # Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
 # `n mu / √(2 d)` from which on it grows.
 UNSURE, DOUBTFUL = 4.0, 500.0
+MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
 STRAIGHT = 0.5  # correlation with a line, from which on a shape has one beside it
 NODES = np.polynomial.hermite_e.hermegauss(9)
 
@@ -146,7 +147,8 @@ class _Learner:
         tables = [(column, shape / unit) for column, (shape, unit) in enumerate(zip(model.shapes, units))]
         tables += self._terms()
         of_rows = partial(of_tables, self.loss, self.label, tables, norm)
-        rows = streamed(training.rows).each(of_rows, len(tables))
+        held = training.rows.n * len(tables) <= MOST_HELD
+        rows = (training.rows if held else streamed(training.rows)).each(of_rows, len(tables))
         factor = training.factors.linear
 
         def answer(values: Array) -> Array:

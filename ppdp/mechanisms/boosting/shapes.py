@@ -24,6 +24,7 @@ TABLE_LENGTH = 0.6  # the same of tables of two columns
 START = 0.1  # of all variances in the search for the most likely ones
 LEAST = 1e-8  # of a variance
 STEPS = 40
+MOST_SEEN = 64  # numbers in whose neighbours' sums the most likely variances are looked for
 SHORTER = tuple(2.0**-i for i in range(6))  # parts of a step that are tried
 CLOSE = 1e-11  # what a step may gain to be the last, whose error is of the order of its square
 RIDGE = 1e-9
@@ -120,17 +121,15 @@ class Posterior:
 
     @classmethod
     def _likeliest(cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array]) -> Posterior:
-        root = np.linalg.cholesky(noise)
-        slopes = solve_triangular(root, np.diag(curvature), lower=True)
-        whitened = solve_triangular(root, sums, lower=True)
-        seen = _Likelihood(whitened, np.array([slopes @ kernel @ slopes.T for kernel in kernels]))
-        variances, unlikely = seen.maximum()
+        seen = _Likelihood.of(sums, noise, [curvature[:, None] * kernel * curvature for kernel in kernels])
+        variances = seen.maximum()
         kernel = np.tensordot(variances, np.array(kernels), 1)
-        factor = cho_factor(seen.covariance(variances), lower=True)
-        gain = kernel @ slopes.T
-        mean = gain @ cho_solve(factor, whitened)
-        covariance = kernel - gain @ cho_solve(factor, gain.T)
-        return cls(mean, covariance, float(whitened @ whitened) / 2 - unlikely)
+        gain = kernel * curvature
+        alone, factor = cho_factor(noise, lower=True), cho_factor(noise + curvature[:, None] * gain, lower=True)
+        weights = cho_solve(factor, sums)
+        larger = float(np.log(factor[0].diagonal() / alone[0].diagonal()).sum() + WEIGHT * variances.sum())
+        evidence = float(sums @ (cho_solve(alone, sums) - weights)) / 2 - larger
+        return cls(gain @ weights, kernel - gain @ cho_solve(factor, gain.T), evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,18 @@ class _Likelihood:
 
     sums: Array
     parts: Array
+
+    @classmethod
+    def of(cls, sums: Array, noise: Array, parts: Sequence[Array]) -> _Likelihood:
+        """From sums with noise: of many numbers those of neighbours are added, which say of variances about as much."""
+        starts = np.append(np.arange(0, len(sums) - 1, max(1, len(sums) // MOST_SEEN)), len(sums) - 1)
+
+        def whitened(numbers: Array) -> Array:
+            return np.asarray(solve_triangular(root, numbers, lower=True))
+
+        together, *parts = (np.add.reduceat(np.add.reduceat(each, starts), starts, axis=1) for each in (noise, *parts))
+        root = np.linalg.cholesky(together)
+        return cls(whitened(np.add.reduceat(sums, starts)), np.array([whitened(whitened(part).T) for part in parts]))
 
     def covariance(self, variances: Array) -> Array:
         """That of the sums."""
@@ -161,8 +172,8 @@ class _Likelihood:
         expected = scaled.reshape(count, -1) @ scaled.transpose(0, 2, 1).reshape(count, -1).T / 2
         return first, pulls @ inverse @ pulls.T - expected, expected
 
-    def maximum(self) -> tuple[Array, float]:
-        """Likeliest variances, and :meth:`unlikely` there."""
+    def maximum(self) -> Array:
+        """Likeliest variances."""
         variances = np.full(len(self.parts), START)
         value = self.unlikely(variances)
         for _ in range(STEPS):
@@ -176,7 +187,7 @@ class _Likelihood:
             variances, value = better
             if last:
                 break
-        return variances, value
+        return variances
 
 
 def _step(variances: Array, first: Array, second: Array, expected: Array) -> Array:
