@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from ppdp.bounds.columns import entries_of, release_of_columns
 from ppdp.bounds.imputation import mean_sensitivity
-from ppdp.bounds.queries import counting_step, covariance_sensitivity, histograms_apart, moving
+from ppdp.bounds.queries import check_grid, counting_step, covariance_sensitivity, histograms_apart, moving
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
@@ -120,6 +120,18 @@ def category_weights(
     sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
     sane(len(set(columns)) == len(columns) == len(max_categories) and distance.reweighted == 0)
     sane(whole(*max_categories) and min(max_categories) >= 1 and sum(max_categories) <= MOST_CATEGORIES)
+    return inflate(histograms_apart(domain, distance, len(columns)))
+
+
+@formula("release.modes", kind="release", page="released-modes")
+def value_weights(
+    domain: Domain, distance: Distance, *, columns: Sequence[int], sizes: Sequence[int], values: Sequence[float]
+) -> float:
+    """Weights of the rows that hold each of the public values of c columns: as histograms, √(2c) for one replaced row.
+
+    A row that holds none of them, or nothing, counts nowhere. Which value of a column is the heaviest follows.
+    """
+    check_grid(domain, columns, sizes, values)
     return inflate(histograms_apart(domain, distance, len(columns)))
 
 

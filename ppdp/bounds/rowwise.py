@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ppdp.bounds.queries import check_grid
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
@@ -132,6 +133,32 @@ def released_categories(
     A row that moved counts as replaced.
     """
     sane(bool(columns) and len(columns) == len(max_categories))
+    return row_map(domain, distance.moved_as_replaced(), **facts)
+
+
+@formula(
+    "row-wise.released-modes",
+    kind="stability",
+    page="released-modes",
+    way="noisy",
+    releases=("modes",),
+    gaps=True,
+    used_by=("CategoryEncoder", "ColumnMap"),
+)
+def released_modes(
+    domain: Domain,
+    distance: Distance,
+    *,
+    columns: Sequence[int],
+    sizes: Sequence[int],
+    values: Sequence[float],
+    **facts: Any,
+) -> tuple[Domain, Distance]:
+    """The same where gaps of some columns become the category that most rows hold by released counts.
+
+    A row that moved counts as replaced.
+    """
+    check_grid(domain, columns, sizes, values)
     return row_map(domain, distance.moved_as_replaced(), **facts)
 
 

@@ -89,6 +89,7 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
             lambda _, parameters: (CATEGORY_NUMBERS * sum(parameters["max_categories"]),),
             _n_rows,
         ),
+        "modes": StatisticForm("release.modes", lambda _, parameters: (len(parameters["values"]),), _n_rows),
         "clusters": StatisticForm(
             "release.clusters",
             lambda domain, parameters: (cell_count(FIXED_DEPTH), parameters["n_clusters"] * (1 + domain.d)),

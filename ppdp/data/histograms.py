@@ -86,6 +86,30 @@ def histograms(rows: Rows | Stream, columns: Sequence[int], sizes: Sequence[int]
     return weighed(rows, [len(marks) + 1 for marks in inner], between(columns, inner))
 
 
+def weights_of_values(
+    rows: Rows | Stream, columns: Sequence[int], sizes: Sequence[int], values: Sequence[float]
+) -> Array:
+    """Weight of the rows that hold each of the values of their columns, one column behind the other."""
+    marks = [np.array(own) for own in by_column(sizes, values)]
+
+    def cells(X: Array) -> NDArray[np.integer[Any]]:
+        found = []
+        for column, own in zip(columns, marks):
+            at = np.minimum(np.searchsorted(own, X[:, column]), len(own) - 1)
+            found.append(np.where(own[at] == X[:, column], at, len(own)))
+        return np.column_stack(found)
+
+    return weighed(rows, sizes, cells)
+
+
+def modes(answer: Array, columns: Sequence[int], sizes: Sequence[int], values: Sequence[float]) -> dict[int, float]:
+    """The value of the largest noisy weight of every column, of equal ones the first."""
+    weights = by_column(sizes, answer.tolist())
+    return {
+        column: own[int(np.argmax(weight))] for column, weight, own in zip(columns, weights, by_column(sizes, values))
+    }
+
+
 def quantile_edges(bound: float, n_rows: int) -> Array:
     """Edges of the cells between ``-bound`` and ``bound`` of which one is chosen for a quantile; all is public.
 

@@ -29,10 +29,12 @@ from ppdp.data.histograms import (
     coarse,
     fine,
     first_ranges,
+    modes,
     quantile_edges,
     released_ranges,
     threshold,
     weights_by_label,
+    weights_of_values,
 )
 from ppdp.data.label_moments import LabelMoments, measured
 from ppdp.data.quantiles import column_quantiles, trimmed_means
@@ -315,6 +317,13 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
             error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
             said="for {of} a category is only released if it holds some {share} of the rows",
             listed=True,
+        ),
+        "modes": Statistic(
+            form=STATISTIC_FORMS["modes"],
+            measure=lambda rows, _, parameters: weights_of_values(rows, **parameters),
+            read=lambda answer, _, release: modes(answer, **release.parameters),
+            error=lambda sigma, domain, _: sigma / domain.n,
+            said="the weights of categories for {of} err by {share} of the rows",
         ),
         "clusters": Statistic(
             form=STATISTIC_FORMS["clusters"],

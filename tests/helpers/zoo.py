@@ -143,6 +143,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [("cats", CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
         {},
     ),
+    "most frequent categories": (
+        [("cats", CategoryEncoder([0, 1, 2], strategy="most_frequent")), scaler(), ("model", classifier())],
+        {},
+    ),
     "mean labels": (
         [BOX, imputer(fit_mode="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
         {},

@@ -33,6 +33,7 @@ from ppdp.transformers.columns.maps import (
     PublicMap,
     RangeScale,
 )
+from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.columns.powers import PolynomialTerms
 
 
@@ -316,16 +317,26 @@ def with_missing(made: Categorical | ReleasedCategories | HashedCategories, step
     return replace(made, categories=lists, gap=label, expects=True)
 
 
-def own_category(made: PublicMap, step: Step) -> PublicMap:
-    """An encoder behind an imputer of the most frequent label: missing values are a further category of each column."""
+def most_frequent(made: PublicMap, step: Step, facts: DeclaredFacts) -> tuple[PublicMap, ...]:
+    """An encoder behind an imputer of the most frequent label: of declared categories that one is released.
+
+    Where the categories themselves are released, or go into buckets, missing values are one more of each column.
+    """
+    if isinstance(made, OneHot | Encoded) and not facts.releases_categories:
+        step.changed += [
+            "missing values become the category that most rows hold by noisy counts, which take a small part of the "
+            "budget; strategy='constant', fill_value='missing' costs nothing",
+            _ONE_GAP,
+        ]
+        return FillMode.before(made), made
     step.changed += ["missing values are a category of their own: the most frequent one is read off the rows", _ONE_GAP]
     if isinstance(made, OneHot):
         lists = tuple(one if _has_gap(one) else (*one, None) for one in made.categories)
-        return replace(made, categories=lists, expects=True)
+        return (replace(made, categories=lists, expects=True),)
     if isinstance(made, Encoded):
-        return replace(made, missing=float(max(map(len, made.categories))), expects=True)
+        return (replace(made, missing=float(max(map(len, made.categories))), expects=True),)
     if isinstance(made, ReleasedCategories | HashedCategories):
-        return replace(made, missing=MISSING)
+        return (replace(made, missing=MISSING),)
     step.refuse("the most frequent value is read off the rows.", "put the encoder directly behind it.")
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from ppdp.bounds.boosting import POWERS
 from ppdp.exceptions import UnknownStage
-from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, own_category, with_missing
+from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, most_frequent, with_missing
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.models import CLUSTERS, MODELS, cluster_distances
@@ -52,7 +52,7 @@ def is_public(step: Step) -> bool:
 
 
 def _is_constant(step: Step) -> bool:
-    return step.own_category or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
+    return step.fills_labels or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
 
 
 def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[PublicMap, ...]:
@@ -74,8 +74,9 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
                 "its categories are text, and what stands before it makes numbers.",
                 "put it first, or declare its categories as numbers.",
             )
-        if constant is not None and constant.own_category:
-            made = own_category(made, constant)
+        if constant is not None and constant.fills_labels:
+            *front, made = most_frequent(made, constant, facts)
+            maps += front
         elif constant is not None and labels:
             made = with_missing(made, constant, columns)
         elif constant is not None:

@@ -77,6 +77,12 @@ class DeclaredFacts:
         """How categories of a column are taken that nobody knows."""
         return self.most_of(column), self.buckets_of(column)
 
+    @property
+    def releases_categories(self) -> bool:
+        """Whether categories of some column are to be released."""
+        names = self.categories if isinstance(self.categories, Mapping) else [None]
+        return any(self.most_of(name) is not None for name in names)
+
     def is_unranged(self, column: Any) -> bool:
         """Whether the range of a column is to be released."""
         return _is_private(self.ranges.get(column) if isinstance(self.ranges, Mapping) else self.ranges)

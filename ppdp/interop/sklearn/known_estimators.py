@@ -163,8 +163,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
                 "high",
                 "most frequent values: one row can decide which they are",
                 "CategoryEncoder",
-                "text: CategoryEncoder(..., add_indicator=True), where missing values are a category of their own; "
-                "numbers: TrimmedMeanImputer().",
+                "text: CategoryEncoder(..., add_indicator=True), where missing values are a category of their own, or "
+                "strategy='most_frequent', by noisy counts; numbers: TrimmedMeanImputer().",
             ),
             lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): Leak(
                 "high",

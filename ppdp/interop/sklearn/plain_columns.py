@@ -19,15 +19,15 @@ from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.transformers.columns.categories import OneHot, OrdinalCodes, ReleasedCategories, is_gap, labels_only
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
+from ppdp.transformers.columns.modes import FillMode
 
 
 def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None) -> FeatureUnion:
     """The fitted objects for a frame of these columns, or an array, side by side."""
     parts: list[tuple[list[int], list[Any]]] = []
     for block, positions, facts in counterpart.located():
-        if block.maps and isinstance(
-            block.maps[0], OrdinalCodes | ReleasedCategories | OneHot
-        ):  # each column by itself
+        encoder = next((step for step in block.maps if not isinstance(step, FillMode)), None)
+        if isinstance(encoder, OrdinalCodes | ReleasedCategories | OneHot):  # each column by itself
             parts += [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
         else:
             parts.append((positions, _block(name, block, facts)))
@@ -68,11 +68,12 @@ def _labels(encoder: Any) -> Sequence[Sequence[Any]]:
 
 def _encoder(name: str, block: ColumnGroup, facts: ColumnFacts, place: int) -> list[Any]:
     """An encoder of one column, by trying what becomes of each label and kind of gap: it is added to that of others."""
-    first, *later = block.maps
+    first, *later = (step for step in block.maps if not isinstance(step, FillMode))
     if not all(isinstance(step, OneHot) for step in later):
         _refuse(name, "its categories are mapped further.", "a step behind it.")
-    own: list[Any] = [_alone(first, place), *(_alone(step, place) for step in later)]
-    labels = [*next(iter(_labels(own[0])), ())]
+    own: list[Any] = [_alone(step, place) for step in block.maps]
+    encoder = own[-1 - len(later)]
+    labels = [*next(iter(_labels(encoder)), ())]
     if isinstance(first, ReleasedCategories) and not (labels and all(map(has_one_spelling, labels))):
         _refuse(
             name,
@@ -81,7 +82,7 @@ def _encoder(name: str, block: ColumnGroup, facts: ColumnFacts, place: int) -> l
         )
     if len({isinstance(label, str) for label in labels}) > 1:
         _refuse(name, "the categories of a column are text and numbers.", "declare one of the two.")
-    cells, rows = _tried(name, own[0], labels)
+    cells, rows = _tried(name, encoder, labels)
     given = ColumnFacts(facts.names[place : place + 1], facts.ranges[place : place + 1], math.nan)
     for step in own:
         rows = step.apply(rows, given)
@@ -101,6 +102,9 @@ def _encoder(name: str, block: ColumnGroup, facts: ColumnFacts, place: int) -> l
 
 def _alone(step: Any, place: int) -> Any:
     """The map of one of its columns."""
+    if isinstance(step, FillMode):
+        modes = None if step.modes is None else step.modes[place : place + 1]
+        return replace(step, values=step.values[place : place + 1], modes=modes)
     if isinstance(step, OrdinalCodes):
         return replace(step, labels=step.labels[place : place + 1])
     if isinstance(step, ReleasedCategories):

@@ -54,8 +54,8 @@ class Step:
     """Whether it is a union of which only the first part goes on to what stands behind it."""
     target_func: str | None = None
     """Of which function of the targets its error is taken."""
-    own_category: bool = False
-    """Whether it fills labels, whose missing values are a category of their own here."""
+    fills_labels: bool = False
+    """Whether it puts the most frequent label in place of missing ones."""
 
     @property
     def kind(self) -> str:
@@ -183,7 +183,7 @@ def _settled(steps: list[Step]) -> list[Step]:
     for i, step in enumerate(steps):
         mode = step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "most_frequent")
         if mode and any(later.kind in ENCODERS for later in steps[i + 1 :]):
-            step.own_category = True
+            step.fills_labels = True
     steps = [_beside_indicators(step) for step in steps]
     kept = [step for step in steps if not _is_idle(step)]
     if not kept:
@@ -195,7 +195,7 @@ def _settled(steps: list[Step]) -> list[Step]:
 
 def _beside_indicators(step: Step) -> Step:
     """An imputer that also tells where values were missing, as a union of both; any other step as it is."""
-    if not step.kind.endswith("Imputer") or step.given().get("add_indicator") is not True or step.own_category:
+    if not step.kind.endswith("Imputer") or step.given().get("add_indicator") is not True or step.fills_labels:
         return step
     filled = clone(step.estimator).set_params(add_indicator=False)
     parts = [(step.name, filled), (f"{step.name}-indicator", MissingIndicator())]

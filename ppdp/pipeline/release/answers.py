@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.bounds.column_groups import domain_of, span_of
+from ppdp.bounds.queries import by_column
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
@@ -311,6 +312,12 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
             for names, weight in zip(labels, weights)
         )
         return [replace(one, ends=partial(no_ends, one.value)) for one in answers]
+    if release.statistic == "modes":
+        held = by_column(release.parameters["sizes"], release.parameters["values"])
+        names = [columns.names[i] for i, own in zip(release.parameters["columns"], held) for _ in own]
+        numbers = [f"category {i}" for own in held for i, _ in enumerate(own, 1)]
+        counted = Answers.of("rows of the category", Columns.raw(names), answer, sigma)
+        return [replace(counted, categories=tuple(numbers))]
     if release.statistic in _QUANTILES:
         rows = statistic.mean[None] if isinstance(statistic, Moments) else statistic
         served = release.parameters.get("columns")

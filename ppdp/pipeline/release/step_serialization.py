@@ -44,6 +44,7 @@ from ppdp.transformers.columns.maps import (
     RangeScale,
     Unclipped,
 )
+from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.columns.powers import PolynomialTerms
 from ppdp.transformers.columns.splines import Splines
 from ppdp.transformers.rowwise.ranges import RISING
@@ -67,6 +68,7 @@ PARTS: dict[str, type[Any]] = {
     "Mapped": FunctionMap,
     "NamedBlock": NamedGroup,
     "Missing": GapIndicators,
+    "Mode": FillMode,
     "Normalised": Normalised,
     "OneHot": OneHot,
     "Powers": PolynomialTerms,

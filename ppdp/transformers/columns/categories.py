@@ -33,7 +33,7 @@ def is_gap(category: Any) -> bool:
     return category is None or (isinstance(category, float) and math.isnan(category))
 
 
-def _targets(categories: Sequence[Any]) -> list[float]:
+def targets_of(categories: Sequence[Any]) -> list[float]:
     """The number by which each category is known: itself, or its position among labels that are no numbers."""
     labels = labels_only(categories)
     numeric = all(isinstance(c, (bool, int, float, np.number)) for c in labels)
@@ -85,7 +85,7 @@ class Categorical(PublicMap):
     def _check_distinct(self, categories: Sequence[Any]) -> None:
         """Refuse categories that repeat or are the same float: an entry is one of them at most."""
         try:
-            known = [target for target in _targets(categories) if not math.isnan(target)]
+            known = [target for target in targets_of(categories) if not math.isnan(target)]
             distinct = len(set(known)) == len(known)
         except (TypeError, OverflowError):  # what is no plain label, or larger than any float
             distinct = False
@@ -103,7 +103,7 @@ class Categorical(PublicMap):
 
     def _same(self, column: Array, categories: Sequence[Any]) -> NDArray[np.bool_]:
         """Which category every entry is, as an array of shape (n, n_categories)."""
-        targets = np.array(_targets(categories))
+        targets = np.array(targets_of(categories))
         where = column[:, None] == targets
         fallback = [self._is_fallback(c) for c in categories]
         return np.where(np.isnan(column)[:, None], fallback, where)
@@ -178,6 +178,7 @@ class OrdinalCodes(PublicMap):
     labels: tuple[tuple[Any, ...], ...]
     other: str | None = None  # name of the category that anything else is
     missing: str | None = None  # name of the category that gaps are
+    filled: bool = False  # whether what stands in front of it fills them
     bounds = True
     fills = True
     reads = True
@@ -206,7 +207,7 @@ class OrdinalCodes(PublicMap):
             return None
         made = self.categories[position]
         gap, other = self._position(self.missing, made), self._position(self.other, made)
-        return LabelParser(self.labels[position], gap, other, typed=True)
+        return LabelParser(self.labels[position], None if self.filled else gap, other, typed=True)
 
     def unlisted(self, X: Array) -> NDArray[np.bool_]:
         out = []

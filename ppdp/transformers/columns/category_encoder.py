@@ -13,6 +13,7 @@ from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.categories import MISSING, HashedCategories, OneHot, OrdinalCodes, ReleasedCategories
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
+from ppdp.transformers.columns.modes import FillMode
 
 
 @dataclass(eq=False, repr=False)
@@ -34,6 +35,9 @@ class CategoryEncoder(Encoder):
         such a value is a row of zeros, and -1 as a position.
     add_indicator : bool, default=False
         Whether gaps are one further category, "missing". Else a gap is a row of zeros, and -1 as a position.
+    strategy : {"most_frequent"}, optional
+        Of declared categories: a gap becomes the one that most rows of its column hold, by counts that are released
+        with noise, so a plan pays for them. ``add_indicator``, which tells more, costs nothing.
     max_categories : int, optional
         With private or hashed categories, and needed there: how many of them, or buckets, a column has. So many columns
         of 0 and 1 come out whatever is found, of which some may be unused.
@@ -41,12 +45,12 @@ class CategoryEncoder(Encoder):
     Notes
     -----
     **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing, costs nothing. Private categories
-    (``docs/theory/released-categories.md``): released, so that they move nothing. A cell is then read as text of up to
-    60 bytes (7, 7.0, "07" and "7" are one category; case and blanks count; "" is missing), and anything else is one of
-    the others. No value is an error, since an error would tell of a row. Of one column at most one entry of a row is 1,
-    so that rows stay short; positions are as large as there are categories, so put a scaler behind them. What is
-    refused before any row is looked at is a column whose type can hold none of its categories: numbers where text is
-    declared.
+    (``docs/theory/released-categories.md``) and those that fill gaps (``docs/theory/released-modes.md``): released, so
+    that they move nothing. A cell of private categories is read as text of up to 60 bytes (7, 7.0, "07" and "7" are one
+    category; case and blanks count; "" is missing), and anything else is one of the others. No value is an error, since
+    an error would tell of a row. Of one column at most one entry of a row is 1, so that rows stay short; positions are
+    as large as there are categories, so put a scaler behind them. What is refused before any row is looked at is a
+    column whose type can hold none of its categories: numbers where text is declared.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class CategoryEncoder(Encoder):
     other: str | None = "other"
     add_indicator: bool = False
     max_categories: int | None = None
+    strategy: str | None = None
 
     fills_gaps = True
 
@@ -88,6 +93,7 @@ class CategoryEncoder(Encoder):
                 fix='other="other".',
                 parameter="other",
             )
+        self._check_strategy()
         if self._is(HASHED):
             if not hot:
                 fix = 'encoding="onehot".'
@@ -99,13 +105,27 @@ class CategoryEncoder(Encoder):
             raise InvalidParameter(
                 "declared categories are as many as they are.", stage=_NAME, fix="no max_categories."
             )
-        read = OrdinalCodes(self._lists(columns), self.other, missing)
+        mode = self.strategy is not None
+        read = OrdinalCodes(self._lists(columns), self.other, missing, filled=mode)
         made = read.categories
         if not all(_are_distinct(one) for one in read.labels):
             raise InvalidParameter(
                 "every column needs categories, distinct as text and as numbers.", stage=_NAME, fix="each of them once."
             )
-        return (read, OneHot(made)) if hot else (read,)
+        maps = (read, OneHot(made)) if hot else (read,)
+        return (FillMode.before(read), *maps) if mode else maps
+
+    def _check_strategy(self) -> None:
+        """Refuse what fills gaps where they are a category, or where no category is declared."""
+        if choice("strategy", self.strategy, (None, "most_frequent"), self) is None:
+            return
+        if self.add_indicator:
+            raise InvalidParameter(
+                "missing values are filled, or are a category.", stage=_NAME, fix="add_indicator=False."
+            )
+        if self._is(PRIVATE) or self._is(HASHED):
+            fix = "add_indicator=True, which makes missing values a category of their own."
+            raise InvalidParameter("strategy is for declared categories.", stage=_NAME, fix=fix)
 
     def _is(self, word: str) -> bool:
         """Whether this stands in place of categories."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from ppdp.bounds.altered import CLIPPED, UNLISTED
 from ppdp.core.checks import columns_of
 from ppdp.data.altered import beside_zero, tiny
-from ppdp.data.categories import Texts
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch
 from ppdp.transformers.columns.categories import ReleasedCategories
 from ppdp.transformers.columns.maps import ColumnFacts, FillConstant, PublicMap
+from ppdp.transformers.columns.modes import FillMode
+
+Released = Mapping[int, tuple[str, ...] | float]
+"""What was released of columns, by their position: the texts of their categories, or the one that most rows hold."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class ColumnGroup:
     @property
     def encoder(self) -> PublicMap | None:
         """What reads the columns as labels or dates; None if they are read as numbers."""
-        first = next((step for step in self.maps if not isinstance(step, FillConstant)), None)
+        first = next((step for step in self.maps if not isinstance(step, FillConstant | FillMode)), None)
         return first if first is not None and first.reads else None
 
     @property
@@ -79,14 +82,11 @@ class ColumnGroup:
         """Columns that it takes by name."""
         return tuple(str(column) for column in self._listed if isinstance(column, str))
 
-    def knowing(self, positions: Sequence[int], released: Texts) -> ColumnGroup:
-        """The same with the categories that were released, by the position of their column; a table may lack some."""
-        if not released or not any(isinstance(step, ReleasedCategories) for step in self.maps):
+    def knowing(self, positions: Sequence[int], released: Released) -> ColumnGroup:
+        """The same with what was released of its columns, by their position; a table may lack some."""
+        if not released:
             return self
-        own = tuple(released.get(i, ()) for i in positions)
-        return replace(
-            self, maps=tuple(replace(m, found=own) if isinstance(m, ReleasedCategories) else m for m in self.maps)
-        )
+        return replace(self, maps=tuple(_knowing(step, positions, released) for step in self.maps))
 
     @property
     def ordered(self) -> bool:
@@ -118,6 +118,15 @@ def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> sli
     if isinstance(stop, str):
         stop = columns_of("columns", [stop], names, count)[0] + 1
     return slice(start, stop, columns.step)
+
+
+def _knowing(step: PublicMap, positions: Sequence[int], released: Released) -> PublicMap:
+    found = [released.get(i) for i in positions]
+    if isinstance(step, ReleasedCategories):
+        return replace(step, found=tuple(one if isinstance(one, tuple) else () for one in found))
+    if isinstance(step, FillMode):
+        return step.knowing([one if isinstance(one, float) else None for one in found])
+    return step
 
 
 @dataclass(frozen=True)

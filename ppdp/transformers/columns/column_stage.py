@@ -13,7 +13,6 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from ppdp.bounds.altered import CLIPPED, TINY
-from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
 from ppdp.core.distance import Distance
@@ -29,13 +28,16 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.categories import FOUND, ReleasedCategories
-from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
-from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup
+from ppdp.transformers.columns.cell_parsers import TextParser
+from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released
+from ppdp.transformers.columns.column_releases import readings, request_of
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
-from ppdp.transformers.fit_mode import FitMode, StatisticRequest
+from ppdp.transformers.columns.modes import FillMode
+from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
+COMMONEST = "the category that most rows hold, with noise"
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
 
 
@@ -70,19 +72,11 @@ class ColumnStage(RowWiseTransformer):
         facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
         if fills:
             facts["fills_gaps"] = True
-        unlisted = _unlisted(_readings([(part.block, part.positions) for part in parts]))
-        if not unlisted:
+        request = request_of(parts, gaps=gaps)
+        if request is None:
             return (_marked(FitMode.by("row-wise.row-map", domain, distance, lipschitz=None, **facts), parts),)
-        if sum(unlisted.values()) > MOST_CATEGORIES:
-            too_many = f"at most {MOST_CATEGORIES} categories can be released."
-            raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
-        asked: dict[str, Any] = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
-        request = StatisticRequest("categories", asked)
-        return (
-            _marked(
-                FitMode.by("row-wise.released-categories", domain, distance, request=request, **asked, **facts), parts
-            ),
-        )
+        formula, asked = f"row-wise.released-{request.statistic}", dict(request.parameters)
+        return (_marked(FitMode.by(formula, domain, distance, request=request, **asked, **facts), parts),)
 
     def _bounds(self, parts: Sequence[LocatedBlock]) -> tuple[float, float, int]:
         """Norm of rows and bound of entries that come out, and their number of columns."""
@@ -101,7 +95,7 @@ class ColumnStage(RowWiseTransformer):
         return norm, min(entry, norm), len(ranges)
 
     def _parts(
-        self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None = None
+        self, names: Sequence[str] | None, count: int, reach: float, released: Released | None = None
     ) -> list[LocatedBlock]:
         """Blocks that have columns, with the categories that were released by the position of their column."""
         found, start = self._found(names, count, released), self._start(names, count, reach)
@@ -121,7 +115,7 @@ class ColumnStage(RowWiseTransformer):
         return self.located_in(self.names_, self.n_features_in_, self._fitted_reach, self.found_)
 
     def located_in(
-        self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None
+        self, names: Sequence[str] | None, count: int, reach: float, released: Released | None
     ) -> list[tuple[ColumnGroup, list[int], tuple[ColumnFacts, ...]]]:
         """The same for columns of these names, with the categories that were released for them."""
         parts = self._parts(names, count, reach, released)
@@ -147,7 +141,7 @@ class ColumnStage(RowWiseTransformer):
         raise DomainMismatch(told, fix=slips(missing, sorted(known - set(asked))) or fix)
 
     def _found(
-        self, names: Sequence[str] | None, count: int, released: Texts | None = None
+        self, names: Sequence[str] | None, count: int, released: Released | None = None
     ) -> list[tuple[ColumnGroup, list[int]]]:
         """Blocks that have columns, with their positions and the categories that were released for them."""
         blocks = self.blocks_for(names, count)
@@ -178,8 +172,8 @@ class ColumnStage(RowWiseTransformer):
         return {name: value for name, value in {**known, "found": values}.items() if name in self.statistic_names}
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        found = statistics.get("found", {})
-        return super().apply(among(rows, found) if found else rows, statistics)
+        texts = {i: one for i, one in statistics.get("found", {}).items() if isinstance(one, tuple)}
+        return super().apply(among(rows, texts) if texts else rows, statistics)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         parts = self._parts(
@@ -252,22 +246,22 @@ class ColumnStage(RowWiseTransformer):
         table = self._coded_by({}, X, texts)
         return table, texts or None
 
-    def _coded_by(self, released: Texts, X: Any, learned: dict[int, tuple[str, ...]] | None = None) -> Any:
+    def _coded_by(self, released: Released, X: Any, learned: dict[int, tuple[str, ...]] | None = None) -> Any:
         """The table with codes, those of released categories; texts that are to be released are put into a mapping."""
         X = opened(X)
         if not _has_cells(X):
             return X  # whoever checks its form says what is wrong
         framed = hasattr(X, "iloc")
         found = self._found(named(X), X.shape[1], released)
-        readings, used = _readings(found), {i for _, positions in found for i in positions}
-        changed = [i for i in range(X.shape[1]) if i not in used or i in readings]
+        codes_of, used = readings(found), {i for _, positions in found for i in positions}
+        changed = [i for i in range(X.shape[1]) if i not in used or i in codes_of]
         if not changed:
             return X
         columns = list(X.columns) if framed else range(X.shape[1])
         made, X = X, X.copy(deep=False) if framed else objects(X)
         for i in changed:
             column = made.iloc[:, i] if framed else made[:, i]
-            reading = readings.get(i)
+            reading = codes_of.get(i)
             if learned is not None and isinstance(reading, TextParser):
                 codes, learned[i] = reading.learned(column, columns[i])
             else:
@@ -282,7 +276,7 @@ class ColumnStage(RowWiseTransformer):
         """Names of the output columns."""
         return self.names_out(super().get_feature_names_out(input_features), self._fitted_reach, self.found_)
 
-    def names_out(self, given: Sequence[str], reach: float, released: Texts | None = None) -> NDArray[np.object_]:
+    def names_out(self, given: Sequence[str], reach: float, released: Released | None = None) -> NDArray[np.object_]:
         """Names of the columns that come out of columns of these names."""
         names = tuple(map(str, given))
         made = _names(self._parts(names, len(given), reach, released))
@@ -299,6 +293,8 @@ class ColumnStage(RowWiseTransformer):
                 if isinstance(step, FunctionMap) and step.out_ranges is not None:
                     values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
                 values += [(words, value, "declared") for words, value in step.told(given.names)]
+                if isinstance(step, FillMode):
+                    values += [(f"what fills gaps of {name}", COMMONEST, "released") for name in given.names]
                 if isinstance(step, ReleasedCategories):
                     values += [(f"categories of {name}", FOUND, "released") for name in given.names]
                 for name, words in _CONSTANTS.items():
@@ -357,26 +353,6 @@ def _made(part: LocatedBlock, group: str) -> ColumnBounds:
     """What a block has made for its group."""
     norm = inflate(math.sqrt(part.end.square))
     return ColumnBounds(group, len(part.end.names), norm if 0 < norm < math.inf else None, None, part.block.fills)
-
-
-def _readings(found: Sequence[tuple[ColumnGroup, list[int]]]) -> dict[int, CellParser]:
-    """How every column is read that does not hold numbers."""
-    known: dict[int, CellParser | None] = {}
-    for block, positions in found:
-        for at, i in enumerate(positions):
-            reading = None if block.encoder is None else block.encoder.reading(at)
-            if known.setdefault(i, reading) != reading:
-                raise InvalidParameter(
-                    "a column is encoded twice, with other categories, or read once as categories and once as numbers.",
-                    stage=block.stage,
-                    fix="declare the same categories, in the same order; drop it where it is no category.",
-                )
-    return {i: reading for i, reading in known.items() if reading is not None}
-
-
-def _unlisted(readings: Mapping[int, CellParser]) -> dict[int, int]:
-    """Columns whose categories are to be released, and how many of them there may be."""
-    return {i: reading.most for i, reading in sorted(readings.items()) if isinstance(reading, TextParser)}
 
 
 def _has_cells(X: Any) -> bool:

@@ -198,13 +198,11 @@ ZEROS = OneHotEncoder(handle_unknown="ignore")
 @pytest.mark.parametrize(
     ("pipe", "rows", "told"),
     [
-        (mapped(ZEROS, filled("most_frequent")), [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 0]], "category of their own"),
         (
             mapped(ZEROS, filled("constant", "none")),
             [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 0]],
             "it was not declared",
         ),
-        (mapped(OrdinalEncoder(), filled("most_frequent")), [[-1], [1], [0], [-1]], "category of their own"),
         (mapped(OneHotEncoder(min_frequency=5)), [[1, 0], [0, 0], [0, 1], [0, 0]], "min_frequency=5 has no effect"),
     ],
 )
@@ -213,8 +211,17 @@ def test_missing_and_rare_labels(pipe, rows, told):
     assert told in str(pipe.conversion)
 
 
+@pytest.mark.parametrize(("encoder", "rows"), [(ZEROS, [[0, 1], [0, 0]]), (OrdinalEncoder(), [[1], [-1]])])
+def test_missing_labels_become_the_most_frequent_one_by_noisy_counts(encoder, rows):
+    table = pd.DataFrame({"ward": ["north", "south", "south", None] * 500, "age": 1.0})
+    pipe = mapped(encoder, filled("most_frequent")).fit(table, [0, 1, 1, 0] * 500)
+    assert "the category that most rows hold by noisy counts" in str(pipe.conversion)
+    assert [release.statistic for release in pipe.certificate_.record.releases] == ["modes"]
+    assert pipe.twins_[0][1].transform(pd.DataFrame({"ward": [None, "Z"], "age": 1.0})).tolist() == rows
+
+
 def test_an_encoder_of_all_columns_takes_those_whose_categories_are_declared():
-    pipe = convert([filled("most_frequent"), ZEROS, LOG], classes=(0, 1), categories=LABELS)
+    pipe = convert([filled("constant", "none"), ZEROS, LOG], classes=(0, 1), categories=LABELS)
     assert pipe[0].fit_transform(X[["ward"]]).tolist() == OWN
 
 
@@ -262,7 +269,7 @@ def test_categories_that_nobody_knows_go_into_buckets(filled):
     known = {"zip": {"hashed": 16}, "sex": ["F", "M"]}
     pipe = convert([columns, LOG], ranges={"age": (0, 2)}, categories=known, classes=(0, 1)).fit(table, y)
     width = pipe[:-1].transform(table[:3]).shape[1]
-    assert width == 16 + 2 + 1 + (2 if filled else 0)
+    assert width == 16 + 2 + 1 + (1 if filled else 0)  # a bucket for gaps; of a declared one the mode
     assert pipe.score(table, y) > (0.95 if filled else 0.85)
     with pytest.raises(InvalidParameter, match="buckets mean nothing"):
         convert([make_column_transformer((OrdinalEncoder(), ["zip"])), LOG], categories=known, classes=(0, 1))
