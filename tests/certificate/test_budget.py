@@ -50,7 +50,7 @@ def test_what_was_spent_is_what_the_ledger_says():
     exact = norm.cdf(second.record.issued.ledger.composed.mu / 2)
     assert (view.alone, view.right, view.right_at_limit) == (False, times_in_100(exact), 96)
     assert "of which this page knows only ε" not in spent
-    for figures in ("2 releases", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 in 100"):
+    for figures in ("2 releases", f"{view.right} times in 100", f"ε = {up(total)} of 3 at δ = 10⁻⁵", "96 times in 100"):
         assert figures in spent
     earlier = without_composition(second)
     assert ledger_view(record_of(earlier)).right == times_in_100(right_at(total, 1e-5))
@@ -87,7 +87,7 @@ def test_one_more_comes_to_what_the_ledger_then_says():
             mean()
     assert len(filled.entries()) == 1 + view.room, "as many as the first page said"
     assert view.right_of_this_kind == times_in_100(right_of_releases(first.record, view.room + 1))
-    assert f"at most {view.right_of_this_kind} if all {view.room + 1} are like this one" in page[SPENT]
+    assert f"; {view.right_of_this_kind} if all {view.room + 1} releases are like this one" in page[SPENT]
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     assert total_of_two(record_of(changed(first, epsilon=2.0))) is None, "the only one, but not this one"
 

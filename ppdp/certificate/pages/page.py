@@ -195,8 +195,8 @@ def seldom(share: float) -> str:
     step = 10 ** max(0, len(str(many)) - 2)
     told = f"{many // step * step:_}".replace("_", "\u202f")
     if many < 2:
-        return "any number of true cases"
-    return f"{'less than' if share <= least else 'at most'} 1 of {told} true cases"
+        return "any number of cases"
+    return f"{'less than' if share <= least else 'at most'} 1 of {told} cases"
 
 
 def _released(view: View) -> dict[str, Any]:
