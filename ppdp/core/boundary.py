@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ppdp.core.private_files import is_of_a_full_disk, no_room
+from ppdp.core.progress import named
 from ppdp.exceptions import (
     CompositionWarning,
     DiagnosticWarning,
@@ -140,7 +141,8 @@ def at_step(name: str) -> Iterator[None]:
     disk; interrupts are left alone.
     """
     try:
-        yield
+        with named(name):
+            yield
     except PpdpError:
         raise
     except Exception as error:

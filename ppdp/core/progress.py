@@ -14,6 +14,7 @@ T = TypeVar("T")
 PATIENCE, PAUSE = 2.0, 0.2  # seconds before there is a bar, and between two pictures of it in a notebook
 
 _UNSEEN: ContextVar[bool] = ContextVar("unseen", default=False)
+_STEP: ContextVar[str] = ContextVar("step", default="")
 _shown: list[Any] = []  # what stands on the terminal: one display, with a line for each loop
 
 
@@ -32,12 +33,23 @@ def unseen(yes: bool) -> Iterator[None]:
         _UNSEEN.reset(token)
 
 
+@contextmanager
+def named(step: str) -> Iterator[None]:
+    """In this context bars begin with the name of a step, which is public."""
+    token = _STEP.set(step)
+    try:
+        yield
+    finally:
+        _STEP.reset(token)
+
+
 def paced(blocks: Iterable[T], rows: int, size: int) -> Iterator[T]:
     """Iterate over what blocks of so many rows gave, with a bar of rows and how many a second."""
     return _watched(blocks, "rows", rows, size)
 
 
 def _watched(items: Iterable[T], description: str, total: int, step: int) -> Iterator[T]:
+    description = f"{_STEP.get()}: {description}" if _STEP.get() else description
     started, seen = time.monotonic(), (sys.stderr.isatty() or _in_notebook()) and not _UNSEEN.get()
     own: Any = None
     bar: Any = None

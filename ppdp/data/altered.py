@@ -180,7 +180,14 @@ def altered_counts(rows: Rows | Stream, size: int) -> Array:
         return np.asarray(marks_added(size, rows), dtype=np.float64)
     if rows.altered is not None:
         return rows.altered
+    if rows.beside is not None and np.isfinite(known := np.sum([np.zeros(size), *rows.beside[1]], axis=0)).all():
+        return np.asarray(known, dtype=np.float64)
     return np.asarray(fold(Counts(size, partial(marks_added, size)), rows), dtype=np.float64)
+
+
+def marks_on_the_way(size: int, block: Rows) -> NDArray[Any]:
+    """The marks of a block, added up; no numbers if they were lost."""
+    return np.full(size, np.nan) if block.marks is None else marks_added(size, block)
 
 
 def marks_added(size: int, block: Rows) -> NDArray[Any]:

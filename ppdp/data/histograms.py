@@ -21,6 +21,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
+from ppdp.data.together import Weight
 
 Cells = Callable[[Array], NDArray[np.integer[Any]]]
 FEWEST, FEW_ROWS, MORE = 2001, 5000, 6  # cells for a quantile, for so many rows; as many times as much at most
@@ -63,7 +64,7 @@ def weighed(rows: Rows | Stream, sizes: Sequence[int], cells: Cells) -> Array:
 
 def present(rows: Rows | Stream) -> Array:
     """Weight of all rows, an array of one."""
-    return weighed(rows, [1], lambda X: np.zeros((len(X), 1), dtype=np.int64))
+    return fold(Weight(rows.n), rows)
 
 
 def between(columns: Sequence[int], edges: Sequence[Any], side: Literal["left", "right"] = "right") -> Cells:

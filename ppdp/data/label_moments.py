@@ -11,10 +11,10 @@ from ppdp.bounds.column_choice import COUNT_WEIGHT, square_weight
 from ppdp.bounds.naive_bayes import longest_row
 from ppdp.bounds.release import label_parts
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.histograms import present
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
-from ppdp.data.summary import column_sums, joint_sums
+from ppdp.data.summary import ColumnSums
+from ppdp.data.together import Weight, together
 
 CAUTION = 5.0  # times what noise alone explains, beside the variance: a column of little variance is not chosen for it
 ROUNDED = 1e-12  # of a mean square: variance below it is rounding
@@ -71,13 +71,16 @@ class LabelMoments:
 
 def measured(rows: Rows | Stream, domain: Domain) -> Array:
     """Numbers of rows and sums of each part of the labels, and squares of all columns, over the number of rows."""
-    entry, counts, sums = largest_entry(domain), [], []
-    for part in range(label_parts(domain)):
-        own = rows.each(partial(_of_part, part, domain.classes is not None), rows.d)
-        counts.append(COUNT_WEIGHT * longest_row(domain) * present(own))
-        sums.append(column_sums(own, entry))
-    squares = square_weight(domain) * joint_sums(rows, [(partial(_squares, entry), entry)])
-    return np.concatenate([*counts, *sums, *squares]) / rows.n
+    entry, row = largest_entry(domain), COUNT_WEIGHT * longest_row(domain)
+    maps = [partial(_of_part, part, domain.classes is not None) for part in range(label_parts(domain))]
+    squares, *found = together(
+        rows,
+        (None, ColumnSums(rows.n, rows.d, [(partial(_squares, entry), entry)])),
+        *((own, Weight(rows.n)) for own in maps),
+        *((own, ColumnSums(rows.n, rows.d, [(None, entry)])) for own in maps),
+    )
+    counts, sums = found[: len(maps)], found[len(maps) :]
+    return np.concatenate([*(row * one for one in counts), *sums, square_weight(domain) * squares], axis=None) / rows.n
 
 
 def _of_part(part: int, classified: bool, rows: Rows) -> Rows:

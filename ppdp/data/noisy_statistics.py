@@ -40,7 +40,8 @@ from ppdp.data.label_moments import LabelMoments, measured
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
-from ppdp.data.summary import column_sums, joint_sums, second_moment, symmetric, upper_triangle
+from ppdp.data.summary import ColumnSums, SecondMoment, joint_sums, second_moment, symmetric, upper_triangle
+from ppdp.data.together import together
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
@@ -209,8 +210,10 @@ def _read_moment(answer: Array, domain: Domain, _: Any = None) -> Array:
 
 
 def _measure_matrix(rows: Rows, domain: Domain, _: Parameters) -> Array:
-    mean = column_sums(rows, largest_entry(domain)) / rows.n
-    return np.concatenate([mean, _measure_moment(rows, domain, _)])
+    entry = largest_entry(domain)
+    asked = (None, ColumnSums(rows.n, rows.d, [(None, entry)])), (None, SecondMoment(rows.d, entry))
+    (sums,), products = together(rows, *asked)
+    return np.concatenate([sums / rows.n, upper_triangle(products / rows.n) / (math.sqrt(2) * row_norm(domain))])
 
 
 def _read_matrix(answer: Array, domain: Domain, _: Any = None) -> Moments:

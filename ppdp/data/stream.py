@@ -33,6 +33,8 @@ class Stream:
         itself, to the same bits in every pass.
     altered : ndarray, optional
         Marks of the rows (:mod:`ppdp.data.altered`), added up where they were lost on the way.
+    beside : (callable, list), optional
+        What else is added up of every block in any pass, and where sums of the last pass are put.
     """
 
     source: Any
@@ -41,6 +43,7 @@ class Stream:
     d: int
     maps: tuple[Callable[[Any], Any], ...]
     altered: NDArray[np.float64] | None = None
+    beside: tuple[Callable[[Rows], Any], list[Any]] | None = None
 
     def each(self, function: Callable[[Rows], Rows], d: int) -> Stream:
         """The same rows behind one more map, to d columns."""
@@ -50,7 +53,16 @@ class Stream:
         self, task: Callable[[Rows], T], d: int | None = None, merge: Callable[[T, T], T] | None = None
     ) -> Iterator[T]:
         """Results of a task for every block of rows, or several merged; one pass over all of them."""
-        return self.source.over(partial(_run, self.maps, task), self.names, self.d if d is None else d, merge)
+        width = self.d if d is None else d
+        if self.beside is None:
+            yield from self.source.over(partial(_run, self.maps, task), self.names, width, merge)
+            return
+        counted, sums = self.beside
+        sums.clear()
+        both, merged = partial(_both, task, counted), None if merge is None else partial(_merged, merge)
+        for found, own in self.source.over(partial(_run, self.maps, both), self.names, width, merged):
+            sums.append(own)
+            yield found
 
     def grouped(self, task: Callable[[Rows], Any], parts: int, compare: Callable[[Any], Any]) -> Any:
         """The same of tasks whose results meet where the rows are: :func:`ppdp.data.engine.external_join.grouped`."""
@@ -91,6 +103,14 @@ def streamed(rows: Rows | Stream) -> Stream:
 
 def _same(rows: Rows) -> Rows:
     return rows
+
+
+def _both(task: Callable[[Rows], T], counted: Callable[[Rows], Any], rows: Rows) -> tuple[T, Any]:
+    return task(rows), counted(rows)
+
+
+def _merged(merge: Callable[[T, T], T], one: tuple[T, Any], other: tuple[T, Any]) -> tuple[T, Any]:
+    return merge(one[0], other[0]), one[1] + other[1]
 
 
 def _run(maps: Sequence[Callable[[Any], Any]], task: Callable[[Rows], T], first: int, table: Any) -> T:

@@ -265,6 +265,10 @@ class Mechanism(Documented, Answering, BaseEstimator):
         """Whether it reads some of the rows at a time, wherever they stand."""
         return False
 
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        """How often all rows are read, at most, for the answers to a question; fewer if training ends before."""
+        return question.steps
+
     def declarations(self) -> tuple[str, ...]:
         """What the privacy map takes from the user's word, in public words."""
         return ()

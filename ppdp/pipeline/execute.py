@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ppdp.core.boundary import at_step
-from ppdp.data.altered import altered_counts
+from ppdp.data.altered import altered_counts, marks_on_the_way
 from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
@@ -64,8 +64,9 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
                 question = question.balanced(asked.by_class(altered), asked.error * asked.n)
             if plan.domain.max_weight is not None or question.factors:
                 rows = rows.each(partial(Rows.weighted, by_class=np.array(question.factors)), rows.d)
-            passes = max(question.parameters.get("iterations", 0), question.steps) + m.stage.samples_rows
+            passes = plan.mechanism_passes + m.stage.samples_rows
             with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
+                rows = fold.counting(rows)
                 answers = m.stage.release(rows, question, noise, m.noise_scale)
             released |= {f"{m.name}.{name}": value for name, value in answers.items()}
         if asked is not None and altered is None:
@@ -77,7 +78,8 @@ class _Fold:
     """State of one execution."""
 
     def __init__(self, plan: Plan, noise: Noise, files: ExitStack, rows: Rows | Stream) -> None:
-        self.plan, self.noise, self.files, self.marked = plan, noise, files, rows
+        self.plan, self.noise, self.files = plan, noise, files
+        self.marked: Any = rows
         self.released: dict[str, Array] = {}
         self.margin = math.inf
         self.moments: Any = None
@@ -124,6 +126,15 @@ class _Fold:
         held = self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
         self.marked = held if held.altered is not None else self.marked
         return held
+
+    def counting(self, rows: Any) -> Any:
+        """Rows that the mechanism reads; their marks are counted on the way if no pass has counted them before."""
+        asked = self.plan.diagnostics
+        if asked is not None and isinstance(rows, Stream) and self.marked.altered is None:
+            if rows.maps and rows.source is self.marked.source:
+                rows = replace(rows, beside=(partial(marks_on_the_way, len(asked.properties)), []))
+            self.marked = rows if rows.beside is not None or rows.altered is not None else self.marked
+        return rows
 
     def altered(self) -> Array:
         """How many rows have each property that diagnostics ask for; counted while rows were written, if they were."""

@@ -47,6 +47,8 @@ class Stage(Documented, Answering, BaseEstimator):
         fit on rows is a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
     compares : bool
         Whether it compares rows: in memory, on the disk of this process or where an engine holds them.
+    passes : int
+        How often all rows are read, at most, where it is fitted on them, and for each of its conditions.
     takes_sparse : {"", "keeps", "projects"}
         Whether its public map takes a sparse array of rows, and what it makes of it: a sparse or a dense one.
     relief : str
@@ -68,6 +70,7 @@ class Stage(Documented, Answering, BaseEstimator):
     fills_gaps = False
     in_memory = False
     compares = False
+    passes = 1
     takes_sparse = ""
     relief = "fit_mode='noisy'"
     keeps_units = False

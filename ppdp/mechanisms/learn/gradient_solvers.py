@@ -137,6 +137,10 @@ class _Batches(_NoisyGradients):
 
     samples_rows = True
 
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        """Batches hold as many rows together."""
+        return math.ceil(question.steps * question.parameters["batch_size"] / domain.n)
+
     @abstractmethod
     def draw(self, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
         """The rows of every step's batch, ascending."""
@@ -310,6 +314,9 @@ class OutputPerturbation(Solver):
             iterations = math.ceil(min(math.log(wanted) / solver_rate(smooth, alpha / domain.n), MOST_ITERATIONS))
         parameters = {**gradient, "alpha": alpha, "smoothness": smooth, "iterations": iterations}
         return QuerySpec.asked(config.formulas["output"], "mechanism", domain, parameters, 1)
+
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        return int(question.parameters["iterations"])
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         gradient, p = run.gradient(), run.parameters

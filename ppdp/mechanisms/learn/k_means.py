@@ -102,6 +102,10 @@ class KMeans(StandaloneQueryMixin, Mechanism):
     def settle(self, question: QuerySpec) -> None:
         self.max_depth = question.parameters["depth"]
 
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        """Cells are weighed in one pass, whatever their depth."""
+        return 1 + int(question.parameters["max_iter"])
+
     def release(self, rows: Rows | Stream, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         p = question.parameters
 

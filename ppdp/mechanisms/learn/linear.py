@@ -164,6 +164,9 @@ class LinearModel(SharedDocstring, Supervised):
         """Whether gradients are taken of some of the rows."""
         return solver_of(self).samples_rows
 
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        return solver_of(self, question).passes(question, domain)
+
     _staged = False
     _solvers: ClassVar[tuple[str, ...]] = (*DESCENT, "auto")
     _curvature = 1.0

@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.bounds.naive_bayes import longest_row
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.histograms import present
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
-from ppdp.data.summary import joint_sums
+from ppdp.data.summary import ColumnSums
+from ppdp.data.together import Weight, together
 from ppdp.data.validation import validated
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism, QuerySpec
@@ -90,13 +90,10 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
 
     def release(self, rows: Rows | Stream, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         norm, entry = question.bound / rows.n, float(question.parameters["entry_bound"])
-        parts = []
-        for own in np.eye(question.parameters["n_classes"]):
-            of_class = (
-                _of_class(rows, own) if isinstance(rows, Rows) else rows.each(partial(_of_class, own=own), rows.d)
-            )
-            sums = joint_sums(of_class, [(None, norm), (partial(_squares, entry=entry), norm)])
-            parts += [norm * present(of_class), *sums]
+        sums = ColumnSums(rows.n, rows.d, [(None, norm), (partial(_squares, entry=entry), norm)])
+        maps = [partial(_of_class, own=own) for own in np.eye(question.parameters["n_classes"])]
+        found = together(rows, *((of_class, one) for of_class in maps for one in (Weight(rows.n), sums)))
+        parts = [part for weight, of_class in zip(found[::2], found[1::2]) for part in (norm * weight, *of_class)]
         return {"answer": noise.release(np.concatenate(parts), noise_scale, question.bound)}
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:

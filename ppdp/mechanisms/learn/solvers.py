@@ -167,6 +167,10 @@ class Solver(ABC):
     def release(self, run: TrainingRun) -> dict[str, Array]:
         """Train on private rows: coefficients "theta", and what else leaves with noise."""
 
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        """As :meth:`Mechanism.passes`."""
+        return question.steps
+
     def assumptions(self) -> tuple[tuple[str, str], ...]:
         """As :meth:`Mechanism.assumptions`."""
         return ()
@@ -231,6 +235,10 @@ class Newton(Solver):
         if run.keeps_path:
             released["path"] = np.array([models[step - 1].ravel() for step in kept_steps(len(models))])
         return released
+
+    def passes(self, question: QuerySpec, domain: Domain) -> int:
+        """One for every answer; whitened rows are written down, and their scores."""
+        return question.steps + 1 + ("calibration" in question.parameters)
 
     @staticmethod
     def pays(domain: Domain, distance: Distance, config: TrainingConfig, mu: float | None) -> bool:

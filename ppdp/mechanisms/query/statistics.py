@@ -19,7 +19,8 @@ from ppdp.core.domain import Domain
 from ppdp.data.histograms import histograms, present
 from ppdp.data.intervals import Law, gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
-from ppdp.data.summary import column_sums, second_moment, symmetric, upper_triangle
+from ppdp.data.summary import ColumnSums, SecondMoment, column_sums, symmetric, upper_triangle
+from ppdp.data.together import Weight, together
 from ppdp.data.unit_conversion import Answers, Codes, Columns
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.query.public_grids import public_grid
@@ -107,8 +108,9 @@ class Mean(QueryStatistic):
     def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         if not question.parameters["weighted"]:
             return column_sums(rows, question.bound) / rows.n
-        mean = column_sums(rows, question.bound / share_weight) / rows.n
-        return np.append(mean, question.bound * present(rows) / rows.n)
+        sums = ColumnSums(rows.n, rows.d, [(None, question.bound / share_weight)])
+        (total,), weight = together(rows, (None, sums), (None, Weight(rows.n)))
+        return np.append(total, question.bound * weight) / rows.n
 
     def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         query.present_ = 1.0
@@ -148,9 +150,10 @@ class Covariance(Mean):
     def exact(self, rows: Rows, question: QuerySpec, share_weight: float) -> Array:
         weighted, bound = question.parameters["weighted"], question.bound
         norm = bound / MOMENT_COUNT_WEIGHT if weighted else bound
-        moment = upper_triangle(second_moment(rows, norm) / rows.n)
-        parts = [column_sums(rows, norm) / rows.n, moment / (math.sqrt(2) * norm)]
-        return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])
+        asked: list[Any] = [ColumnSums(rows.n, rows.d, [(None, norm)]), SecondMoment(rows.d, norm)]
+        (total,), products, *weight = together(rows, *((None, one) for one in [*asked, *[Weight(rows.n)] * weighted]))
+        moment = upper_triangle(products / rows.n) / (math.sqrt(2) * norm)
+        return np.concatenate([total / rows.n, moment, *(MOMENT_COUNT_WEIGHT * norm * one / rows.n for one in weight)])
 
     def read(self, query: Any, answer: Array, domain: Domain, question: QuerySpec) -> None:
         """The nearest that rows could have."""

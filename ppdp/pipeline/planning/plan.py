@@ -160,18 +160,43 @@ class Plan:
         return (*stages, *(m.name for m in last if getattr(m.stage, "in_memory", True)))
 
     def passes(self, position: int) -> int:
-        """How often the rows are read that stand in front of a step, by it, the steps behind it and the mechanism."""
+        """How often the rows are read, at most, that stand in front of a step, the mechanism counted once."""
         behind = self.steps[position:]
-        fitted = sum(len(one.way.conditions) + (one.way.name == "exact") + one.stage.compares for one in behind)
-        return len(self.releases) + (self.mechanism is not None) + fitted
+        fitted = sum(one.stage.passes * (len(one.way.conditions) + (one.way.name == "exact")) for one in behind)
+        released = sum(1 + (STATISTICS[release.statistic].further is not None) for release in self.releases)
+        return released + (self.mechanism is not None) + fitted
+
+    @property
+    def mechanism_passes(self) -> int:
+        """How often the mechanism reads all rows, at most."""
+        m = self.mechanism
+        return 0 if m is None else int(m.stage.passes(m.question, self.end[0]))
+
+    @property
+    def n_passes(self) -> int:
+        """How often all rows are read, at most: for what is fitted, released or asked, and to be written down for that.
+
+        Rows that are read in blocks are; in memory it is fewer.
+        """
+        first, asked = self._first_fitted, self.mechanism_passes
+        held = (first < len(self.steps) and self.passes(first) > 1) + (asked > 1)
+        labels = self.mechanism is not None and self.mechanism.stage.needs_y
+        unknown = labels and self.domain.classes is None and self.domain.y_range is None
+        apart = self.domain.adjacency.unbounded + self.domain.adjacency.bounds_contributions
+        return self.passes(first) - (self.mechanism is not None) + asked + held + unknown + apart
+
+    @property
+    def _first_fitted(self) -> int:
+        """Position of the first step that looks at rows before it maps them, or behind all."""
+        return next((i for i, one in enumerate(self.steps) if one.way.name != "public"), len(self.steps))
 
     @property
     def disk_bytes(self) -> int:
         """Least room on the disk that rows need which are read in blocks: none if they are read once."""
-        first = next((i for i, one in enumerate(self.steps) if one.way.name != "public"), len(self.steps))
-        m, numbers = self.mechanism, [step.domain.d for step in self.steps[first:]]
+        first = self._first_fitted
+        numbers = [step.domain.d for step in self.steps[first:]]
         several = bool(numbers) and self.passes(first) > 1
-        if m is not None and m.question.steps > 1:
+        if self.mechanism_passes > 1:
             numbers, several = [*numbers, self.end[0].d], True
         return 8 * self.domain.n * (min(numbers) + BESIDE) if several else 0
 
@@ -278,8 +303,14 @@ class Plan:
         return f"(epsilon, delta) = ({self.epsilon:g}, {self.delta:g}), {self.domain.describe()}"
 
     def _held(self) -> list[str]:
-        """Why rows cannot be read in blocks."""
-        return [f"needs all rows in memory: {', '.join(self.in_memory)}"] if self.in_memory else []
+        """How often rows are read, and whether they can be in blocks."""
+        most = "once" if self.n_passes == 1 else f"{self.n_passes} times at most"
+        asked = self.mechanism_passes
+        by = f", {asked} of them for {self.mechanism.name}" if self.mechanism is not None and asked > 1 else ""
+        if self.in_memory:
+            return [f"reads the rows {most}{by}", f"needs all rows in memory: {', '.join(self.in_memory)}"]
+        disk = f"{max(self.disk_bytes / 1e9, 0.1):.1f} GB of the disk" if self.disk_bytes else "no disk"
+        return [f"reads the rows {most}{by}; in blocks, with {disk}, or in memory"]
 
     def _trusted(self) -> list[str]:
         """Ranges and constants that nobody can check, a line each."""

@@ -193,6 +193,7 @@ class ColumnSubset(Transformer):
     relief = _of_stage("relief")
     needs_y = _of_stage("needs_y")
     multiplies_columns = _of_stage("multiplies_columns")
+    passes = _of_stage("passes")
     leakage = _of_stage("leakage")
     chooses = _of_stage("chooses")
     reads_cells = _of_stage("reads_cells", default=False)

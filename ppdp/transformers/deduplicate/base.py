@@ -39,6 +39,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
     allows_gaps = True
     in_memory = True
     compares = True
+    passes = 2
     compare = "current"
     keeps_units = True
     leakage = "high", "which rows repeat each other, or lie close to each other"

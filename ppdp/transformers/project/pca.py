@@ -20,7 +20,8 @@ from ppdp.core.rounding import inflate
 from ppdp.data.exact_matmul import steadily
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied, top_eigenvectors
-from ppdp.data.summary import column_sums, second_moment
+from ppdp.data.summary import CoarseMoment, ColumnSums, SecondMoment
+from ppdp.data.together import together
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
@@ -311,9 +312,10 @@ class Spectrum:
     def of_rows(cls, rows: Rows, domain: Domain, k: int, *, center: bool, coarse: bool = False) -> Spectrum:
         """From the rows, over their public number; ``coarse`` where the formula allows for it."""
         norm = float(domain.require("row_norm"))
-        mean = column_sums(rows, norm) / rows.n if center else np.zeros(rows.d)
-        matrix = second_moment(rows, largest_entry(domain), coarse=coarse) / rows.n
-        return cls.of(mean, matrix, k, center=center)
+        products = (CoarseMoment if coarse else SecondMoment)(rows.d, largest_entry(domain))
+        asked = [products, ColumnSums(rows.n, rows.d, [(None, norm)])][: 1 + center]
+        matrix, *sums = together(rows, *((None, one) for one in asked))
+        return cls.of(sums[0][0] / rows.n if center else np.zeros(rows.d), matrix / rows.n, k, center=center)
 
 
 @dataclass(frozen=True, slots=True)
