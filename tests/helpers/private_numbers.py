@@ -52,7 +52,7 @@ def assert_no_secret_among(numbers, secrets):
 
 def assert_text_is_public(text, secrets):
     """No number in a text is a private one, as far as its digits go."""
-    text = re.sub(r'(?s)<(style|script).*?</\1>|(?<="), line \d+', "", text)
+    text = re.sub(r"""(?s)<(style|script).*?</\1>|(?<="), line \d+|'sha256-[^']*'""", "", text)
     tokens = re.findall(r"(?<![\w.#-])-?\d+\.?\d*(?:[eE][-+]?\d+)?(?![\w])", text)
     assert not secrets.counts & {int(token) for token in tokens if token.isdigit()}
     known = np.abs(secrets.sorted())

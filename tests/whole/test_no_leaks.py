@@ -7,8 +7,10 @@ to, and the rows at every point. Then everything a user can get hold of is searc
 import gc
 import inspect
 import io
+import itertools
 import logging
 import math
+import os
 import pickle
 import sys
 import traceback
@@ -57,6 +59,7 @@ from ppdp.transformers import (
 from ppdp.transformers.base import Stage
 
 N = 1201
+LARGE = 10**9  # more than there are rows
 DOMAIN = Domain(n_rows=N, n_features=3)
 
 
@@ -122,6 +125,8 @@ OTHER_STAGES = {
 def secrets(monkeypatch):
     """Listen to every exact statistic, every answer before its noise, and the rows before any stage."""
     found = Secrets()
+    monkeypatch.setattr(os, "getpid", lambda: LARGE)  # numbers that chance could make equal to a count
+    monkeypatch.setattr(fits, "_TICKETS", itertools.count(LARGE))
     release = Noise.release
 
     def spy_release(self, value, noise_scale, bound):
