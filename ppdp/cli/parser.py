@@ -106,6 +106,7 @@ def _add_planning(commands: Any) -> None:
 
     plan = command("plan", "say what a fit would cost and how each step would be fitted; reads no private row")
     plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    plan.add_argument("--time", action="store_true", help="also try on generated rows how long a fit takes here")
     _facts(plan)
 
 

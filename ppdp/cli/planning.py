@@ -29,10 +29,16 @@ def plan(options: Namespace) -> int:
     """Print the plan of a pipeline file."""
     file = read_pipeline_file(options.file, options.imports)
     made = planned_of(file, options)
+    taken = None
+    if options.time:
+        pipe = file.pipeline()
+        with file.located():
+            taken = pipe.fit_time(_shaped(pipe, made))
     if options.json:
-        say(json.dumps(as_plain(made), indent=2, ensure_ascii=False))
+        plain = as_plain(made) | ({} if taken is None else {"fit_time": asdict(taken)})
+        say(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
-    say(repr(made))
+    say(repr(made) if taken is None else f"{made!r}\n{taken!r}")
     noises = ["" if a.noise_scale is None else f"{a.noise_scale:.4g}" for a in made.alternatives]
     lines = [(a.route, noise, a.status, a.reason) for a, noise in zip(made.alternatives, noises)]
     say(table(("ways to fit the steps (routes)", "noise", "", "because"), lines))
@@ -148,6 +154,8 @@ def as_plain(made: Any) -> dict[str, Any]:
             "noise_scale": mechanism.noise_scale,
         },
         "mu": made.loss.mu,
+        "passes": made.n_passes,
+        "in_memory": list(made.in_memory),
         "alternatives": [asdict(alternative) for alternative in made.alternatives],
         "warnings": list(made.warnings),
     }
@@ -174,10 +182,14 @@ def _compared(path: Path, options: Namespace) -> Any:
             place=place_of(path, ["steps"]),
             fix="end it in a mechanism, such as LogisticRegression.",
         )
-    pipe, known = file.pipeline(), made.domain
-    shape = {"n_rows": known.n_rows, "n_features": known.n_features, "feature_names": known.feature_names}
+    pipe = file.pipeline()
     with file.located():
-        return pipe.compare(pipe.domain.but(**shape))
+        return pipe.compare(_shaped(pipe, made))
+
+
+def _shaped(pipe: Any, made: Plan) -> Any:
+    """The facts of a pipeline with the shape and the names that its plan has."""
+    return pipe.domain.but(**{name: getattr(made.domain, name) for name in (*SHAPE, "feature_names")})
 
 
 def audit(options: Namespace) -> int:

@@ -135,7 +135,7 @@ def forecast(
     if not planned:
         raise NoRoute("no epsilon of the forecast has a route.", fix="larger ones, or what pipe.plan(domain) advises.")
     predicts = _predicts(planned[-1])
-    draw = partial(_simulated, pipe, planned[-1]) if simulate is None else partial(_checked, simulate)
+    draw = partial(simulated, pipe, planned[-1]) if simulate is None else partial(_checked, simulate)
     points, refused, source = [], [], _source(planned[-1], seed)
     jobs = [(epsilon, repeat) for epsilon in epsilons for repeat in range(repeats)]
     exact = _result(pipe, epsilons[-1], planned[-1], run, draw, seed, _Silent(source(0)), predicts)
@@ -244,7 +244,7 @@ def _checked(simulate: Callable[..., Any], rng: np.random.Generator, n: int) -> 
     return drawn
 
 
-def _simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
+def simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
     """A table as the first step expects it, and a target that follows its columns."""
     import pandas as pd
 
@@ -256,7 +256,7 @@ def _simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
     if domain.missing_rows:
         few = rng.permutation(n)[: int(n * min(_GAPS, domain.missing_rows / domain.n))]
         numeric = np.flatnonzero([kind.kind == "f" for kind in table.dtypes])
-        for row_block, column in zip(np.array_split(few, len(numeric)), numeric):
+        for row_block, column in zip(np.array_split(few, max(len(numeric), 1)), numeric):
             table.iloc[row_block, column] = np.nan
     return (table if domain.feature_names is not None else table.to_numpy()), y
 
@@ -301,7 +301,7 @@ def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 
 
 def _shrunk(share: float, pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
     """Simulated rows whose numbers fill this share of their range, left of its middle."""
-    X, y = _simulated(pipe, plan, rng, n)
+    X, y = simulated(pipe, plan, rng, n)
     if share < 1:
         columns = X.columns[[kind.kind == "f" for kind in X.dtypes]] if hasattr(X, "columns") else slice(None)
         numbers = X[columns] if hasattr(X, "columns") else X
@@ -323,7 +323,7 @@ def _target(table: Any, plan: Plan, rng: np.random.Generator) -> Any:
     """Labels or targets whose normal scores have this correlation with a weighted sum of standardised columns."""
     columns = [column.to_numpy() for _, column in table.items()]
     codes = (one if one.dtype.kind == "f" else np.unique(one.astype(str), return_inverse=True)[1] for one in columns)
-    Z = np.column_stack(list(codes)).astype(np.float64)
+    Z = np.nan_to_num(np.column_stack(list(codes)).astype(np.float64))
     Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-12)
     weight = np.random.default_rng(0).standard_normal(Z.shape[1])
     signal = Z @ (weight / np.linalg.norm(weight))

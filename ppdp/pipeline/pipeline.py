@@ -23,6 +23,7 @@ from ppdp.exceptions import ExportError, InvalidInput
 from ppdp.pipeline.estimator import PrivateEstimator, begin_fit, if_predicts, remember
 from ppdp.pipeline.expected import expected_errors
 from ppdp.pipeline.fit import adjacency_of, fit_pipeline, fit_simulated, plan_of
+from ppdp.pipeline.fit_time import FitTime, fit_time
 from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
 from ppdp.pipeline.named_steps import NamedSteps
 from ppdp.pipeline.planning.baselines import Comparison
@@ -352,6 +353,24 @@ class Pipeline(PrivateEstimator, NamedSteps):
             If none of these epsilons has a route, or simulated rows do not pass the gate.
         """
         return forecast(self, fit_simulated, domain, epsilons, repeats, random_state, simulate)
+
+    def fit_time(self, domain: Domain | None = None) -> FitTime:
+        """About how long a fit will take here, before any data: the plan is run on generated rows, for some seconds.
+
+        Rows are as :meth:`forecast` draws them, two numbers of them, at most some 100,000; what more rows take follows.
+        Time that training saves by ending early is that of these rows. Nothing is charged.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, as for ``plan``.
+
+        Returns
+        -------
+        FitTime
+            Seconds in memory and from a file, and nanoseconds for each row, column and pass.
+        """
+        return fit_time(self, domain)
 
     def expected_errors(self, domain: Domain | None = None, *, alpha: float = 0.05) -> Any:
         """How far noise will move every number that is released, before any row is seen (``docs/theory/intervals.md``).

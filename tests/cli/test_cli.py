@@ -112,9 +112,9 @@ class TestData:
 
 class TestPlan:
     def test_is_that_of_python(self, study, capsys):
-        assert main(["plan", "study.toml", "--rows", str(N)]) == 0
+        assert main(["plan", "study.toml", "--rows", str(N), "--time"]) == 0
         plan = by_hand().plan(Domain(n_rows=N, n_features=3))
-        assert capsys.readouterr().out.startswith(repr(plan))
+        assert capsys.readouterr().out.startswith(f"{plan!r}\nFIT TIME on this machine, by generated rows: ")
 
     @pytest.mark.parametrize("name", FILES)
     def test_of_a_data_file_needs_names_and_size_only(self, name, study, capsys, monkeypatch):

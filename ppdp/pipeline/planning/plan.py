@@ -180,10 +180,14 @@ class Plan:
         """
         first, asked = self._first_fitted, self.mechanism_passes
         held = (first < len(self.steps) and self.passes(first) > 1) + (asked > 1)
+        apart = self.domain.adjacency.unbounded + self.domain.adjacency.bounds_contributions + self.reads_labels
+        return self.passes(first) - (self.mechanism is not None) + asked + held + apart
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether labels are read beforehand, since nobody has declared which there are."""
         labels = self.mechanism is not None and self.mechanism.stage.needs_y
-        unknown = labels and self.domain.classes is None and self.domain.y_range is None
-        apart = self.domain.adjacency.unbounded + self.domain.adjacency.bounds_contributions
-        return self.passes(first) - (self.mechanism is not None) + asked + held + unknown + apart
+        return labels and self.domain.classes is None and self.domain.y_range is None
 
     @property
     def _first_fitted(self) -> int:
