@@ -61,7 +61,7 @@ def open_rows(paths: Sequence[Path], engine: str | None = None, *, header_is_nam
         return open_source(paths[0], header_is_names=header_is_names)
     from ppdp.data.engine.registry import opened_source
 
-    blocks: Any = opened_source([str(path) for path in paths])
+    blocks: Any = opened_source(list(paths))
     names = _checked(blocks.schema.names, paths[0], header_is_names=header_is_names)
     return Source(paths[0], blocks.n, dict(zip(names, blocks.schema.types)), 0, blocks.tables, blocks)
 

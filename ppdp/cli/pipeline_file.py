@@ -17,7 +17,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.renamed import renamed_parameters, under_new_names
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
 
-_CODE = ("function", "transformer", "utility")
+_CODE = ("function", "preprocessor", "tokenizer", "transformer", "utility")
 _ELSEWHERE = {
     "noise_scale": "leave it out: epsilon and delta decide the noise.",
     "random_state": "leave it out: seeded noise protects no one, so it is never exported.",

@@ -62,14 +62,15 @@ def with_texts(rows: Rows, columns: Sequence[int]) -> Rows:
 
 
 def among(rows: Rows, released: Texts) -> Rows:
-    """The same rows with the places of their texts among those that were released; they know no text any more."""
+    """The same rows with the places of their texts among those that were released, which they know no more."""
     rows = with_texts(rows, list(released))
     X = rows.X.copy()
     for i, texts in released.items():
         places = np.append(coded((rows.texts or {})[i], texts), OTHER)  # behind it empty slots, where there is no text
         which = X[:, i] >= 0
         X[which, i] = places[X[which, i].astype(np.intp)]
-    return replace(rows, X=X, texts=None, ours=False, raw=None if rows.raw is None else X)
+    left = {i: texts for i, texts in (rows.texts or {}).items() if i not in released} or None
+    return replace(rows, X=X, texts=left, ours=False, raw=None if rows.raw is None else X)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -47,6 +47,7 @@ _START = datetime(1970, 1, 1)
 _FARTHEST = 1e12  # units from the epoch: further than any public range
 _SHORT = 2_000  # bits of a whole number that Python writes at any setting
 _LONGEST_ID = 10_000  # digits of a whole number: to write more takes minutes
+LONGEST_TEXT = 1_000_000  # characters of a text that are looked at, so that no single row fills the memory
 
 
 class Cells(NamedTuple):
@@ -179,6 +180,16 @@ def category_texts(column: Any) -> tuple[NDArray[np.intp], Cells]:
     """
     places, cells = _different(column)
     return places, _each(_text, cells, missing=None, improper="")
+
+
+def texts(column: Any) -> tuple[NDArray[np.intp], Cells]:
+    """Cells of a column as whole texts, of which some are one cell's only once; and the place of every cell.
+
+    Text is as it stands, up to :data:`LONGEST_TEXT` characters; bytes are UTF-8, and numbers and truth values are
+    written out. None where a cell is missing or improper.
+    """
+    places, cells = _different(column)
+    return places, _each(_whole_text, cells, missing=None, improper=None)
 
 
 def carried(values: Any) -> NDArray[np.object_]:
@@ -338,6 +349,19 @@ def _text(cell: Any) -> str | None:
     if not text or not text.isprintable() or len(text.encode()) > LONGEST_CATEGORY:
         raise _Improper
     return text
+
+
+def _whole_text(cell: Any) -> str | None:
+    cell = plain(cell)
+    if type(cell) is bytes:
+        cell = cell.decode()
+    if type(cell) is str:
+        return cell[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+    if isinstance(cell, Decimal) and cell.is_nan():
+        return None
+    if type(cell) is bool or not isinstance(cell, (Real, Decimal)) or isinstance(cell, np.timedelta64):
+        return _text(cell)
+    return _number_as_text(float(cell)) or repr(float(cell))
 
 
 def _number_as_text(number: float) -> str:

@@ -77,6 +77,17 @@ def in_order(X: Any, names: Sequence[str], needed: Set[str]) -> Any:
     return X.reindex(columns=list(names), fill_value=0)
 
 
+def column_alone(X: Any, names: Sequence[str] | None) -> Any:
+    """An opened column as a table, of its own name, or of the only one of these."""
+    frame = X.to_frame() if hasattr(X, "to_frame") else None
+    if names is None or len(names) != 1:
+        return X.reshape(-1, 1) if frame is None else frame
+    import pandas as pd
+
+    frame = pd.DataFrame({0: pd.Series(X, dtype=object)}) if frame is None else frame
+    return frame.set_axis(list(names), axis=1)
+
+
 def opened_block(table: Any) -> Any:
     """The same of an Arrow table, whose numbers become a matrix at once if it holds nothing else."""
     import pyarrow.types as kinds

@@ -43,8 +43,8 @@ class Rows:
         Number of the first row, where these are a block of many that are read.
     norms : ndarray of shape (n,), optional
         Euclidean norms, of rows that are read many times as they are.
-    texts : mapping of int to tuple of str, optional
-        What the codes of some columns stand for, in front of the stage that releases categories.
+    texts : mapping of int to sequence of str, optional
+        What the codes of some columns stand for, in front of the stage that releases categories or maps whole texts.
     marks : ndarray of bool, optional
         Which properties of :mod:`ppdp.data.altered` every row has, of rows that come in.
     factor : ndarray of shape (n,), optional
@@ -58,7 +58,7 @@ class Rows:
     ours: bool = False
     first: int = 0
     norms: Array | None = None
-    texts: Mapping[int, tuple[str, ...]] | None = None
+    texts: Mapping[int, Any] | None = None
     marks: NDArray[np.bool_] | None = None
     factor: Array | None = None
 

@@ -25,7 +25,7 @@ from ppdp.data.altered import Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.deferred_input import DeferredTable
-from ppdp.data.frames import cells, column, matrix, opened
+from ppdp.data.frames import cells, column, column_alone, matrix, opened
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
 from ppdp.data.weights import read_weights
@@ -58,8 +58,11 @@ _PUBLIC_MESSAGES = (
 )
 
 
-def table_of(X: Any) -> Any:
-    """A user's table, as :func:`ppdp.data.frames.opened` has it; refused if its rows are not there yet."""
+def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None) -> Any:
+    """A user's table, as :func:`ppdp.data.frames.opened` has it; refused if its rows are not there yet.
+
+    A column alone is a table of one if ``texts`` are mapped: the only one of those names, if they are known.
+    """
     if type(X).__name__ == "LazyFrame":
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
     if isinstance(X, DeferredTable):
@@ -68,6 +71,8 @@ def table_of(X: Any) -> Any:
         raise InvalidInput("X is a sparse array of objects.", fix="X.astype(float).")
     try:
         table = opened(X)
+        if texts and getattr(table, "ndim", 0) == 1:
+            table = column_alone(table, names)
         if getattr(table, "shape", None) != ():
             return table
     except Exception:  # of a container that does not keep to its own form
@@ -289,7 +294,7 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
     if invalid == "error":
         if np.isinf(X).any():
             raise InvalidValue(
-                "Input X contains infinity, or what is no date.",
+                "Input X contains infinity, or what is no date or text.",
                 fix="remove it by a public rule, or use on_invalid='repair'.",
             )
         if not gaps and np.isnan(X).any():

@@ -237,10 +237,10 @@ def check_kinds(estimator: Any, **kinds: type) -> None:
 
 
 def form_of(
-    estimator: Any, X: Any, coded: Callable[[Any], Any], *, unbounded: bool = False
+    estimator: Any, X: Any, coded: Callable[[Any], Any], *, unbounded: bool = False, texts: bool = False
 ) -> tuple[Any, tuple[str, ...] | None]:
     """The table of a fit, of which only the form was looked at, and the names of its columns."""
-    table = validation.table_of(X)
+    table = validation.table_of(X, texts=texts)
     validation.check_form(estimator, table, coded, reset=True, unbounded=unbounded)
     names = tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None
     validation.warn_of_cells(names)

@@ -50,7 +50,7 @@ from ppdp.pipeline.planning.solve import PlanSolver, make_plan
 from ppdp.pipeline.release.answers import single_class
 from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.table import Released
-from ppdp.pipeline.steps import Named, Steps, check_steps, check_unbounded
+from ppdp.pipeline.steps import Named, Steps, as_texts, check_steps, check_unbounded, takes_texts
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, charge, open_ledger
 from ppdp.privacy.noise.sampler import Noise
@@ -132,7 +132,7 @@ class Inputs:
         """The inputs, whose form is one that the steps take; the pipeline remembers the columns."""
         neighbours = adjacency_of(pipe)
         hidden = neighbours.unbounded
-        table, names = form_of(pipe, X, steps.coded, unbounded=hidden)
+        table, names = form_of(pipe, X, steps.coded, unbounded=hidden, texts=takes_texts(steps.all[0][1]))
         check_groups(table, groups, neighbours)
         weights = check_weights(table, weights, pipe.domain or Domain())
         labels = validation.check_labels(table, y, pipe, unbounded=hidden) if steps.supervised else None
@@ -239,8 +239,9 @@ class Fit:
 
 def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
     """Fit a pipeline to private rows: what it releases and its certificate are set on it, and nothing else."""
+    steps = checked_steps(pipe)
+    X = as_texts(steps.all[0][1], X, y)
     with resolve_inputs(X, y, groups, weights) as given:
-        steps = checked_steps(pipe)
         _check_positions(pipe, steps, given[0], X, y, groups, weights)
         beside = dict(zip(("y", "groups", "sample_weight"), given[1:]))
         warn_of_names(given[0], pipe.steps, beside)

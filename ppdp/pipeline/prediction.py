@@ -26,7 +26,7 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.input_checks import check_sparse_twins
 from ppdp.pipeline.release.released_steps import mapped
-from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, coding_of
+from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, as_texts, coding_of, reading_of, takes_texts
 from ppdp.transformers.columns.column_map import ColumnMap
 
 Then = Callable[[Array], Any]
@@ -36,7 +36,7 @@ Then = Callable[[Array], Any]
 class ReleasedMap:
     """Released twins as one map of raw rows, each by itself; an engine may run it where the rows are."""
 
-    coded: Callable[[Any], Any]
+    read: Callable[[Any], tuple[Any, Any]]
     facts: Domain
     gaps: bool
     invalid: str
@@ -44,11 +44,12 @@ class ReleasedMap:
 
     def __call__(self, table: Any) -> Array:
         """Rows of an opened table."""
-        values = validation.read_values(self.coded(table), self.invalid)
+        table, texts = self.read(table)
+        values = validation.read_values(table, self.invalid)
         values = validation.repaired_values(values, self.facts, gaps=self.gaps, invalid=self.invalid)
         if issparse(values):
             check_sparse_twins(self.twins, values.shape[1])
-        return mapped(self.twins, values)
+        return mapped(self.twins, values, texts)
 
 
 class Predictor:
@@ -82,23 +83,25 @@ class Predictor:
 
     def _map(self, twins: Sequence[Named]) -> ReleasedMap:
         facts = Domain(row_norm=self.estimator.row_norm_, entry_bound=self.estimator.entry_bound_)
-        return ReleasedMap(self.coded, facts, self.fills_gaps, self.estimator.on_invalid, twins)
+        return ReleasedMap(reading_of(self.twins[0][1]), facts, self.fills_gaps, self.estimator.on_invalid, twins)
 
-    def mapped(self, X: Any, then: Then = as_it_is) -> Any:
-        """Raw rows through the twins of all stages before the last step, and what is to be done then."""
+    def mapped(self, X: Any, then: Then = as_it_is, *, whole: bool = False) -> Any:
+        """Raw rows through the twins of all stages before the last step, or of all, and what is to be done then."""
+        row_map = self._map(self.twins if whole else self.twins[:-1])
+        X = as_texts(self.twins[0][1], X)
         source = opened_source(X)
         if source is not None:
             with source:
-                return self._in_blocks(source, then)
-        X = self._in_order(validation.table_of(X))
+                return self._in_blocks(source, row_map, then)
+        X = self._in_order(validation.table_of(X, texts=takes_texts(self.twins[0][1]), names=self.columns))
         validation.check_form(self.estimator, X, self.coded, reset=False)
-        return then(self._map(self.twins[:-1])(X))
+        return then(row_map(X))
 
-    def _in_blocks(self, source: BlockSource, then: Then) -> Any:
+    def _in_blocks(self, source: BlockSource, row_map: ReleasedMap, then: Then) -> Any:
         if then is as_it_is and not source.local:
             raise InvalidInput("mapped rows would leave the workers that hold them.", fix="files, without this engine.")
         names = self.columns_of(source)
-        task = partial(_numbered, self._map(self.twins[:-1]), then, list(names))
+        task = partial(_numbered, row_map, then, list(names))
         blocks = sorted(source.over(task, names, len(names)), key=lambda block: block[0])
         return np.concatenate([block for _, block in blocks])
 
@@ -133,6 +136,7 @@ class Predictor:
 
     def answer(self, method: str, X: Any, *y: Any) -> Any:
         """What a method of the model gives for new rows, and their labels if it compares these."""
+        X = as_texts(self.twins[0][1], X)
         if y and opened_source(X) is not None:
             raise InvalidInput(
                 "score takes rows in memory, and these are read in blocks.",
@@ -147,10 +151,11 @@ class Predictor:
 
     def transform(self, X: Any) -> Any:
         """New rows through all twins."""
+        if len(self.twins) == 1 and hasattr(self.last, "rows_of"):  # cells are read once, as at the entrance
+            values, last = self.mapped(X, whole=True), copy(self.last)
+            last.rows_of = lambda _: values
+            return last.transform(X)
         values, last = self.mapped(X), self.last
-        if len(self.twins) == 1 and hasattr(last, "coded"):  # the values are codes, which are not read again
-            last = copy(last)
-            last.coded = as_it_is
         if hasattr(last, "feature_names_in_"):
             import pandas as pd
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_regressor
 
 from ppdp.core.domain import Domain
@@ -77,6 +78,28 @@ def as_it_is(X: Any) -> Any:
 def coding_of(step: Any) -> Any:
     """What puts numbers for labels, if a first step knows public labels, and changes nothing otherwise."""
     return getattr(step, "coded", None) or as_it_is
+
+
+def reading_of(step: Any) -> Any:
+    """The same, with the texts of columns that a first step maps whole, or None."""
+    return getattr(step, "read_cells", None) or _without_texts
+
+
+def _without_texts(X: Any) -> tuple[Any, None]:
+    return X, None
+
+
+def takes_texts(step: Any) -> bool:
+    """Whether a first step maps whole texts, so that a column of them is a table."""
+    return bool(getattr(step, "takes_texts", False))
+
+
+def as_texts(step: Any, X: Any, y: Any = None) -> Any:
+    """A list of texts as a column, in front of a step that maps texts; where labels are named, it is one of paths."""
+    listed = isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, str) for one in X)
+    if not (listed and takes_texts(step)) or isinstance(y, str):
+        return X
+    return np.fromiter(X, dtype=object, count=len(X))
 
 
 def any_fills_gaps(steps: Sequence[Named]) -> bool:

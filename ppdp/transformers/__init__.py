@@ -4,6 +4,7 @@ from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.column_selectors import SelectKBest, SelectPercentile
 from ppdp.transformers.columns.date_encoder import DateEncoder
+from ppdp.transformers.columns.hashing_vectorizer import HashingVectorizer
 from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer, QuantileTransformer
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
 from ppdp.transformers.deduplicate.clusters import ClusterDeduplicator, ClusterQuantizer
@@ -33,6 +34,7 @@ __all__ = [
     "Deduplicator",
     "GridDeduplicator",
     "GridQuantizer",
+    "HashingVectorizer",
     "KBinsDiscretizer",
     "LSHDeduplicator",
     "MeanImputer",

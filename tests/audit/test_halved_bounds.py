@@ -20,6 +20,7 @@ from ppdp.transformers import (
     Deduplicator,
     GridDeduplicator,
     GridQuantizer,
+    HashingVectorizer,
     LSHDeduplicator,
     MeanImputer,
     MedianImputer,
@@ -65,6 +66,7 @@ HALVED = {
     "cells": (GridQuantizer(), 12, 2, MOVES, "replaced"),
     "categories": (CategoryEncoder([0, 1, -1]), 12, 2, MOVES, "replaced"),
     "dates": (DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
+    "words": (HashingVectorizer(4, analyzer="char"), 12, 2, MOVES, "replaced"),
 }
 NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
     *(

@@ -101,6 +101,11 @@ def _table():
     gappy = X.copy()
     for at, name in enumerate(X):
         gappy.loc[X.index[at::11], name] = np.nan
+    words = np.where(
+        targets["yes"][:, None] == 1, ["prize", "offer", "free", "click"], ["report", "team", "plan", "today"]
+    )
+    for table in (X, gappy):
+        table["note"] = [" ".join(draws.permuted(row)[:3]) for row in words]
     return X, gappy, targets
 
 
@@ -130,9 +135,9 @@ def _mixed(*steps, answer="yes", numbers=None, labels=None, gaps=True, **setting
     return Case(make_pipeline(_columns(numbers, labels, **settings), *steps), tuple(ALL), answer, gaps)
 
 
-def _some(*parts, model=None, answer="yes", gaps=False, remainder="drop"):
+def _some(*parts, model=None, answer="yes", gaps=False, remainder="drop", more=()):
     pipe = make_pipeline(make_column_transformer(*parts, remainder=remainder), LINEAR if model is None else model)
-    return Case(pipe, tuple(ALL), answer, gaps)
+    return Case(pipe, (*ALL, *more), answer, gaps)
 
 
 def _by_type(numbers, labels, *steps, answer="yes"):
@@ -368,11 +373,45 @@ COLUMNS = {
     "text alone, naive Bayes": Case(
         make_pipeline(OneHotEncoder(handle_unknown="ignore"), MultinomialNB()), tuple(LABELS)
     ),
-    "words counted": Case(make_pipeline(CountVectorizer(), MultinomialNB()), "job"),
-    "words weighed": Case(make_pipeline(TfidfVectorizer(), LogisticRegression()), "job"),
-    "words hashed": Case(make_pipeline(HashingVectorizer(n_features=2**8), SGDClassifier()), "job"),
+    "words counted": Case(make_pipeline(CountVectorizer(), MultinomialNB()), "note"),
+    "words weighed": Case(make_pipeline(TfidfVectorizer(), LogisticRegression()), "note"),
+    "words hashed": Case(make_pipeline(HashingVectorizer(n_features=2**8), SGDClassifier()), "note"),
+    "words hashed, binary and one by one": Case(
+        make_pipeline(
+            HashingVectorizer(n_features=2**6, binary=True, norm=None, alternate_sign=False), MultinomialNB()
+        ),
+        "note",
+    ),
+    "words and letters hashed": Case(
+        make_pipeline(
+            make_union(
+                HashingVectorizer(n_features=2**6, stop_words="english", ngram_range=(1, 2)),
+                HashingVectorizer(n_features=2**5, analyzer="char_wb", ngram_range=(2, 3)),
+            ),
+            LinearSVC(),
+        ),
+        "note",
+    ),
+    "words hashed to components": Case(
+        make_pipeline(HashingVectorizer(n_features=2**6), decomposition.TruncatedSVD(8), LogisticRegression()), "note"
+    ),
+    "best hashed words": Case(
+        make_pipeline(HashingVectorizer(n_features=2**6), feature_selection.SelectKBest(k=10), LogisticRegression()),
+        "note",
+    ),
     "words hashed beside numbers": _some(
-        (HashingVectorizer(n_features=2**6), "job"), (StandardScaler(), NUMBERS), (OneHotEncoder(), ["city"])
+        (HashingVectorizer(n_features=2**6), "note"),
+        (StandardScaler(), NUMBERS),
+        (OneHotEncoder(), LABELS),
+        more=["note"],
+    ),
+    "words hashed beside numbers for boosting": _some(
+        (HashingVectorizer(n_features=2**5), "note"),
+        (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+        (OneHotEncoder(handle_unknown="ignore"), LABELS),
+        model=ensemble.HistGradientBoostingClassifier(),
+        gaps=True,
+        more=["note"],
     ),
 }
 AROUND = {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import sklearn.cluster as cluster
 import sklearn.decomposition as decomposition
+import sklearn.feature_extraction.text as text
 import sklearn.feature_selection as feature_selection
 import sklearn.impute as impute
 import sklearn.linear_model as linear
@@ -193,6 +194,19 @@ ENTRIES: tuple[Entry, ...] = (
         lambda: [S.DateEncoder((-1, 1))],
         transformed,
         lambda table: table.new,
+        fixed=True,
+        ranged=False,
+    ),
+    Entry(
+        "HashingVectorizer",
+        lambda: [S.HashingVectorizer(16, analyzer="char")],
+        lambda pipe, table: pipe.transform(table.kinds[:NEW]),
+        lambda t: (
+            text.HashingVectorizer(n_features=16, analyzer="char")
+            .transform(t.kinds[:NEW, 0].astype(int).astype(str))
+            .toarray()
+        ),
+        "kinds",
         fixed=True,
         ranged=False,
     ),

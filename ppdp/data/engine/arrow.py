@@ -5,6 +5,7 @@ Messages of pyarrow may quote a cell, so none is passed on.
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,6 +32,7 @@ def opened(data: Any) -> BlockSource | None:
     if isinstance(data, (str, os.PathLike)):
         return _of_paths([os.fspath(data)])
     if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, os.PathLike)) for path in data):
+        _check_named([path for path in data if isinstance(path, str)])
         return _of_paths([os.fspath(path) for path in data])
     if not type(data).__module__.startswith("pyarrow"):
         return None
@@ -42,6 +44,17 @@ def opened(data: Any) -> BlockSource | None:
     if isinstance(data, ds.InMemoryDataset):  # of which some can be read only once
         return _Spooled(data.scanner().to_reader())
     return ArrowSource(data) if isinstance(data, ds.Dataset) else None
+
+
+def _check_named(paths: list[str]) -> None:
+    """Refuse strings of which one names nothing, and quote none: texts of a table may have been passed."""
+    for position, path in enumerate(paths, 1):
+        known = os.path.splitext(path)[1].lower() in FORMATS or os.path.lexists(path) or glob.glob(path)
+        if not known:
+            raise InvalidInput(
+                f"a list of strings is one of paths, and at no. {position} of {len(paths)} there is no file.",
+                fix="paths of files; texts as a column of a table, pandas.DataFrame({'review': texts}).",
+            )
 
 
 def _of_paths(paths: Sequence[str]) -> BlockSource:

@@ -15,6 +15,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
+from ppdp.interop.sklearn.trees import TREES
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 
 
@@ -106,8 +107,10 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         split.inside += [inner for inner in steps if all(inner is not known for known in split.inside)]
     for tail in tails:
         _check_tail(tail)
-    if not _is_shared(tails, step, behind):
-        return _grouped(split, tails)
+    if not _is_shared(tails, step, behind) or _has_words(split.blocks, tails):
+        tails = [_unscaled(tail, behind) for tail in tails]
+        if any(tails):
+            return _grouped(split, tails)
     split.blocks = [_unnamed(block) for block in split.blocks]
     imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
     imputer, scaler = _first(imputers), _first(scalers)
@@ -155,6 +158,12 @@ def _is_shared(tails: Sequence[list[Step]], step: Step, behind: Sequence[Step]) 
     return not uneven or all(role_of(later) in ("model", "") for later in behind)
 
 
+def _has_words(blocks: Sequence[ColumnGroup], tails: Sequence[list[Step]]) -> bool:
+    """Whether columns of words, which are many, would be filled or scaled with others though nobody asked for it."""
+    words = [block.takes_texts for block in blocks if not block.drop]
+    return any(tails) and any(own and not tail for own, tail in zip(words, tails))
+
+
 def _forms(found: Sequence[Step | None]) -> set[str]:
     """Classes with parameters, each once."""
     asked = [one for one in found if one is not None]
@@ -167,6 +176,14 @@ def _first(found: Sequence[Step | None]) -> Step | None:
 
 def _unnamed(block: ColumnGroup) -> ColumnGroup:
     return block if block.drop else ColumnGroup(block.columns, block.maps, block.prefix, block.rest)
+
+
+def _unscaled(tail: list[Step], behind: Sequence[Step]) -> list[Step]:
+    """The stages of a set of columns without a scaler that trees directly behind all of them have no need of."""
+    if [step.kind in TREES for step in behind] != [True] or role_of(tail[-1] if tail else behind[0]) != "scaler":
+        return tail
+    behind[0].changed.append(f"{tail[-1].name!r} is left out: shapes of columns are the same in any units")
+    return tail[:-1]
 
 
 def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:

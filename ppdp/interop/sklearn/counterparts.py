@@ -69,11 +69,14 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
         if made is None:
             continue
         labels = isinstance(made, ReleasedCategories | HashedCategories) or _has_text(made)
-        if labels and maps:
+        if (labels or made.takes_texts) and maps:
             step.refuse(
-                "its categories are text, and what stands before it makes numbers.",
-                "put it first, or declare its categories as numbers.",
+                f"its {'categories' if labels else 'cells'} are text, and what stands before it makes numbers.",
+                "put it first, or declare its categories as numbers." if labels else "put it first.",
             )
+        if made.takes_texts and constant is not None and fill_value(constant) != "":
+            constant.refuse("a missing text is a row of zeros, as an empty one is.", "fill_value='', or leave it out.")
+        constant = None if made.takes_texts else constant
         if constant is not None and constant.fills_labels:
             *front, made = most_frequent(made, constant, facts)
             maps += front

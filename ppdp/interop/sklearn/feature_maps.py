@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from ppdp.core.checks import flag, integer, number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
+from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
 from ppdp.transformers.columns.maps import MOST_COLUMNS, GapIndicators, PublicMap
 from ppdp.transformers.columns.splines import Splines
@@ -81,7 +83,24 @@ def indicators(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     return GapIndicators(step.name)
 
 
+def hashed_words(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Words of one column of texts, by scikit-learn's own hash."""
+    own = [one.name for one in fields(HashedWords) if one.name not in ("max_norm", "step")]
+    fixes = {"input": "input='content', texts that stand in the column.", "encoding": "text, or bytes as UTF-8."}
+    given = step.read(*own, "decode_error", fixes=fixes)
+    if isinstance(columns, (list, tuple)) and len(columns) != 1:
+        step.refuse("it takes one column of texts.", "one of it for each column: (HashingVectorizer(...), 'review').")
+    if isinstance(columns, (list, tuple)) or columns is None:
+        step.changed.append("a column alone, a list of texts, and a table of one column are the same")
+    step.changed.append("a missing text is a row of zeros")
+    bound = facts.max_norm if given["norm"] is None else None
+    made = HashedWords(**{name: given[name] for name in own}, max_norm=bound, step=step.name)
+    made.check()
+    return made
+
+
 FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "HashingVectorizer": ("map", hashed_words),
     "MissingIndicator": ("map", indicators),
     "Nystroem": ("map anywhere", landmarks),
     "PolynomialCountSketch": ("map anywhere", sketched_powers),

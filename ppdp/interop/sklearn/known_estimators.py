@@ -84,7 +84,10 @@ _BEST = Leak("high", _CHOICE.leaks, "SelectKBest", "SelectKBest(k=...) of ppdp.t
 _SCORES = Leak(
     "low", "a score of each column, kept in scores_; no column is dropped", fix="leave it out: it changes no row."
 )
-_COUNTED = Leak("low", "in how many rows every word occurs", fix="IDF weights of a public corpus: Public.")
+_HASH = "HashingVectorizer(n_features=256, norm='l2')"
+_COUNTED = Leak(
+    "low", "in how many rows every word occurs", fix=f"leave it out: {_HASH} has rows of norm 1 and weighs no word."
+)
 _SHAPES = Leak(
     "high",
     "quantiles, ranges or a shape fitted to the values of columns",
@@ -92,7 +95,12 @@ _SHAPES = Leak(
     "a public function or public edges: RowMap, GridQuantizer, KBinsDiscretizer(strategy='uniform') with ranges.",
 )
 _CATEGORIES = Leak("high", "which categories occur, also one that a single row has", fix="declare categories=[...].")
-_WORDS = Leak("high", "every word that occurs, also in one row only", fix="HashingVectorizer, or a public vocabulary.")
+_WORDS = Leak(
+    "high",
+    "every word that occurs, also in one row only",
+    "HashingVectorizer",
+    f"{_HASH} in its place, also in a ColumnTransformer.",
+)
 _COMPONENTS = Leak("low", "means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")
 _CLASSIFIER = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...), or LinearSVC(classes=...).")
 _LOGISTIC = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...).")
@@ -140,12 +148,22 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "GaussianRandomProjection SparseRandomProjection": Leak(
         "none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."
     ),
-    "FeatureHasher PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
-    "HashingVectorizer": _row_wise(
-        "",
-        "run it first: X = HashingVectorizer(n_features=256).transform(texts).toarray(), and max_norm=1.0 for the "
-        "rest; beside other columns, as columns of the table.",
+    "PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
+    "FeatureHasher": KnownEstimator(
+        _row_wise(
+            "HashingVectorizer",
+            "a cell holds no mapping: the columns of a table, with OneHotEncoder() and categories={'column': "
+            "{'hashed': 64}} for text.",
+        ),
+        otherwise={
+            lambda given: given.get("input_type") == "string": _row_wise(
+                "HashingVectorizer",
+                "a cell holds no list: its words as one text, ' '.join(words), and HashingVectorizer(n_features=256, "
+                "lowercase=False, token_pattern=r'\\S+', norm='l2').",
+            )
+        },
     ),
+    "HashingVectorizer": _row_wise("HashingVectorizer", "HashingVectorizer(n_features=256)."),
     "FrozenEstimator": Leak(
         "high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data."
     ),
@@ -236,7 +254,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         harmless=lambda given: _fixed_words(given) and not given.get("use_idf"),
         otherwise={_fixed_words: _COUNTED},
     ),
-    "DictVectorizer": _WORDS,
+    "DictVectorizer": replace(_WORDS, counterpart="", fix="the columns of a table, with OneHotEncoder() for text."),
     "KNNImputer": Leak("high", _ROWS, "RegressionImputer", "RegressionImputer(), or MeanImputer()."),
     "MissingIndicator": KnownEstimator(
         Leak(

@@ -18,23 +18,34 @@ from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.transformers.columns.categories import OneHot, OrdinalCodes, ReleasedCategories, is_gap, labels_only
 from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
 from ppdp.transformers.columns.modes import FillMode
 
 
 def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None) -> FeatureUnion:
     """The fitted objects for a frame of these columns, or an array, side by side."""
-    parts: list[tuple[list[int], list[Any]]] = []
+    d = counterpart.n_features_in_
+    chains: list[list[Any]] = []
     for block, positions, facts in counterpart.located():
         encoder = next((step for step in block.maps if not isinstance(step, FillMode)), None)
-        if isinstance(encoder, OrdinalCodes | ReleasedCategories | OneHot):  # each column by itself
-            parts += [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
+        if isinstance(encoder, HashedWords):
+            chains += [_hashed(name, block, at, d, names) for at in positions]
+        elif isinstance(encoder, OrdinalCodes | ReleasedCategories | OneHot):  # each column by itself
+            own = [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
+            chains += [[plain.select(at, d, names), *made] for at, made in own]
         else:
-            parts.append((positions, _block(name, block, facts)))
-    d = counterpart.n_features_in_
-    return FeatureUnion(
-        [(f"columns{i}", make_pipeline(plain.select(at, d, names), *made)) for i, (at, made) in enumerate(parts)]
-    )
+            chains.append([plain.select(positions, d, names), *_block(name, block, facts)])
+    return FeatureUnion([(f"columns{i}", make_pipeline(*chain)) for i, chain in enumerate(chains)])
+
+
+def _hashed(name: str, block: ColumnGroup, at: int, d: int, names: Sequence[str] | None) -> list[Any]:
+    """Words of one column of texts, in which nothing is missing."""
+    words = block.maps[0]
+    if not isinstance(words, HashedWords) or len(block.maps) > 1:
+        _refuse(name, "its words are mapped further.", "a step behind it.")
+    clip = [] if words.max_norm is None else [plain.norm_clip(words.max_norm, words.n_features)]
+    return [plain.texts(words.vectorizer(), at, d, names), *clip]
 
 
 def _block(name: str, block: ColumnGroup, facts: Sequence[ColumnFacts]) -> list[Any]:

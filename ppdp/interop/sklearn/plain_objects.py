@@ -69,6 +69,17 @@ def select(columns: Sequence[int], d: int, names: Sequence[str] | None = None) -
     return ColumnTransformer([("columns", "passthrough", taken)]).fit(row)
 
 
+def texts(vectorizer: Any, column: int, d: int, names: Sequence[str] | None = None) -> Any:
+    """What a vectorizer makes of one of d columns, which may have names."""
+    row: Any = np.full((1, d), "", dtype=object)
+    taken: Any = column
+    if names is not None:
+        import pandas as pd
+
+        row, taken = pd.DataFrame(row, columns=list(names)), names[column]
+    return ColumnTransformer([("texts", vectorizer, taken)], sparse_threshold=0).fit(row)
+
+
 def on_columns(objects: Sequence[Any], columns: Sequence[int], d: int) -> Any:
     """The objects for some of the columns, which stay in their places; the others are as they were."""
     rest = [column for column in range(d) if column not in set(columns)]

@@ -221,6 +221,7 @@ STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     ColumnSubset: _subset,
     transformers.CategoryEncoder: _columns,
     transformers.ClusterDistances: lambda name, step, domain: [_clusters(step)],
+    transformers.HashingVectorizer: _columns,
     transformers.KBinsDiscretizer: _quantiles,
     transformers.MeanImputer: _imputed,
     transformers.MedianImputer: _imputed,

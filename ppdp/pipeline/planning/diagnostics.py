@@ -142,6 +142,8 @@ def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[
         if not altered and not hasattr(step.stage, "map_rows"):
             break
         stages.append((step, altered))
+        if getattr(step.stage, "takes_texts", False):
+            break  # a code of a text says nothing by itself
     while stages and not stages[-1][1]:
         stages.pop()
     return stages, [*properties, *(one for _, altered in stages for one in altered)]

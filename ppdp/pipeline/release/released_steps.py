@@ -54,15 +54,16 @@ def released_twins(
     return twins
 
 
-def mapped(twins: Sequence[tuple[str, Any]], values: Any) -> Array:
-    """Rows through released twins of stages; a deduplicator maps nothing.
+def mapped(twins: Sequence[tuple[str, Any]], values: Any, texts: Any = None) -> Array:
+    """Rows through released twins of stages; a deduplicator maps nothing. The first may map texts of some columns.
 
     Always row after row in memory: some stages copy only if some row has to be changed, and in another layout products
     of matrices are summed in another order, so that one row would change the last bits of others.
     """
     for _, twin in twins:
         if hasattr(twin, "map_rows"):
-            values = twin.map_rows(values, twin.held())
+            held, texts = (twin.held() if texts is None else {**twin.held(), "texts": texts}), None
+            values = twin.map_rows(values, held)
             values = values if issparse(values) else np.ascontiguousarray(values)
     return values
 

@@ -32,6 +32,7 @@ from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
+from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
 from ppdp.transformers.columns.maps import (
     Binarized,
@@ -76,6 +77,7 @@ PARTS: dict[str, type[Any]] = {
     "Splines": Splines,
     "Unlisted": ReleasedCategories,
     "Within": ClipToRange,
+    "Words": HashedWords,
 }
 """Parts of a ``ColumnMap`` by their names in exported models, which are those that they had first."""
 PART_NAMES = {kind: name for name, kind in PARTS.items()}

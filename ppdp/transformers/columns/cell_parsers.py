@@ -20,6 +20,7 @@ from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_
 from ppdp.data.cells import codes, dates, numbers
 from ppdp.data.column_types import described, kind_of, type_of_values
 from ppdp.data.rows import Array
+from ppdp.data.texts import Words, coded_texts
 from ppdp.exceptions import DiagnosticWarning, NonNumericData
 
 SECONDS = {
@@ -141,7 +142,25 @@ class HashParser:
         return np.array(hashed, dtype=np.float64)[places]
 
 
-CellParser = LabelParser | DateParser | TextParser | HashParser
+@dataclass(frozen=True)
+class WordsParser:
+    """Cells as texts that are mapped as a whole: the rows know them while they are mapped."""
+
+    def codes(self, column: Any, name: Any) -> Array:
+        """The column as numbers; its name is for errors."""
+        return np.where(np.isinf(self.learned(column, name)[0]), math.inf, 0.0)
+
+    def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
+        """The column as codes of its texts, and these texts, which are private."""
+        if kind_of(column.dtype) in ("date", "none"):
+            raise NonNumericData(
+                f"the column {name!r} holds {described(column.dtype)}, and words are declared.",
+                fix="text; DateEncoder for dates, or leave the column out.",
+            )
+        return coded_texts(column)
+
+
+CellParser = LabelParser | DateParser | TextParser | HashParser | WordsParser
 
 
 def is_date(value: Any) -> bool:

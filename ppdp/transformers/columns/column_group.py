@@ -13,6 +13,7 @@ from ppdp.bounds.altered import CLIPPED, UNLISTED
 from ppdp.core.checks import columns_of
 from ppdp.data.altered import beside_zero, tiny
 from ppdp.data.rows import Array
+from ppdp.data.texts import texts_at
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch
 from ppdp.transformers.columns.categories import ReleasedCategories
@@ -53,6 +54,11 @@ class ColumnGroup:
     def reads_cells(self) -> bool:
         """Whether its columns hold no numbers."""
         return self.encoder is not None and self.encoder.reads_cells
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether its columns hold texts that are mapped whole."""
+        return bool(self.maps) and self.maps[0].takes_texts
 
     @property
     def described(self) -> str:
@@ -149,9 +155,13 @@ class LocatedBlock:
         """What is known behind the last map."""
         return self.facts[-1]
 
-    def apply(self, X: Array) -> Array:
-        """What becomes of its columns of a whole table."""
-        values = _clipped(X[:, self.positions], self.facts[0])
+    def apply(self, X: Array, texts: Mapping[int, Any]) -> Array:
+        """What becomes of its columns of a whole table, in which the codes of some stand for these texts."""
+        if self.block.takes_texts:
+            own = [texts_at(X[:, i], texts.get(i)) for i in self.positions]
+            values: Any = np.column_stack(own)
+        else:
+            values = _clipped(X[:, self.positions], self.facts[0])
         for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
             values = _clipped(step.apply(values, given), out)
         return values

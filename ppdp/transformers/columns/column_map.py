@@ -67,6 +67,11 @@ class ColumnMap(ColumnStage):
         """Whether some columns hold no numbers, so that it must come first."""
         return any(block.reads_cells for block in self.blocks)
 
+    @property
+    def takes_texts(self) -> bool:
+        """Whether some columns hold texts that are mapped whole."""
+        return any(block.takes_texts for block in self.blocks)
+
     def named_columns(self) -> tuple[str, ...] | None:
         """Names of the columns, for a plan without data; None if none is named, or if their order matters."""
         if _by_order(self.ranges) or any(block.ordered for block in self.blocks):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.altered import CLIPPED, TINY
 from ppdp.core.checks import columns_of, length
@@ -20,21 +21,23 @@ from ppdp.core.domain import ColumnBounds, Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
 from ppdp.data.altered import MOST_TINY, Property
-from ppdp.data.categories import Texts, among
+from ppdp.data.categories import among
 from ppdp.data.cells import objects
 from ppdp.data.frames import named, opened
+from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
+from ppdp.data.texts import Words
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.categories import FOUND, ReleasedCategories
-from ppdp.transformers.columns.cell_parsers import TextParser
+from ppdp.transformers.columns.cell_parsers import TextParser, WordsParser
 from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released
 from ppdp.transformers.columns.column_releases import readings, request_of
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
 from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.fit_mode import FitMode
-from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
+from ppdp.transformers.rowwise.probe import ENTRIES, check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 COMMONEST = "the category that most rows hold, with noise"
@@ -66,7 +69,7 @@ class ColumnStage(RowWiseTransformer):
         gaps = domain.missing_rows > 0
         if not gaps:
             _check_filled(parts)
-        check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
+        check_row_by_row(lambda X: _mapped_by(parts, X, norm, {}), domain.d, width, "ColumnMap", gaps=gaps)
         fills = gaps and all(part.block.fills for part in parts)
         facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry}
         facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
@@ -172,14 +175,15 @@ class ColumnStage(RowWiseTransformer):
         return {name: value for name, value in {**known, "found": values}.items() if name in self.statistic_names}
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        texts = {i: one for i, one in statistics.get("found", {}).items() if isinstance(one, tuple)}
-        return super().apply(among(rows, texts) if texts else rows, statistics)
+        found = {i: one for i, one in statistics.get("found", {}).items() if isinstance(one, tuple)}
+        rows = among(rows, found) if found else rows
+        return super().apply(rows, statistics if rows.texts is None else {**statistics, "texts": rows.texts})
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         parts = self._parts(
             statistics["names"], X.shape[1], statistics.get("reach", math.nan), statistics.get("found", {})
         )
-        return _mapped_by(parts, X, statistics["norm"])
+        return _mapped_by(parts, X, statistics["norm"], statistics.get("texts") or {})
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         found: list[Property] = []
@@ -209,6 +213,9 @@ class ColumnStage(RowWiseTransformer):
             encoder = part.block.encoder
             for at, i in enumerate(part.positions if encoder is not None else ()):
                 reading = encoder and encoder.reading(at)
+                if part.block.takes_texts:
+                    X[:, i] = _made_up_texts(n, rng)
+                    continue
                 labels = range(reading.most) if isinstance(reading, TextParser) else getattr(reading, "labels", None)
                 if labels is None:  # dates, in units since their epoch
                     low, high = part.facts[1].ranges[at]
@@ -227,8 +234,40 @@ class ColumnStage(RowWiseTransformer):
         made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
         return made
 
+    def transform(self, X: Any) -> Any:
+        """Map rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self)
+        return self._contained(self.rows_of(X))
+
+    def rows_of(self, X: Any) -> Array:
+        """Mapped rows of a table of cells.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows as a user has them.
+        """
+        table, texts = self.read_cells(X)
+        held = self.held() if texts is None else {**self.held(), "texts": texts}
+        return self._mapped(self._checked_codes(table, reset=False), held)
+
     def _checked(self, X: Any, *, reset: bool) -> Array:
-        return super()._checked(self.coded(X), reset=reset)
+        return self._checked_codes(self.coded(X), reset=reset)
+
+    def _checked_codes(self, table: Any, *, reset: bool) -> Array:
+        """A table of which the cells were read, as an array."""
+        return super()._checked(table, reset=reset)
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether it maps whole texts, of which rows then hold codes."""
+        return False
 
     def coded(self, X: Any) -> Any:
         """The same table with numbers for labels and zeros in columns that are left out; row by row, by public rules.
@@ -240,17 +279,32 @@ class ColumnStage(RowWiseTransformer):
         """
         return self._coded_by(getattr(self, "found_", {}), X)
 
-    def learned(self, X: Any) -> tuple[Any, Texts | None]:
-        """The same for a fit, with the texts of columns whose categories are to be released; these are private."""
-        texts: dict[int, tuple[str, ...]] = {}
-        table = self._coded_by({}, X, texts)
+    def read_cells(self, X: Any) -> tuple[Any, dict[int, Any] | None]:
+        """The same, with the texts of columns that are mapped whole, by position; these are private.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows as a user has them.
+        """
+        texts: dict[int, Any] = {}
+        table = self._coded_by(getattr(self, "found_", {}), X, texts, WordsParser)
         return table, texts or None
 
-    def _coded_by(self, released: Released, X: Any, learned: dict[int, tuple[str, ...]] | None = None) -> Any:
-        """The table with codes, those of released categories; texts that are to be released are put into a mapping."""
+    def learned(self, X: Any) -> tuple[Any, dict[int, Any] | None]:
+        """The same for a fit, also with the texts of columns whose categories are to be released."""
+        texts: dict[int, Any] = {}
+        table = self._coded_by({}, X, texts, WordsParser | TextParser)
+        return table, texts or None
+
+    def _coded_by(self, released: Released, X: Any, learned: dict[int, Any] | None = None, learn: Any = ()) -> Any:
+        """The table with codes, those of released categories; texts of readers that ``learn`` are put into a mapping.
+
+        What has no cells comes back as it is: the check of its form says what is wrong.
+        """
         X = opened(X)
         if not _has_cells(X):
-            return X  # whoever checks its form says what is wrong
+            return X
         framed = hasattr(X, "iloc")
         found = self._found(named(X), X.shape[1], released)
         codes_of, used = readings(found), {i for _, positions in found for i in positions}
@@ -262,7 +316,7 @@ class ColumnStage(RowWiseTransformer):
         for i in changed:
             column = made.iloc[:, i] if framed else made[:, i]
             reading = codes_of.get(i)
-            if learned is not None and isinstance(reading, TextParser):
+            if learned is not None and isinstance(reading, learn):
                 codes, learned[i] = reading.learned(column, columns[i])
             else:
                 codes = reading.codes(column, columns[i]) if reading is not None else np.zeros(len(X))
@@ -382,6 +436,21 @@ def _check_filled(parts: Sequence[LocatedBlock]) -> None:
 
 
 @np.errstate(all="ignore")  # a warning would be an answer about the rows
-def _mapped_by(parts: Sequence[LocatedBlock], X: Array, norm: float) -> Array:
-    out = np.concatenate([part.apply(X) for part in parts], axis=1)
-    return clipped_to_ball(X, out, norm, fills=all(part.block.fills for part in parts))
+def _mapped_by(parts: Sequence[LocatedBlock], X: Array, norm: float, texts: Mapping[int, Any]) -> Array:
+    def mapped(X: Array) -> Array:
+        out = np.concatenate([part.apply(X, texts) for part in parts], axis=1)
+        return clipped_to_ball(X, out, norm, fills=all(part.block.fills for part in parts))
+
+    width = sum(len(part.end.names) for part in parts)
+    if len(X) * width <= ENTRIES or not any(part.block.takes_texts for part in parts):
+        return mapped(X)
+    out = np.empty((len(X), width))
+    for some in blocks(len(X), width):  # a text has many columns, and each map of a block copies it
+        out[some] = mapped(X[some])
+    return out
+
+
+def _made_up_texts(n: int, rng: np.random.Generator) -> Words:
+    """Texts of three words of a few."""
+    words = np.array([f"word{i}" for i in range(50)], dtype=object)[rng.zipf(1.5, (n, 3)) % 50]
+    return np.asarray(words[:, 0] + " " + words[:, 1] + " " + words[:, 2])

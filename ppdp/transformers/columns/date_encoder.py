@@ -138,8 +138,8 @@ class DateEncoder(Encoder):
             return (read,)
         return read, RangeScale(pair("feature_range", self.feature_range, self))
 
-    def _checked(self, X: Any, *, reset: bool) -> Array:
-        values = super()._checked(X, reset=reset)
+    def _checked_codes(self, table: Any, *, reset: bool) -> Array:
+        values = super()._checked_codes(table, reset=reset)
         if np.isinf(values).any():
             raise NonNumericData(
                 "a cell is no date: each argument must be a date, a string that is one, or a number.",

@@ -82,6 +82,7 @@ class PublicMap:
     expects = False  # whether gaps are declared to come in
     reads = False  # whether it takes cells that are no numbers, if it comes first
     listed = False  # whether its columns hold public categories, and anything else counts as another
+    takes_texts = False  # whether it maps whole texts, which stand for the codes of its columns
     sized = False  # whether what comes out needs no scaling, whatever comes in
     narrows = False  # whether it clips its columns to public ranges of their own
     step = ""  # name of the step that it stands for

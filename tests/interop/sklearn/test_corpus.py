@@ -14,8 +14,6 @@ REFUSED = {
     "columns that a lasso keeps",
     "words counted",
     "words weighed",
-    "words hashed",
-    "words hashed beside numbers",
     "random search of a forest",
     "voting",
     "stacking",

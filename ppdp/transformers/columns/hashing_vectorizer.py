@@ -1,0 +1,256 @@
+"""Columns of text as hashed words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction import text
+
+from ppdp.core.checks import choice, flag, integer, length
+from ppdp.core.closure_inspection import refuse_captured
+from ppdp.data.rows import Array
+from ppdp.data.statistics import clip_norms
+from ppdp.data.unit_conversion import Columns
+from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData, said_by
+from ppdp.transformers.columns.cell_parsers import CellParser, WordsParser
+from ppdp.transformers.columns.column_stage import Encoder
+from ppdp.transformers.columns.maps import MOST_COLUMNS, ColumnFacts, PublicMap
+
+FUNCTIONS = ("preprocessor", "tokenizer", "analyzer")
+"""What may be a function of a text."""
+_OWN = ("max_norm", "step")
+
+
+@dataclass(frozen=True)
+class HashedWords(PublicMap):
+    """What scikit-learn's ``HashingVectorizer`` makes of every text; its norm is 1, or at most ``max_norm``."""
+
+    n_features: int
+    norm: str | None = "l2"
+    alternate_sign: bool = True
+    binary: bool = False
+    ngram_range: Sequence[int] = (1, 1)
+    analyzer: Any = "word"
+    stop_words: Any = None
+    lowercase: bool = True
+    strip_accents: Any = None
+    token_pattern: str | None = r"(?u)\b\w\w+\b"
+    preprocessor: Callable[[str], Any] | None = None
+    tokenizer: Callable[[Any], Any] | None = None
+    max_norm: float | None = None
+    step: str = ""
+    bounds = True
+    sized = True
+    fills = True
+    reads = True
+    reads_cells = True
+    takes_texts = True
+
+    @property
+    def _name(self) -> str:
+        return self.step or _NAME
+
+    def check(self) -> None:
+        """Refuse parameters that scikit-learn refuses, that fill the memory, or with which rows have no bound."""
+        integer("n_features", self.n_features, self._name)
+        if self.n_features > MOST_COLUMNS:
+            raise InvalidParameter(
+                f"n_features={self.n_features}: rows are dense, so 1000 of them take {8000 * self.n_features} bytes; "
+                f"at most {MOST_COLUMNS} columns may come out.",
+                stage=self._name,
+                fix="n_features=256, or up to some thousands: noise grows with them, and several words may share one.",
+                parameter="n_features",
+            )
+        choice("norm", self.norm, ("l2", "l1", None), self._name)
+        for name in ("alternate_sign", "binary", "lowercase"):
+            flag(name, getattr(self, name), self._name)
+        if self.max_norm is not None:
+            length("max_norm", self.max_norm, self._name)
+        elif self.norm is None and not self.binary:
+            raise MissingBound(
+                "a text has any number of words, so that without a norm no bound of the rows is known.",
+                stage=self._name,
+                fix="norm='l2'; or a public max_norm, to which rows are shortened.",
+                parameter="norm",
+            )
+        for name in FUNCTIONS:
+            if callable(getattr(self, name)):
+                refuse_captured(getattr(self, name), self._name)
+        failure = None
+        try:
+            self.vectorizer().fit(_MADE_UP).transform(_MADE_UP)
+        except Exception as error:
+            failure = said_by(error).removesuffix(".")
+        if failure is not None:
+            fix = "as for scikit-learn's HashingVectorizer."
+            raise InvalidParameter(f"made-up texts cannot be hashed: {failure}.", stage=self._name, fix=fix)
+
+    @property
+    def declares(self) -> str | None:
+        given = [name for name in FUNCTIONS if callable(getattr(self, name))]
+        if not given:
+            return None
+        return f"{' and '.join(given)} of {self._name!r} treat{'s' * (len(given) == 1)} texts one by one"
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(f"words of {name}", f"{self.n_features} columns of a public hash") for name in names]
+
+    def reading(self, position: int) -> CellParser | None:
+        return WordsParser()
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        self.check()
+        names = tuple(f"{name}_{i}" for name in given.names for i in range(self.n_features))
+        high = 1.0 if self.norm is not None or self.binary else math.inf
+        high = min(high, self.max_norm or math.inf)
+        low = 0.0 if self.binary or not self.alternate_sign else -high
+        longest = 1.0 if self.norm is not None else math.sqrt(self.n_features) if self.binary else math.inf
+        longest = min(longest, self.max_norm or math.inf)
+        return ColumnFacts(names, np.tile([low, high], (len(names), 1)), len(given.names) * longest**2)
+
+    def apply(self, X: Any, given: ColumnFacts) -> Array:
+        vectors = partial(_vectors, self.vectorizer())
+        made = [clip_norms(vectors(texts), self.max_norm) for texts in X.T]
+        return np.concatenate(made, axis=1)
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return Columns.raw(out.names, "hashed words", out.ranges)
+
+    def vectorizer(self) -> Any:
+        """Scikit-learn's, with these parameters."""
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OWN}
+        given["ngram_range"] = tuple(self.ngram_range)
+        if isinstance(self.stop_words, (list, tuple)):
+            given["stop_words"] = list(self.stop_words)
+        if callable(self.tokenizer) or callable(self.analyzer):
+            given["token_pattern"] = None  # it has no effect then, and scikit-learn warns of its own default
+        return text.HashingVectorizer(**given)
+
+
+_MADE_UP = ("a made-up text of 7 words", "words, words")
+
+
+def _vectors(vectorizer: Any, texts: NDArray[np.object_]) -> Array:
+    """A row for every text; of zeros where a function of the user's fails: that it fails is nobody's business."""
+    if not len(texts):
+        return np.zeros((0, vectorizer.n_features))
+    try:
+        return np.asarray(vectorizer.transform(texts).toarray(), dtype=np.float64)
+    except Exception:
+        if len(texts) == 1:
+            return np.zeros((1, vectorizer.n_features))
+    half = len(texts) // 2
+    return np.concatenate([_vectors(vectorizer, part) for part in (texts[:half], texts[half:])])
+
+
+@dataclass(eq=False, repr=False)
+class HashingVectorizer(Encoder):
+    """Columns of text as counts of hashed words, of every text by itself.
+
+    Scikit-learn's vectorizer of this name does the hashing, with the parameters that both have. Nobody needs to know
+    which words occur, and nothing is paid for them.
+
+    Parameters
+    ----------
+    n_features : int, default=256
+        How many columns a column of text becomes. Rows are dense: several words share a column, and noise grows with
+        their number.
+    norm : {"l2", "l1"} or None, default="l2"
+        By which every row is divided. With None rows are as long as texts, so ``max_norm`` is needed, or ``binary``.
+    alternate_sign : bool, default=True
+        Whether a hash also gives every word a sign, so that words which share a column cancel on average.
+    binary : bool, default=False
+        Whether it only counts that a word occurs.
+    ngram_range : tuple of two int, default=(1, 1)
+        How many neighbouring words, or characters, count together.
+    analyzer : {"word", "char", "char_wb"} or callable, default="word"
+        What is counted.
+    stop_words : "english" or list of str, optional
+        Public words that are left out.
+    lowercase : bool, default=True
+        Whether case does not count.
+    strip_accents : {"ascii", "unicode"} or callable, optional
+        Whether accents do not count.
+    token_pattern : str or None
+        What is a word; by default two or more letters or digits.
+    preprocessor, tokenizer : callable, optional
+        Public functions of one text.
+    max_norm : float, optional
+        Public norm to which rows are shortened.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing, costs nothing. A row is no longer than 1 for
+    every column of text, however many columns come out, and a model behind it has noise for rows of that norm. Each
+    cell is read by itself: text up to a million characters, bytes as UTF-8, numbers as they are written. A missing
+    value is a row of zeros; a list, a date or anything else is an invalid value: an error or a row of zeros, as the
+    pipeline's ``on_invalid`` says. A function of the user's that fails on a text makes a row of zeros.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"review": ["good food, good wine", "bad food", None]})
+    >>> HashingVectorizer(n_features=4, alternate_sign=False).fit_transform(X).round(2)
+    array([[0.  , 0.82, 0.41, 0.41],
+           [0.71, 0.  , 0.71, 0.  ],
+           [0.  , 0.  , 0.  , 0.  ]])
+    """
+
+    n_features: int = 256
+    norm: str | None = "l2"
+    alternate_sign: bool = True
+    binary: bool = False
+    ngram_range: Any = (1, 1)
+    analyzer: Any = "word"
+    stop_words: Any = None
+    lowercase: bool = True
+    strip_accents: Any = None
+    token_pattern: str | None = r"(?u)\b\w\w+\b"
+    preprocessor: Any = None
+    tokenizer: Any = None
+    max_norm: float | None = None
+
+    fills_gaps = True
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(n_features=4, analyzer="char")
+
+    @property
+    def takes_texts(self) -> bool:
+        return True
+
+    def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
+        """The words of every text."""
+        given = {one.name: getattr(self, one.name) for one in fields(HashedWords) if one.name != "step"}
+        made = HashedWords(**given)
+        made.check()
+        return (made,)
+
+    def declarations(self) -> tuple[str, ...]:
+        told = replace(HashedWords(1), **{name: getattr(self, name) for name in FUNCTIONS}).declares
+        return () if told is None else (told,)
+
+    def _checked_codes(self, table: Any, *, reset: bool) -> Array:
+        values = super()._checked_codes(table, reset=reset)
+        if np.isinf(values).any():
+            raise NonNumericData(
+                "a cell is no text: each argument must be a string or a number.",
+                stage=_NAME,
+                fix="lists of words as one text each, ' '.join(words).",
+            )
+        return values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
+
+
+_NAME = "HashingVectorizer"

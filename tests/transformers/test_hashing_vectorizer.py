@@ -1,0 +1,182 @@
+"""Columns of text become hashed words, each text by itself, in whatever container, and rows keep the norm of a text."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.feature_extraction import text
+
+import ppdp
+from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline, load, make_column_map
+from ppdp.data.cells import LONGEST_TEXT
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, MissingBound, NonNumericData
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import CategoryEncoder, HashingVectorizer, MinMaxScaler, StandardScaler
+
+pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.DiagnosticWarning")
+RNG = np.random.default_rng(0)
+SPAM, MAIL = ["free", "prize", "money", "click", "offer"], ["report", "meeting", "lunch", "project", "team"]
+Y = RNG.integers(2, size=400)
+TEXTS = [" ".join(RNG.choice(SPAM if label else MAIL, 6)) for label in Y]
+TABLE = pd.DataFrame({"mail": TEXTS, "size": RNG.uniform(0, 100, 400), "city": RNG.choice(["Bern", "Oslo"], 400)})
+TABLE.loc[::40, "mail"] = None
+PARTS = (
+    (HashingVectorizer(32), ["mail"]),
+    (MinMaxScaler({"size": (0, 100)}), ["size"]),
+    (CategoryEncoder("private", max_categories=3), ["city"]),
+)
+
+
+def learned(first, **given):
+    given = {"epsilon": 8.0, "delta": 1e-6, "random_state": 0, **given}
+    return Pipeline([("words", first), ("model", LogisticRegression(classes=(0, 1)))], **given)
+
+
+def first_word(words):
+    return words.split()[:1]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"alternate_sign": False, "norm": "l1"},
+        {"binary": True, "norm": None},
+        {"analyzer": "char_wb", "ngram_range": (2, 3), "lowercase": False},
+        {"stop_words": "english", "strip_accents": "unicode"},
+        {"analyzer": first_word},
+    ],
+)
+def test_the_vectors_are_those_of_scikit_learn_and_no_longer_than_declared(given):
+    ours = HashingVectorizer(16, **given).fit_transform(TABLE[["mail"]])
+    plain = text.HashingVectorizer(n_features=16, **given).transform(TABLE["mail"].fillna("")).toarray()
+    np.testing.assert_array_equal(ours, plain)
+    facts, _ = HashingVectorizer(16, **given).stability_map(
+        Domain(n_rows=9, n_features=1), Adjacency.replace().distance
+    )
+    assert np.linalg.norm(ours, axis=1).max() <= facts.row_norm
+    assert facts.row_norm == pytest.approx(4.0 if given.get("norm", "l2") is None else 1.0)
+
+
+def test_rows_of_several_columns_are_as_long_as_the_root_of_their_number():
+    distance = Adjacency.replace().distance
+    domain = Domain(n_rows=9, n_features=3, feature_names=("mail", "size", "city"))
+    facts, _ = make_column_map(*PARTS).stability_map(domain, distance)
+    assert (facts.n_features, facts.row_norm) == (37, pytest.approx(np.sqrt(3)))
+    shortened, _ = HashingVectorizer(8, norm=None, max_norm=3.0).stability_map(Domain(n_rows=9, n_features=1), distance)
+    assert shortened.row_norm == pytest.approx(3.0)
+    longest = HashingVectorizer(8, norm=None, max_norm=3.0).fit_transform([["one two three " * 9]])
+    assert np.linalg.norm(longest) == pytest.approx(3.0)
+
+
+def test_every_container_gives_the_same_bits(tmp_path):
+    pq.write_table(pa.Table.from_pandas(TABLE.assign(y=Y)), tmp_path / "mails.parquet", row_group_size=90)
+    pipe = learned(make_column_map(*PARTS)).fit(TABLE, Y)
+    for form in (pl.DataFrame(TABLE), pa.Table.from_pandas(TABLE), TABLE.astype({"mail": "category"})):
+        np.testing.assert_array_equal(learned(make_column_map(*PARTS)).fit(form, Y)["model"].coef_, pipe["model"].coef_)
+        np.testing.assert_array_equal(pipe.predict_proba(form), pipe.predict_proba(TABLE))
+    read = learned(make_column_map(*PARTS)).fit(tmp_path / "mails.parquet", "y")
+    np.testing.assert_array_equal(read["model"].coef_, pipe["model"].coef_)
+    np.testing.assert_array_equal(read.predict(tmp_path / "mails.parquet"), pipe.predict(TABLE))
+
+
+def test_a_list_of_texts_a_column_and_a_table_are_the_same():
+    mails = TABLE["mail"].fillna("")
+    pipe = learned(HashingVectorizer(32)).fit(mails.to_frame(), Y)
+    assert pipe.score(mails.tolist(), Y) > 0.9
+    for form in (mails, mails.tolist(), mails.to_numpy()):
+        again = learned(HashingVectorizer(32)).fit(form, Y)
+        np.testing.assert_array_equal(again["model"].coef_, pipe["model"].coef_)
+        np.testing.assert_array_equal(pipe.predict(form), pipe.predict(mails.to_frame()))
+    assert pipe[:1].set_output(transform="pandas").transform(mails.to_frame()).index.equals(mails.index)
+
+
+def test_texts_that_are_taken_for_paths_are_quoted_nowhere():
+    with pytest.raises(InvalidInput, match=r"at no\. 1 of 2 there is no file") as refused:
+        learned(MinMaxScaler((0, 1))).fit(["a secret of one?", "another"], [0, 1])
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.user_level(max_rows=2)])
+def test_texts_keep_their_rows_in_secret_slots(adjacency):
+    groups = np.arange(400) // 2 if adjacency.bounds_contributions else None
+    given = {"adjacency": adjacency, "domain": Domain(n_rows=450), "epsilon": 30.0}
+    pipe = learned(HashingVectorizer(32), **given).fit(TABLE[["mail"]], Y, groups=groups)
+    assert pipe.score(TABLE[["mail"]], Y) > 0.9
+
+
+def test_a_group_of_words_stands_beside_a_group_that_is_scaled(tmp_path):
+    parts = [("text", HashingVectorizer(32), ["mail"]), ("size", [MinMaxScaler((0, 100)), StandardScaler()], ["size"])]
+    pipe = learned(ColumnTransformer(parts), random_state=None).fit(TABLE, Y)
+    pipe.export(tmp_path / "out")
+    assert "words of mail" in pipe.certificate_.to_text(full=True)
+    np.testing.assert_array_equal(load(tmp_path / "out").predict(TABLE), pipe.predict(TABLE))
+    complete = TABLE.fillna({"mail": ""})
+    np.testing.assert_array_equal(pipe.release_.to_sklearn().predict(complete), pipe.predict(complete))
+
+
+@pytest.mark.parametrize(
+    ("cell", "same"),
+    [
+        (b"free prize", "free prize"),
+        (12.0, "12"),
+        (0.1234567890123456, "0.1234567890123456"),
+        (True, "True"),
+        (pd.NA, ""),
+        ("\ud800 prize", "? prize"),
+        ("x " * LONGEST_TEXT, "x " * (LONGEST_TEXT // 2)),
+    ],
+)
+def test_a_cell_is_read_by_itself(cell, same):
+    read = HashingVectorizer(64, token_pattern=r"\S+").fit_transform
+    table = pd.DataFrame({"mail": pd.Series(["a b", cell], dtype=object)})
+    np.testing.assert_array_equal(read(table)[1:], read([[same]]))
+
+
+@pytest.mark.parametrize("cell", [["free", "prize"], {"free": 1}, b"\xff\xfe", pd.Timestamp("2020-01-01"), 1j])
+def test_what_is_no_text_is_an_error_or_a_row_of_zeros(cell):
+    table = pd.DataFrame({"mail": pd.Series([*TEXTS[:99], cell], dtype=object)})
+    with pytest.raises(InvalidValue, match="no date or text"):
+        learned(HashingVectorizer(32)).fit(table, Y[:100])
+    with pytest.raises(NonNumericData, match="no text"):
+        HashingVectorizer(32).fit(table).transform(table)
+    pipe = learned(HashingVectorizer(32), on_invalid="repair").fit(table, Y[:100])
+    assert not pipe[:1].transform(pd.DataFrame({"mail": pd.Series([cell, "a prize"], dtype=object)}))[0].any()
+
+
+def test_a_function_that_fails_on_a_text_is_silent():
+    def words(given):
+        return [given[:1]] if given[0] != "s" else 1 / 0
+
+    made = HashingVectorizer(4, preprocessor=partial(str.strip), tokenizer=words).fit_transform([["secret"], ["open"]])
+    assert made.any(axis=1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"n_features": 2**20}, InvalidParameter, "8388608000 bytes"),
+        ({"n_features": 0}, InvalidParameter, "at least 1"),
+        ({"norm": "max"}, InvalidParameter, "norm must be one of"),
+        ({"norm": None}, MissingBound, "any number of words"),
+        ({"ngram_range": (2, 1)}, InvalidParameter, "lower boundary"),
+        ({"token_pattern": "("}, InvalidParameter, "unterminated"),
+        ({"stop_words": "french"}, InvalidParameter, "english"),
+        ({"analyzer": lambda words: [1]}, InvalidParameter, "must be strings"),
+        ({"tokenizer": HashingVectorizer().fit_transform}, InvalidParameter, "holds on to a HashingVectorizer"),
+    ],
+)
+def test_parameters_are_refused_before_anything_is_spent(given, kind, words):
+    with ppdp.Ledger() as account, pytest.raises(kind, match=words):
+        learned(HashingVectorizer(**given)).fit(TABLE[["mail"]], Y)
+    assert not account.entries()
+
+
+def test_a_type_that_holds_no_words_is_refused():
+    pipe = Pipeline([("words", HashingVectorizer(4)), ("mean", GaussianMechanism())])
+    with pytest.raises(NonNumericData, match="words are declared"):
+        pipe.fit(pd.DataFrame({"mail": pd.to_datetime(["2020-01-01"] * 2)}))
