@@ -150,12 +150,15 @@ def codes(column: Any, labels: Sequence[Any]) -> Cells:
         typed, missing = column.to_numpy(kind, na_value=kind(0)), np.asarray(column.isna())
     if typed.dtype.kind == "f":
         missing = missing | np.isnan(typed)
-    values = np.full(typed.shape, np.inf)
+    values, unlike = np.full(typed.shape, -1.0), np.ones(typed.shape, dtype=bool)
     for position, label in enumerate(labels):
         with suppress(OverflowError):  # a number that no label of this type can be
-            values[np.asarray(typed == label, dtype=bool)] = position
-    values[missing] = np.nan
-    return Cells(values, np.isinf(values))
+            equal = np.asarray(typed == label, dtype=bool) & unlike
+            values += equal * float(position + 1)  # to choose cells would take many times as long
+            unlike &= ~equal
+    unlike &= ~missing
+    values[unlike], values[missing] = np.inf, np.nan
+    return Cells(values, unlike)
 
 
 def _looked_up(column: Any, labels: Sequence[Any]) -> Cells:

@@ -189,6 +189,8 @@ def matrix(X: Any) -> tuple[Array, list[str]]:
     """
     if issparse(X):
         return X.astype(np.float64), []
+    if type(X) is np.ndarray and X.dtype.kind in "biuf":
+        return np.asarray(X, dtype=np.float64), []
     if not hasattr(X, "columns"):
         values, improper = numbers(X)
         return values, [""] if improper.any() else []

@@ -183,7 +183,7 @@ def _squares_with(weight: Callable[[Domain, Parameters], float]) -> dict[str, An
 
     def measure(rows: Rows, domain: Domain, parameters: Parameters) -> Array:
         entry, columns = largest_entry(domain), parameters.get("columns")
-        sums = joint_sums(rows, [(None, entry), (lambda X: X**2 / entry, entry)])
+        sums = joint_sums(rows, [(None, entry), (lambda X: X**2 / entry if entry != 1 else X**2, entry)])
         means, squares = sums if columns is None else sums[:, list(columns)]
         return np.concatenate([means, weight(domain, parameters) * squares]) / rows.n
 

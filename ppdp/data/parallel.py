@@ -14,12 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppdp.core.rounding import BLOCK
-
 S = TypeVar("S")
 T = TypeVar("T")
 
-CACHED = 2**17  # entries
+CACHED = 2**18  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait for the interpreter more than they work
 HELD = 1.5  # items for every thread: one at work, and one that waits for every other thread
@@ -37,8 +35,8 @@ def workers() -> int:
 
 
 def blocks(n: int, d: int) -> Iterator[slice]:
-    """Slices of at most ``BLOCK`` rows that fit a processor's cache."""
-    rows = min(BLOCK, max(64, CACHED // max(d, 1)))
+    """Slices of at most :data:`PIECE` rows that nearly fit a processor's cache; smaller ones take longer to call."""
+    rows = min(PIECE, max(64, CACHED // max(d, 1)))
     return (slice(start, start + rows) for start in range(0, n, rows))
 
 

@@ -14,6 +14,7 @@ from ppdp.data.parallel import PIECE, blocks, in_parallel, threads_for
 
 Array = NDArray[np.float64]
 
+WIDE = 512  # entries of a line with which an operation is fast
 TINY, HUGE = 1e-250, 1e250  # squares between are neither lost nor infinite
 
 
@@ -39,6 +40,17 @@ class Moments:
         cross = np.outer(mean, b)
         matrix = a[:, None] * self.matrix * a if a.ndim == 1 else a @ self.matrix @ a.T
         return Moments.of_matrix(mean + b, matrix + cross + cross.T + np.outer(b, b))
+
+
+def by_column(operation: np.ufunc, X: Array, values: Any, out: Array) -> None:
+    """``operation(X, values)`` with a number for every column, of several short rows at once: NumPy goes row by row."""
+    several = WIDE // max(1, X.shape[-1])
+    if X.ndim == 2 and np.ndim(values) and several > 1 and X.flags.c_contiguous and out.flags.c_contiguous:
+        whole = len(X) - len(X) % several
+        shape = whole // several, several * X.shape[1]
+        operation(X[:whole].reshape(shape), np.tile(values, several), out=out[:whole].reshape(shape))
+        X, out = X[whole:], out[whole:]
+    operation(X, values, out=out)
 
 
 def multiplied(X: Array, *matrices: Array, out: Array | None = None) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.domain import Domain
-from ppdp.core.rounding import BLOCK, COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
+from ppdp.core.rounding import COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
 from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -93,14 +93,14 @@ class ColumnSums(Summary[Array]):
 
     def add(self, total: Total, block: Rows) -> Total:
         """Add whole numbers of grid steps."""
-        room = np.empty((min(BLOCK, block.n), self.d))
+        gaps = False
         for part in blocks(block.n, self.d):
             rows, weight = block.X[part], block.weight[part]
             everybody = bool((weight == 1).all())
             whole = everybody or bool(((weight == 0) | (weight == 1)).all())  # products are as exact as the entries
             factors = weight if whole else np.ones(len(rows))
             for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
-                given, entries = rows if function is None else function(rows), room[: len(rows)]
+                given, entries = rows if function is None else function(rows), np.empty(rows.shape)
                 if everybody and given.dtype == bool:
                     total[which] += truths(given) << grid
                     continue
@@ -114,8 +114,11 @@ class ColumnSums(Summary[Array]):
                     anchor = 1.5 * 2.0 ** (52 - grid)
                     entries += anchor
                     entries -= anchor
+                if gaps:  # as there were before
+                    np.copyto(entries, 0.0, where=np.isnan(entries))
                 sums = _exact_sums(factors, entries)
                 if np.isnan(sums).any():
+                    gaps = True
                     np.copyto(entries, 0.0, where=np.isnan(entries))
                     sums = _exact_sums(factors, entries)
                 total[which] += np.ldexp(sums, grid).astype(np.int64).sum(axis=0)

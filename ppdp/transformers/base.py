@@ -51,6 +51,15 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         """The map of rows, each by itself."""
         raise NotImplementedError
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "map_rows" in vars(cls) and "map_into" not in vars(cls):  # that of a parent is of another map
+            cls.map_into = Transformer.map_into  # type: ignore[method-assign]
+
+    def map_into(self, X: Array, statistics: Statistics, out: Array) -> None:
+        """The same into ``out``, which may be ``X``: of elementwise maps, of which some need no room of their own."""
+        out[...] = self.map_rows(X, statistics)
+
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         return rows.with_X(self._mapped(rows.X, statistics, rows.X if rows.ours else None))
 
@@ -63,9 +72,9 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         out = np.empty_like(X) if out is None else out
 
         def task(piece: slice) -> None:
-            rows, room = X[piece], out[piece]
-            for part in blocks(*rows.shape):
-                room[part] = self.map_rows(rows[part], statistics)
+            for part in blocks(piece.stop - piece.start, X.shape[1]):
+                rows = X[piece][part]
+                self.map_into(rows, statistics, rows if out is X else out[piece][part])
 
         for _ in in_parallel(task, pieces(len(X)), 0):
             pass

@@ -25,6 +25,7 @@ from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.exact_matmul import HALF, on_grid, squares_of
 from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import by_column
 from ppdp.data.stream import Stream
 from ppdp.data.summary import symmetric, upper_triangle
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
@@ -266,11 +267,15 @@ def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Ro
 
     def task(piece: slice) -> None:
         for part in _parts(piece, at_once):
-            mapped = rows.X[part] @ A_t
-            mapped += anchored
-            mapped -= anchor
-            np.einsum("ij,ij->i", mapped, mapped, out=squares[part])
-            Z[part] = mapped
+            if narrow:
+                mapped = rows.X[part] @ A_t
+                by_column(np.add, mapped, anchored, mapped)
+                np.subtract(mapped, anchor, out=Z[part])
+            else:
+                mapped = A @ rows.X[part].T
+                mapped += anchored[:, None]
+                np.subtract(mapped, anchor, out=Z.T[:, part])
+            np.einsum("ij,ij->i", Z[part], Z[part], out=squares[part])
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass
@@ -288,7 +293,7 @@ def _gradients_of(loss: TrainingLoss, theta: Array, part: Rows) -> tuple[Array, 
     assert part.norms is not None
     d, norms = part.d, part.norms
     coef, unit = on_grid(theta[:, :d], float(np.linalg.norm(theta[:, :d], axis=1).max()))
-    scores = part.X @ coef.T
+    scores = (part.X @ coef[0])[:, None] if len(coef) == 1 else part.X @ coef.T
     scores *= unit
     scores += theta[:, d:].sum(axis=1)
     residuals = loss.residuals(scores, part.y)
@@ -310,7 +315,8 @@ def _lengths(of_scores: Array) -> Array:
 
 def _histogram(grid: Array, norms: Callable[[Rows], Array], part: Rows) -> Array:
     """Weight of the rows whose norms lie up to each number of the grid; the last bin has all beyond."""
-    bins = np.searchsorted(grid[:-1], norms(part))
+    below = norms(part) <= grid[:-1, None]  # to look a number up takes longer than a few comparisons
+    bins = len(below) - below.view(np.int8).sum(axis=0, dtype=np.int8).astype(np.intp)
     bins += np.arange(part.n) // BLOCK * len(grid)
     blocks = -(-part.n // BLOCK)
     counts = np.bincount(bins, weights=part.weight, minlength=blocks * len(grid))
@@ -382,8 +388,9 @@ def _gram(Z: Array, beside: Array, weights: Array) -> Array:
         V = Z * np.sqrt(weights)
         total[:d, :d] = V @ V.T
     else:  # that product, of half as many multiplications, takes longer
+        V = Z * weights
         for part in _parts(slice(0, n), _at_once(d)):
-            total[:d, :d] += Z[:, part] @ (Z[:, part] * weights[part]).T
+            total[:d, :d] += Z[:, part] @ V[:, part].T
     total[:d, d:], total[d:, d:] = Z @ weighted, beside.T @ weighted
     return total
 

@@ -78,14 +78,22 @@ class ColumnImputer(Imputer):
         return {self.statistic_names[0]: np.clip(values[0], -bound, bound), "norm": domain.row_norm}
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        gaps = np.flatnonzero(np.isnan(X))
-        if not gaps.size:
-            return X
         filled = X.copy()
-        filled.reshape(-1)[gaps] = statistics[self.statistic_names[0]][gaps % X.shape[1]]
-        rows = np.unique(gaps // X.shape[1])  # a complete row stays as it is, whatever the others lack
-        filled[rows] = clip_norms(filled[rows], statistics["norm"])
+        self.map_into(filled, statistics, filled)
         return filled
+
+    def map_into(self, X: Array, statistics: Statistics, out: Array) -> None:
+        if out is not X:
+            out[...] = X
+        rows, columns = np.divmod(np.flatnonzero(np.isnan(out)), out.shape[1])
+        if not rows.size:
+            return
+        out[rows, columns] = statistics[self.statistic_names[0]][columns]
+        rows = rows[np.diff(rows, prepend=-1) > 0]  # a complete row stays as it is, whatever the others lack
+        filled = out[rows]
+        clipped = clip_norms(filled, statistics["norm"])
+        if clipped is not filled:
+            out[rows] = clipped
 
 
 def least_observed(min_observed: Any, n: int, stage: object) -> int:

@@ -19,6 +19,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.altered import MOST_TINY, Property, alike, beside_zero, outside, tiny
 from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import by_column
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen, hold
@@ -268,7 +269,6 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         return made
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
-        low, high = pair("feature_range", self.feature_range, self)
         start, end, columns = statistics["low"], statistics["high"], statistics.get("columns")
         if columns is not None:
             return mapped_columns(
@@ -277,11 +277,23 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
         if issparse(X):
             held = self.map_rows(X.data, {"low": start[X.indices], "high": end[X.indices]})
             return csr_array((held, X.indices, X.indptr), X.shape)
+        out = np.empty(X.shape)
+        self.map_into(X, statistics, out)
+        return out
+
+    def map_into(self, X: Array, statistics: Statistics, out: Array) -> None:
+        if statistics.get("columns") is not None:
+            super().map_into(X, statistics, out)
+            return
+        low, high = pair("feature_range", self.feature_range, self)
+        start, end = statistics["low"], statistics["high"]
         start, end, width = alike(start), alike(end), alike(end - start)
-        out = np.maximum(X, start)
-        np.minimum(out, end, out=out)
-        out -= start
-        out /= width
+        if np.ndim(start) or np.ndim(end):
+            by_column(np.maximum, X, start, out)
+            by_column(np.minimum, out, end, out)
+        else:  # which takes a quarter of the time
+            np.clip(X, start, end, out=out)
+        by_column(np.subtract, out, start, out)
+        by_column(np.divide, out, width, out)
         out *= high - low
         out += low
-        return out

@@ -18,7 +18,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Array, Rows
-from ppdp.data.statistics import Moments, clip_norms
+from ppdp.data.statistics import Moments, by_column, clip_norms
 from ppdp.data.summary import joint_sums
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import UnsupportedOrder
@@ -220,15 +220,23 @@ class StandardScaler(ColumnScaler):
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         columns, mean, scale = statistics["columns"], statistics["mean"], statistics["scale"]
         if columns is None:
-            scaled = X - mean
-            scaled /= scale
-            return clip_norms(scaled, statistics["clip"], out=scaled)
+            out = np.empty(X.shape)
+            self.map_into(X, statistics, out)
+            return out
 
         def scaled_part(part: Array) -> Array:
             scaled = (part - mean[columns]) / scale[columns]
             return clip_norms(scaled, statistics["clip"], out=scaled)
 
         return mapped_columns(X, columns, scaled_part)
+
+    def map_into(self, X: Array, statistics: Statistics, out: Array) -> None:
+        if statistics["columns"] is not None:
+            super().map_into(X, statistics, out)
+            return
+        by_column(np.subtract, X, statistics["mean"], out)
+        by_column(np.divide, out, statistics["scale"], out)
+        clip_norms(out, statistics["clip"], out=out)
 
 
 def usual_floor(domain: Domain, per_column: bool = True) -> float:
