@@ -29,27 +29,42 @@ CANCELLED = 2.0**8
 """The terms of an example's gradient sum to no less than this share of their lengths, or it is clipped further."""
 
 _SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
+_DECLARED = {
+    None: "declared: model and loss keep nothing of one example for another, and fail on none",
+    "process": "declared: a call keeps nothing of its example outside its process, as in a file",
+}
+_TOGETHER = "declared: the model treats the examples of a batch independently (microbatch > 1)"
+# Of earlier certificates:
 _KEPT = "model, loss, dataset and training loop keep nothing of one example for another, and fail on none"
-_TOGETHER = f"declared: the model treats the examples of a batch independently (microbatch > 1); {_KEPT}"
 _OLDER = "the float32 gradient of an example does not depend on the other examples of its batch"
 _DRAWN = "every projection was drawn after its batch, from the operating system's entropy, and used once"
 
 
-def _relies_fa(microbatch: int | None = None, **_: Any) -> str:
-    """What is assumed; older certificates do not say how many examples stood in one call."""
-    idealised = " (a real-arithmetic idealisation)" if microbatch is None else ""
-    return f"{_of_gradients(microbatch)}{idealised}; weights and adapter at the start are public"
+def _relies_fa(**parameters: Any) -> str:
+    idealised = "" if "microbatch" in parameters else " (a real-arithmetic idealisation)"
+    return f"{_of_gradients(**parameters)}{idealised}; {_at_the_start('weights and adapter', **parameters)}"
 
 
-def _relies_m2(microbatch: int | None = None, **_: Any) -> str:
+def _relies_m2(**parameters: Any) -> str:
     uniform = "; every projection is uniformly distributed (a real-arithmetic idealisation)"
-    if microbatch is None:
+    if "microbatch" not in parameters:
         uniform = " and every projection is uniformly distributed (real-arithmetic idealisations)"
-    return f"{_of_gradients(microbatch)}{uniform}; weights at the start are public; {_DRAWN}"
+    return f"{_of_gradients(**parameters)}{uniform}; {_at_the_start('weights', **parameters)}; {_DRAWN}"
 
 
-def _of_gradients(microbatch: int | None) -> str:
-    return _OLDER if microbatch is None else _KEPT if microbatch == 1 else _TOGETHER
+def _of_gradients(microbatch: int | None = None, isolation: str | None = "", **_: Any) -> str:
+    """What is assumed; older certificates say neither how many examples stood in one call, nor in which process."""
+    if microbatch is None:
+        return _OLDER
+    sane(isolation in ("", *_DECLARED))
+    kept = _KEPT if isolation == "" else _DECLARED[isolation]
+    return kept if microbatch == 1 else f"{_TOGETHER}; {kept}"
+
+
+def _at_the_start(what: str, isolation: str | None = "", **_: Any) -> str:
+    return (
+        f"{what} at the start are public" if isolation == "" else f"model, loss, {what} do not come from these examples"
+    )
 
 
 def sum_bound(domain: Domain, clip: float) -> float:
@@ -66,10 +81,11 @@ def _shape(
     rank: int,
     clip: float,
     microbatch: int = 1,
+    isolation: str | None = None,
     **_: Any,
 ) -> tuple[int, float]:
     """One matrix of ``outputs x rank`` for every layer, and a bound on the entries of sums."""
-    sane(whole(microbatch) and microbatch >= 1)
+    sane(whole(microbatch) and microbatch >= 1 and (isolation is None or (isolation, microbatch) == ("process", 1)))
     sane(len(layers) == len(outputs) == len(inputs) > 0 and whole(rank, *outputs, *inputs))
     sane(min(rank, *outputs, *inputs) >= 1)
     return sum(outputs) * rank, sum_bound(domain, clip)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.record import (
     EntranceRecord,
@@ -72,12 +73,14 @@ def issue_alone(
     inference: str,
     issued: Mapping[str, Any],
     dataset: str | None = None,
+    sources: Any = None,
 ) -> Certificate:
     """The certificate of a mechanism that reads rows as they are.
 
     What was ``released`` has names that begin with the mechanism's; ``facts`` are those beside the domain's, as name,
     value and origin; ``reasons`` say what is assumed; ``inference`` is the hash of the description of how what was
-    released is used; ``issued`` is the block of that name, empty if nothing is issued yet.
+    released is used; ``issued`` is the block of that name, empty if nothing is issued yet; ``sources`` are of declared
+    facts.
     """
     status, why = certificate_status(reasons, seeded=seeded)
     record = Record(
@@ -89,7 +92,9 @@ def issue_alone(
         adjacency=stated(domain.adjacency),
         rows_per_unit=domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
-        facts=tuple(FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts),
+        facts=with_sources(
+            [FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts], sources
+        ),
         entrance=EntranceRecord(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
         steps=(),
         releases=(),

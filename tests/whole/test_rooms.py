@@ -53,6 +53,8 @@ OF_OTHERS = {
     "_actions": "argparse has no other list of the options of a parser",
     "_SubParsersAction": "nor of its commands",
     "_backward_hooks": "where torch keeps the hooks of a tensor",
+    "_base": "the tensor behind a view, which torch shows nowhere else",
+    "_exit": "how the standard library itself ends a copy of its process",
     "_asdict": "public in a named tuple, in spite of the underscore",
     "_concrete_type": "the names of the attributes of a TorchScript module",
     "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",

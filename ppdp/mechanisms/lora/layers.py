@@ -113,7 +113,7 @@ def refuse_trained(layers: tuple[Layer, ...]) -> None:
 def _refuse_modules(model: nn.Module, microbatch: int) -> None:
     if any(is_lazy(one) for one in (*model.parameters(), *model.buffers())):
         refuse("a module of the model is not loaded: its shapes are not known yet.", "one batch through it before.")
-    for name, one in _all_tensors(model):
+    for name, one in all_tensors(model):
         if one.is_meta or one.is_quantized or one.is_nested or one.layout != strided:
             refuse(f"{name} is a sparse, nested or quantised tensor, or not loaded.", "ordinary tensors, on a device.")
     for name, module in model.named_modules():
@@ -166,13 +166,13 @@ def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:
             refuse(
                 f"the weights of {layer.name} are the same number in several places.", "weights that are contiguous()."
             )
-        places = [(name, *_place(one)) for name, one in _all_tensors(model)]
+        places = [(name, *_place(one)) for name, one in all_tensors(model)]
         owners = [name for name, start, end in places if start < behind and first < end]
         if len(owners) > 1:
             refuse(f"the weights of {layer.name} are shared: {', '.join(owners)}.", "untie them or adapt other layers.")
 
 
-def _all_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+def all_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Parameters and buffers, shared ones under each of their names."""
     yield from model.named_parameters(remove_duplicate=False)
     yield from model.named_buffers(remove_duplicate=False)

@@ -58,6 +58,7 @@ class LoRAPlan:
         inference: str,
         issued: Mapping[str, Any],
         dataset: str | None,
+        sources: Any,
     ) -> Certificate:
         """The certificate of the adapter that was released."""
         question, domain = self.question, self.domain
@@ -90,6 +91,7 @@ class LoRAPlan:
             inference=inference,
             issued=issued,
             dataset=dataset,
+            sources=sources,
         )
 
 
@@ -102,6 +104,7 @@ def make_plan(
     terms: int,
     adapter_rank: int,
     microbatch: int,
+    isolation: str | None,
     epsilon: float,
     delta: float,
     n_rows: int,
@@ -127,6 +130,7 @@ def make_plan(
         "steps": integer("steps", steps, STAGE),
         "rank": rank,
         "microbatch": microbatch,
+        "isolation": isolation,
         "layers": [layer.name for layer in layers],
         "outputs": [layer.outputs for layer in layers],
         "inputs": [int(layer.module.in_features) for layer in layers],

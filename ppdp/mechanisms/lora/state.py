@@ -1,7 +1,8 @@
-"""What model and loss hold, all of which a certified step must leave as it was: attributes, buffers, generators.
+"""What is compared of model and loss after each call: a closed list, in ``docs/theory/low-rank-training.md``.
 
-Where a gradient depends on an example's place in its batch, on a batch before it or on chance that others know, one
-example less changes the gradients of all behind it: ``docs/theory/low-rank-training.md``, Statement 5.
+A guard against common mistakes: that they keep nothing is declared. Where a gradient depends on an example's place in
+its batch, on a batch before it or on chance that others know, one example less changes the gradients of all behind it
+(Statement 5).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from ppdp.mechanisms.lora.layers import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DATA = (*_PLAIN, np.generic)
+_FLOATS = (float, complex, np.inexact)  # of which some are no numbers, and have bits beside that word
+_NOT_BEHIND = {*_PLAIN, types.CodeType}
 _HELD = (list, tuple, dict, set, frozenset, deque, Mapping)
 _NUMPY = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
 _GENERATORS = (torch.Generator, random.Random, *_NUMPY)
@@ -56,12 +59,7 @@ _STDIO = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.
 
 
 class State:
-    """Everything that a model and a loss could remember between calls.
-
-    Parameters and buffers, which modules and tensors have which names, attributes of modules, tensors and classes,
-    closures, defaults, globals that are named in a forward pass or loss, hooks of all modules, what all of them hold,
-    and the global generators.
-    """
+    """Things of a model, a loss and the process as they are at a look, and which of them are others later."""
 
     def __init__(self, model: nn.Module, loss: Any) -> None:
         self._model, self._loss = model, loss
@@ -104,7 +102,7 @@ class State:
         pending, count = deque(content), 0
         while pending and count < _MOST:
             one = pending.popleft()
-            if type(one) not in _PLAIN and id(one) not in self._held:
+            if type(one) not in _NOT_BEHIND and id(one) not in self._held:
                 count += 1
                 self._held[id(one)] = (name, one, held := _content(one))
                 pending.extend(held)
@@ -120,7 +118,9 @@ class State:
         """Whether a plain thing stands for its like, or a new one for another that held the same."""
         if type(one) is not type(other) or depth > _DEEPEST:
             return False
-        if not gc.is_tracked(other) and not isinstance(other, np.ndarray):  # holds no others: numbers, words, dates
+        if isinstance(other, _DATA):
+            return _own(one) == _own(other)
+        if not gc.is_tracked(other) and not isinstance(other, (np.ndarray, *_HELD)):  # holds no others: dates, ranges
             return repr(one) == repr(other)
         if id(other) in self._held:
             return False
@@ -150,7 +150,8 @@ def _own(one: Any) -> bytes:
         return about if one.dtype.hasobject else about + one.tobytes()
     if isinstance(one, _DATA):
         plain = next((kind for kind in _PLAIN if isinstance(one, kind)), type(one))
-        return bytes(plain.__repr__(one).encode())  # type: ignore[call-arg]  # the words of a plain one
+        words = bytes(plain.__repr__(one).encode())  # type: ignore[call-arg]  # of a plain one
+        return words + (np.asarray(one).tobytes() if isinstance(one, _FLOATS) and np.isnan(one) else b"")
     if isinstance(one, _GENERATORS):
         return _generator(one)
     if isinstance(one, (type, types.ModuleType)):
@@ -226,6 +227,8 @@ def _attributes(one: Any) -> Iterator[Any]:
     yield from itertools.chain.from_iterable(list(getattr(one, "__dict__", {}).items()))
     if isinstance(one, torch.Tensor):
         yield from (one._backward_hooks, getattr(one, "_post_accumulate_grad_hooks", None))
+        if one._is_view() and not one.is_inference():
+            yield one._base
         if (one.is_leaf or one.retains_grad) and one.grad is not None:
             yield one.grad
 
@@ -246,7 +249,7 @@ def _in_slot(one: Any, slot: types.MemberDescriptorType) -> Any:
 
 def _function(one: types.FunctionType) -> Iterator[Any]:
     """What a function remembers: closure, defaults, names, words, attributes, and the globals that it names."""
-    yield from (id(one.__code__), vars(one))  # which makes its attributes, if there are none
+    yield from (one.__code__, vars(one))  # which makes its attributes, if there are none
     held = (held for held in gc.get_referents(one) if not isinstance(held, types.CodeType))
     yield from (held for held in held if held is not one.__globals__ and held is not _BUILT_IN)
     if _package(one.__globals__.get("__name__")) not in _OURS:

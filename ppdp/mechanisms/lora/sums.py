@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NoReturn
 
 import torch
 
+from ppdp.core.rounding import inflate
 from ppdp.exceptions import StageFailed
 from ppdp.mechanisms.learn.sampling import poisson_sample
 from ppdp.mechanisms.lora.adapter import uniform_frame
@@ -16,6 +18,7 @@ from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, backward
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
 from ppdp.mechanisms.lora.plan import LoRAPlan
 from ppdp.mechanisms.lora.probe import closeness
+from ppdp.mechanisms.lora.process import in_a_process
 from ppdp.mechanisms.lora.state import State
 from ppdp.mechanisms.lora.weights import Weights
 from ppdp.privacy.noise.sampler import Noise
@@ -71,26 +74,56 @@ class Sums:
 
     def counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
-        rank, clip = self._asked["rank"], self._asked["clip"]
-        unit = math.ldexp(self._plan.noise_scale, -self._plan.exponent)
-        sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64, device="cpu") for layer in self._layers]
+        sums = [torch.zeros(shape, dtype=torch.float64, device="cpu") for shape in self._shapes()]
+        for found in (self._apart if self._asked["isolation"] == "process" else self._watched)(batch, projections):
+            for total, one in zip(sums, found):
+                total += one
+        return sums
+
+    def _shapes(self) -> list[tuple[int, int]]:
+        return [(layer.outputs, self._asked["rank"]) for layer in self._layers]
+
+    def _watched(self, batch: Batch, projections: list[Tensor | None]) -> Iterator[list[Tensor]]:
+        """The sums of all calls, behind each of which model and loss must be as they were."""
         with told_nothing():
             self._state.look()
         alone = self._found(self._public)
         for part in parts(batch, self._probed.microbatch):
             found = self._found(part)
-            if found.terms() > self._asked.get("terms", 0):
-                raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
             with told_nothing():
                 changed = self._state.changed()
             if changed:
                 self.impure("model or loss drew a random number, or remember something of an example.")
-            lengths = found.lengths()
-            scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
-            for total, layer, projection in zip(sums, self._layers, projections):
-                total += found.steps(layer, scales, projection)
+            yield self._clipped(found, projections)
         self._check_public(self._found(self._public), alone)
-        return sums
+
+    def _apart(self, batch: Batch, projections: list[Tensor | None]) -> Iterator[list[Tensor]]:
+        """The sums of all examples, each from a process of its own; one that fails adds nothing."""
+        yield from (found for part in parts(batch, 1) if (found := self.apart(part, projections)) is not None)
+
+    def apart(self, part: Batch, projections: list[Tensor | None]) -> list[Tensor] | None:
+        """What a process of its own makes of an example: whole numbers that are no longer than the clip, or None."""
+        shapes = self._shapes()
+        sizes = [math.prod(shape) for shape in shapes]
+        work = lambda: torch.cat([one.flatten() for one in self._clipped(self._found(part), projections)])  # noqa: E731
+        found = in_a_process(work, sum(sizes))
+        most = inflate(self._asked["clip"] / self._unit + math.sqrt(sum(sizes)) / 2)
+        if found is None or not found.round_().norm() <= most:
+            return None
+        return [one.view(shape) for one, shape in zip(found.split(sizes), shapes)]
+
+    @property
+    def _unit(self) -> float:
+        """The step of the lattice."""
+        return math.ldexp(self._plan.noise_scale, -self._plan.exponent)
+
+    def _clipped(self, found: Gradients, projections: list[Tensor | None]) -> list[Tensor]:
+        """For every layer the sum of these gradients, each clipped, in whole steps of the lattice."""
+        if found.terms() > self._asked.get("terms", 0):
+            raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
+        lengths, clip = found.lengths(), self._asked["clip"]
+        scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / self._unit, 0.0)
+        return [found.steps(layer, scales, projection) for layer, projection in zip(self._layers, projections)]
 
     def _found(self, part: Batch) -> Gradients:
         probed = self._probed
@@ -117,5 +150,4 @@ class Sums:
     def noisy(self, counts: Tensor) -> Tensor:
         """The sum with noise, over the expected size of a batch."""
         noisy = self._noise.release(counts.numpy(), math.ldexp(1.0, self._plan.exponent), LARGEST_COUNT)
-        unit = math.ldexp(self._plan.noise_scale, -self._plan.exponent)
-        return torch.from_numpy(noisy * (unit / self._asked["batch_size"]))
+        return torch.from_numpy(noisy * (self._unit / self._asked["batch_size"]))

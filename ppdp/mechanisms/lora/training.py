@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
 from ppdp.certificate.document import Certificate
+from ppdp.certificate.issuer import issuer_words
 from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice, integer
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError
@@ -32,6 +32,7 @@ from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
 from ppdp.mechanisms.lora.plan import make_plan
 from ppdp.mechanisms.lora.probe import Probe
+from ppdp.mechanisms.lora.process import refuse_shared
 from ppdp.mechanisms.lora.sums import Sums
 from ppdp.mechanisms.lora.weights import Optimizer, Weights
 from ppdp.privacy.ledger.fit_charging import FitCharge, charge
@@ -82,10 +83,16 @@ class PrivateLoRA:
         Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, in which nothing can mix
         examples. More are faster, and then **you declare** that the model treats the examples of a batch
         independently: the probe looks at made-up ones only, and the certificate says so first.
+    isolation : {"process"}, optional
+        "process" computes every gradient in a copy of this process that ends with it (Linux, no GPU, ``microbatch=1``):
+        nothing that model and loss keep in memory lasts, and an example at which they stop counts as if it were not
+        there. By default all are computed here, and what is seen to be kept ends the training.
     ledger : Ledger, optional
         Where training is charged before it looks at what an example holds.
     dataset : str, optional
         Public name of the private data, for ledger and certificate.
+    purpose, responsible, sources, statements : optional
+        What you state beside the claim, as for :class:`ppdp.Pipeline`.
     random_state : int, RandomState instance or None, default=None
         Seeds batches, projections and noise. For tests only: the certificate then says SEEDED.
 
@@ -106,9 +113,10 @@ class PrivateLoRA:
     **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
     adapters on the way together. Examples whose gradient is not finite count as if they were not there.
 
-    **Assumed**, and said by the certificate, which is CONDITIONAL: model and loss keep nothing of one example for
-    another; under "m2", projections are exactly uniform. Noise and sums are exact, and what rounding (TF32, bfloat16)
-    makes of a gradient that is computed alone is part of that gradient.
+    **Declared** by you, and said by the certificate, which is CONDITIONAL: model and loss keep nothing of one example
+    for another, and neither they nor the weights come from the examples; under "m2", projections are exactly uniform.
+    Noise and sums are exact, and what rounding (TF32, bfloat16) makes of a gradient that is computed alone is part of
+    that gradient.
 
     **What is certified is ppdp's own**: trained weights and optimizer are of this training alone, are written into the
     model before every step and behind the last, and are what :meth:`export` writes. Whatever else changes the model
@@ -145,16 +153,23 @@ class PrivateLoRA:
         optimizer: Any = "SGD",
         optimizer_kwargs: Mapping[str, Any] | None = None,
         microbatch: int = 1,
+        isolation: str | None = None,
         ledger: Ledger | None = None,
         dataset: str | None = None,
+        purpose: str | None = None,
+        responsible: str | None = None,
+        sources: str | Mapping[str, str] | None = None,
+        statements: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
         choice("method", method, list(KINDS), STAGE)
         self.model, self.loss, self.method = model, loss, method
         self.microbatch = integer("microbatch", microbatch, STAGE)
+        self.isolation = choice("isolation", isolation, [None, "process"], STAGE)
         if ledger is not None and not isinstance(ledger, Ledger):
             raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE, parameter="ledger")
         self.ledger, self.dataset, self._random_state = ledger, dataset, random_state
+        self.purpose, self.responsible, self.sources, self.statements = purpose, responsible, sources, statements
         Noise(random_state)  # refuses what is no seed
         steps = integer("steps", steps, STAGE)
         self._optimizer = Optimizer(optimizer, optimizer_kwargs, learning_rate, steps)
@@ -164,6 +179,8 @@ class PrivateLoRA:
         most = adapter_rank(layers, steps * rank if self._optimizer.is_plain else None)
         self._config = configuration_of(model, adapter, most if method == "m2" else None)
         self._public = self._probe.public
+        if isolation:
+            refuse_shared(model, self._public, self.microbatch)
         self._plan = make_plan(
             layers,
             sorted(self._public),
@@ -172,6 +189,7 @@ class PrivateLoRA:
             terms=terms,
             adapter_rank=most,
             microbatch=self.microbatch,
+            isolation=isolation,
             epsilon=epsilon,
             delta=delta,
             n_rows=n_rows,
@@ -180,10 +198,10 @@ class PrivateLoRA:
             max_grad_norm=max_grad_norm,
         )
         self.plan_ = copy.deepcopy(self._plan)  # nobody changes what is trained by
-        self._given = (model, loss, method, self.microbatch)
+        self._given = (model, loss, method, self.microbatch, isolation)
         self._probed = Probed(model, loss, KINDS[method], layers, adapter, self.microbatch)
         self._charged: FitCharge | None = None
-        self._turn = threading.Lock()
+        self._turn: dict[str, object] = {}
         self._files: dict[str, bytes] = {}
         self.certificate_: Certificate | None = None
 
@@ -204,30 +222,35 @@ class PrivateLoRA:
         PpdpError
             See :mod:`ppdp.exceptions`. Whatever is raised after the charge counts as spent, and ends the training.
         """
-        if not self._turn.acquire(blocking=False):  # by another thread, or by the loss
-            refuse("this training is under way.", "one fit.")
+        mine = object()  # by which an interrupt at any point is known to have taken the turn
         try:
+            if self._turn.setdefault(STAGE, mine) is not mine:  # another thread's, or that of the loss
+                refuse("this training is under way.", "one fit.")
             if self._charged is not None:
                 how = "by an error" if self.certificate_ is None else "with a certificate"
                 refuse(f"this training was begun before, and ended {how}.", AGAIN)
             self._fit(data)
         finally:
-            self._turn.release()
+            if self._turn.get(STAGE) is mine:
+                del self._turn[STAGE]
         return self
 
     def _fit(self, data: Any) -> None:
         probed, plan, dataset = self._probed, self._plan, self.dataset
         table = table_of(data, self._public)
         before = versions(table)
-        now = (self.model, self.loss, self.method, self.microbatch)
+        now = (self.model, self.loss, self.method, self.microbatch, self.isolation)
         if any(one is not before for one, before in zip(now, self._given)):
-            refuse("model, loss, method or microbatch are others than the probe went through.", AGAIN)
+            refuse("model, loss, method, microbatch or isolation are others than the probe went through.", AGAIN)
         refuse_trained(probed.layers)
         if changed := probed.changed(begun=False):
             refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
         self._probe.again()
-        sums, process = self._sums(), os.getpid()
-        sealed = partial(plan.certificate, seeded=self._random_state is not None, dataset=dataset)
+        sums, process, said = self._sums(), os.getpid(), issuer_words(self)
+        if self.isolation and (tried := self._sums()).apart(self._public, tried.projections()) is None:
+            refuse("a process of its own stops at a made-up example.", "isolation=None.")
+        seeded = self._random_state is not None
+        sealed = partial(plan.certificate, seeded=seeded, dataset=dataset, sources=self.sources)
         sealed({}, inference=described({}), issued={})  # no public word may fail after the spend
         charged = self._charged = charge(self.ledger, plan.cost, dataset=dataset, label=STAGE)
         try:
@@ -251,7 +274,7 @@ class PrivateLoRA:
                 matrices = self._put(sums.weights)
                 arrays = arrays_of(matrices, whole=self._given[2] == "m2")
                 self._files = files_of(self._config, probed.layers, matrices)
-                issued = charged.issued(plan.cost.delta)
+                issued = {**charged.issued(plan.cost.delta), **said}
                 self.certificate_ = sealed(arrays, inference=described(self._files), issued=issued)
                 charged.settle("released")
             if not finite:
@@ -312,7 +335,7 @@ class PrivateLoRA:
             If it may not leave like that.
         """
         if self.certificate_ is None:
-            if self._charged is None or self._turn.locked():
+            if self._charged is None or self._turn:
                 refuse("nothing was trained yet.", "fit(data), to its end.")
             refuse("this training has ended by an error.", AGAIN)
         return write_adapter(self._files, self.certificate_, folder, conditional=conditional)

@@ -12,6 +12,7 @@ import functools
 import io
 import mmap
 import queue
+import struct
 import threading
 import types
 import warnings
@@ -114,6 +115,13 @@ def wrapped():
 @torch.no_grad()
 def decorated():
     return added(WORN)
+
+
+def other_nan(model):
+    """One that has another bit than that which is called so."""
+    bits = struct.unpack("<q", struct.pack("<d", model.nan[0]))[0] ^ 1
+    model.nan = struct.unpack("<d", struct.pack("<q", bits))
+    return bits & 1
 
 
 def exchanged(model):
@@ -249,6 +257,8 @@ def child(model):
 
 
 PLACES = {
+    "which nan it is": other_nan,
+    "a tensor behind a view": lambda m: added(m.view._base, 1),
     "nothing or None": may_be_empty(),
     "a name in a module": renamed,
     "words of a function": documented,
@@ -315,7 +325,7 @@ class Keeping(Twice):
         self.current, self.order, self.dict, self.int = self.a, [self.a, self.b], collections.Counter(), Count(3)
         self.deep = functools.reduce(lambda held, _: [held], range(12), [0])
         self.set, self.objects, self.bytes = {Box()}, np.array([Box()], dtype=object), bytearray(1)
-        self.exact = decimal.Decimal(0)
+        self.exact, self.nan = decimal.Decimal(0), (float("nan"),)
         self.box, self.square = Box(inner=Box()), torch.ones(2, 3)[:, :2]
         self.weak = weakref.ref(self.box.inner)
         self.text, self.file, self.middle = io.StringIO("a"), io.BytesIO(b"a"), 2 * torch.ones(1, requires_grad=True)

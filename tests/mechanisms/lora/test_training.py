@@ -104,18 +104,27 @@ def check_forgeries(folder):
         certified(folder)
 
 
-OLDER = {
-    "fa": "the float32 gradient of an example does not depend on the other examples of its batch (a real-arithmetic"
-    " idealisation); weights and adapter at the start are public",
-    "m2": "the float32 gradient of an example does not depend on the other examples of its batch and every projection"
-    " is uniformly distributed (real-arithmetic idealisations); weights at the start are public; every projection was"
-    " drawn after its batch, from the operating system's entropy, and used once",
+UNIFORM = "every projection is uniformly distributed"
+DRAWN = "every projection was drawn after its batch, from the operating system's entropy, and used once"
+OLDER = {  # whose parameters name no number of examples in a call, or no process
+    "fa": (
+        "the float32 gradient of an example does not depend on the other examples of its batch (a real-arithmetic"
+        " idealisation); weights and adapter at the start are public",
+        "model, loss, dataset and training loop keep nothing of one example for another, and fail on none; weights and"
+        " adapter at the start are public",
+    ),
+    "m2": (
+        f"the float32 gradient of an example does not depend on the other examples of its batch and {UNIFORM}"
+        f" (real-arithmetic idealisations); weights at the start are public; {DRAWN}",
+        "model, loss, dataset and training loop keep nothing of one example for another, and fail on none;"
+        f" {UNIFORM} (a real-arithmetic idealisation); weights at the start are public; {DRAWN}",
+    ),
 }
 
 
 @pytest.mark.parametrize("method", OLDER)
 def test_what_a_certificate_assumes(method):
-    """Of more examples in a call that they are independent, which is declared; older ones assume that of all."""
+    """That nothing is kept, which is declared, as it is of more examples in a call that they are independent."""
 
     def given(document, reason, **parameters):
         document["reasons"] = [f"lora: {reason}"]
@@ -126,20 +135,49 @@ def test_what_a_certificate_assumes(method):
         private(small("twice"), method=method, dataset=f"{method} {most}", microbatch=most).fit(texts(50)).certificate_
         for most in (1, 16)
     )
-    declared = "declared: the model treats the examples of a batch independently"
+    independent = "declared: the model treats the examples of a batch independently"
+    kept = "declared: model and loss keep nothing of one example for another, and fail on none"
     for certificate in (alone, together):
         assert certificate.verify()
         assert certificate.status == "CONDITIONAL"
         for page in (str(certificate), certificate.to_html(), certificate.to_model_card()):
-            assert (declared in " ".join(page.split())) == (certificate is together)
-            assert "keep nothing of one example for another" in " ".join(page.split())
+            assert (independent in " ".join(page.split())) == (certificate is together)
+            assert kept in " ".join(page.split())
     ((reason,), (more,)) = alone.record.reasons, together.record.reasons
-    assert not given(together.to_dict(), reason.removeprefix("lora: "))
+    (oldest, older), reason = OLDER[method], reason.removeprefix("lora: ")
+    assert not given(together.to_dict(), reason)
     assert not given(alone.to_dict(), more.removeprefix("lora: "), microbatch=0)
-    assert not given(alone.to_dict(), OLDER[method])
+    for odd in ("process", "x", "", ["process"], 1):
+        assert not given(alone.to_dict(), reason, isolation=odd)
     document = alone.to_dict()
-    del document["mechanism"]["parameters"]["microbatch"]
-    assert given(document, OLDER[method])
+    for before, key in ((older, "isolation"), (oldest, "microbatch")):
+        assert not given(document, before)
+        del document["mechanism"]["parameters"][key]
+        assert given(document, before)
+
+
+def test_what_the_issuer_states(tmp_path):
+    """Beside the claim, as of a pipeline; refused before the spend."""
+    (tmp_path / "audit.json").write_text("{}")
+    said = {"run_by": "a trial", "review_by": "2027-01-01", "attachments": [tmp_path / "audit.json"]}
+    training = private(
+        small("twice"), dataset="stated", purpose="tests", sources={"n_rows": "a census"}, statements=said
+    )
+    for wrong in ({"review_by": "soon"}, {"x": "y"}, 7):
+        training.statements = wrong
+        with pytest.raises(InvalidParameter):
+            training.fit(texts(50))
+    training.statements, training.sources = said, {"classes": "a census"}
+    with pytest.raises(InvalidParameter, match="sources names"):
+        training.fit(texts(50))
+    assert training._charged is None
+    training.sources = {"n_rows": "a census"}
+    certificate = training.fit(texts(50)).certificate_
+    assert certificate.verify()
+    issued = certificate.record.issued
+    assert (issued.purpose, issued.run_by, issued.review_by) == ("tests", "a trial", "2027-01-01")
+    assert [one.name for one in issued.attachments] == ["audit.json"]
+    assert {fact.name: fact.source for fact in certificate.record.facts}["n_rows"] == "a census"
 
 
 def test_certificates_of_less_are_found_out(trained):
@@ -228,14 +266,14 @@ def test_coarse_weights_are_trained_by_finer_ones(kind, method):
     training = private(model, method=method, loss=lambda m, b: next_word(m, b).float(), dataset=f"{kind}", **given)
     seen, sums = [], training._sums()
     for _ in range(30):
-        sums.step(texts(20))
+        sums.step(texts(4))
         seen.append(sums.weights._own[0].detach().clone())
     moved = (seen[-1] - seen[0]).abs()
     assert seen[0].dtype == torch.float32
     assert 0 < float(moved.max()) < 30 * 1.1e-4
     assert len({float(one.double().sum()) for one in seen}) == 30
     sums.weights.write(sums.weights.start)
-    assert training.fit(texts(20)).certificate_.verify()
+    assert training.fit(texts(4)).certificate_.verify()
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
