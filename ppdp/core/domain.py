@@ -84,7 +84,7 @@ class Domain:
     adjacency: Adjacency = None  # type: ignore[assignment]  # an Adjacency from __post_init__ on
     max_weight: float | None = None
     unit_declared: bool = field(init=False, repr=False, compare=False)
-    # Positions of columns of 0 and 1 that stand for categories. No bound rests on it: it decides what is scaled unless
+    # Positions of columns that stand for categories or words. No bound rests on it: it decides what is scaled unless
     # somebody says otherwise. Whatever changes a domain forgets it.
     indicators: tuple[int, ...] = field(init=False, repr=False, compare=False)
     # Whether every column has mean 0, up to noise and clips. No bound rests on it; it is forgotten likewise.
@@ -202,7 +202,7 @@ class Domain:
         return found
 
     def with_indicators(self, indicators: tuple[int, ...]) -> Domain:
-        """Return this domain with the positions of the columns of 0 and 1 that stand for categories."""
+        """Return this domain with the positions of the columns that stand for categories or words."""
         found = self.in_groups(self.groups)
         object.__setattr__(found, "indicators", indicators)
         return found

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn import cluster
 from sklearn.datasets import make_blobs
 
-from ppdp import Adjacency, Domain, Pipeline, load
+from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, load
 from ppdp.data.clusters import nearest
 from ppdp.exceptions import InvalidParameter, UnknownParameter, UnsupportedOrder
 from ppdp.mechanisms import KMeans, LogisticRegression
@@ -131,3 +131,15 @@ def test_more_than_memory_and_missing_values_are_refused():
         KMeans(3).query_spec(facts)
     with pytest.raises(UnknownParameter, match="init"):
         KMeans(3, init="random")
+
+
+@pytest.mark.parametrize("name", ["labels_", "inertia_", "fit_predict"])
+def test_what_is_the_rows_own_is_named_where_somebody_asks_for_it(name):
+    with pytest.raises(AttributeError, match=f"'{name}': .* Fix: "):
+        getattr(KMeans(3), name)
+
+
+def test_numbers_of_clusters_are_not_searched_for():
+    pipe = Pipeline([("range", MinMaxScaler((0, 1))), ("clusters", KMeans(3))])
+    with pytest.raises(InvalidParameter, match=r"learns from no labels.*from public knowledge"):
+        PrivateSearchCV(pipe, {"clusters__n_clusters": [2, 3]}).fit(np.zeros((100, 2)))

@@ -104,6 +104,9 @@ def test_private_categories_of_text_are_released_beside_private_ranges():
     facts["sex"] = {"private": 3}
     assert "sex = {private = 3}" in str(facts)
     assert len(facts.column_map().names_out(("age", "sex"), 1.0)) == 5
+    facts["sex"] = {"words": 8}
+    assert "sex = {words = 8}" in str(facts)
+    assert len(facts.column_map().names_out(("age", "sex"), 1.0)) == 9
 
 
 def test_only_ranges_of_numbers_and_categories_of_text_are_released():
@@ -122,7 +125,19 @@ def test_what_a_line_hints_at_is_also_python():
 
 @pytest.mark.parametrize(
     "value",
-    [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["20200101", "20210101"], {"a": 1}, {"private": 0}],
+    [
+        5,
+        None,
+        [],
+        "everything",
+        [3],
+        [9, 1],
+        [1, float("nan")],
+        ["20200101", "20210101"],
+        {"a": 1},
+        {"private": 0},
+        {"words": 0},
+    ],
 )
 def test_what_declares_nothing(value):
     facts = ppdp.declare(X[["age"]])

@@ -107,10 +107,9 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         split.inside += [inner for inner in steps if all(inner is not known for known in split.inside)]
     for tail in tails:
         _check_tail(tail)
-    if not _is_shared(tails, step, behind) or _has_words(split.blocks, tails):
-        tails = [_unscaled(tail, behind) for tail in tails]
-        if any(tails):
-            return _grouped(split, tails)
+    tails = [_unscaled(tail, behind) for tail in tails]
+    if not _is_shared(tails, step, behind):
+        return _grouped(split, tails)
     split.blocks = [_unnamed(block) for block in split.blocks]
     imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
     imputer, scaler = _first(imputers), _first(scalers)
@@ -120,7 +119,7 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
     if scaler is not None and None in scalers:
         split.uneven = scaler
         scaler.changed.append(
-            "all columns are scaled but those of 0 and 1 that stand for categories: for a linear model without a "
+            "all columns are scaled but those that stand for categories or words: for a linear model without a "
             "penalty that is the same"
         )
     split.tail = [one for one in (imputer, scaler) if one is not None]
@@ -158,12 +157,6 @@ def _is_shared(tails: Sequence[list[Step]], step: Step, behind: Sequence[Step]) 
     return not uneven or all(role_of(later) in ("model", "") for later in behind)
 
 
-def _has_words(blocks: Sequence[ColumnGroup], tails: Sequence[list[Step]]) -> bool:
-    """Whether columns of words, which are many, would be filled or scaled with others though nobody asked for it."""
-    words = [block.takes_texts for block in blocks if not block.drop]
-    return any(tails) and any(own and not tail for own, tail in zip(words, tails))
-
-
 def _forms(found: Sequence[Step | None]) -> set[str]:
     """Classes with parameters, each once."""
     asked = [one for one in found if one is not None]
@@ -179,11 +172,11 @@ def _unnamed(block: ColumnGroup) -> ColumnGroup:
 
 
 def _unscaled(tail: list[Step], behind: Sequence[Step]) -> list[Step]:
-    """The stages of a set of columns without a scaler that trees directly behind all of them have no need of."""
-    if [step.kind in TREES for step in behind] != [True] or role_of(tail[-1] if tail else behind[0]) != "scaler":
+    """Without a scaler alone, which takes no missing values, where trees that take them stand behind all columns."""
+    if [role_of(step) for step in tail] != ["scaler"] or [step.kind in TREES for step in behind] != [True]:
         return tail
-    behind[0].changed.append(f"{tail[-1].name!r} is left out: shapes of columns are the same in any units")
-    return tail[:-1]
+    behind[0].changed.append(f"{tail[0].name!r} is left out: shapes of columns are the same in any units")
+    return []
 
 
 def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:

@@ -37,7 +37,7 @@ from ppdp.transformers.rowwise.ranges import has_private
 KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")
 """What may stand behind columns that ranges have scaled."""
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
-_CATEGORIES_ARE_KEPT = "columns of 0 and 1 that stand for categories stay as they are"
+_CATEGORIES_ARE_KEPT = "columns that stand for categories or words stay as they are"
 _PROJECTED = "it scales the projected columns, not the components: for a linear model without a penalty the same"
 _RELEASED = "undeclared ranges are released with noise, and columns are scaled by them"
 
@@ -376,6 +376,6 @@ def _group_of(block: ColumnGroup) -> str:
 
 
 def _made_of_categories(stage: Any) -> bool:
-    """Whether some columns that come out are of 0 and 1 and stand for categories."""
+    """Whether some columns that come out stand for categories or words."""
     last = [block.maps[-1] for block in getattr(stage, "blocks", ()) if block.maps]
-    return any(isinstance(step, (OneHot, Binarized)) or getattr(step, "hot", False) for step in last)
+    return any(isinstance(step, (OneHot, Binarized)) or getattr(step, "hot", step.takes_texts) for step in last)

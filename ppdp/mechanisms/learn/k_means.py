@@ -79,6 +79,11 @@ class KMeans(StandaloneQueryMixin, Mechanism):
     in_memory = False
     weighs = True
 
+    def __getattr__(self, name: str) -> Any:
+        if name in _PRIVATE:
+            raise AttributeError(f"KMeans has no {name!r}: {_PRIVATE[name]}")
+        return super().__getattr__(name)
+
     @classmethod
     def example(cls) -> Any:
         return cls(2, max_iter=1, max_depth=2, noise_scale=1e-3)
@@ -156,3 +161,12 @@ class KMeans(StandaloneQueryMixin, Mechanism):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")
+
+
+_LABELS = "which centre is nearest to a row of the fit is that row's own. Fix: fit(X).predict(X), which stays private."
+_PRIVATE = {
+    "labels_": _LABELS,
+    "fit_predict": _LABELS,
+    "inertia_": "a sum over the rows, which would cost a release. Fix: counts_ and cluster_centers_ were released.",
+}
+"""What scikit-learn's has and this has not, and why."""

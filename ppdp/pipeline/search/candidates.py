@@ -170,6 +170,13 @@ def _kind(pipeline: Pipeline) -> bool:
     steps = checked_steps(pipeline)
     if not hasattr(steps.last, "predict"):
         raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
+    if not steps.supervised:
+        raise InvalidParameter(
+            f"{type(steps.last).__name__} learns from no labels, so that no row has a score: how near rows are to "
+            "centres always improves with more of them.",
+            fix="n_clusters from public knowledge; or a fit for each, all of which are charged, and their released "
+            "centres and counts side by side.",
+        )
     return steps.regression
 
 

@@ -219,7 +219,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         return np.sort(order[held_out:]), np.sort(order[:held_out])
 
     @discreet
-    def fit(self, X: Any, y: Any, **params: Any) -> PrivateSearchCV:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> PrivateSearchCV:
         """Search on private rows.
 
         Parameters

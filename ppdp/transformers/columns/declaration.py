@@ -27,17 +27,18 @@ from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_map import ColumnMap, make_column_map
 from ppdp.transformers.columns.column_transformer import ColumnTransformer
 from ppdp.transformers.columns.date_encoder import DateEncoder
-from ppdp.transformers.columns.maps import PublicMap, Unclipped
+from ppdp.transformers.columns.hashing_vectorizer import HashingVectorizer
+from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap, Unclipped
 from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
 
-BLANK, DROP = "?", "drop"
+BLANK, DROP, WORDS = "?", "drop", "words"
 MOST = 20  # private categories of a column, where nobody says how many
 
 _FORMS = {
     "number": "[low, high]",
-    "text": '["a", "b"], or of dates ["1990-01-01", "2030-12-31"]',
+    "text": '["a", "b"], {words = 256} for texts, dates ["1990-01-01", "2030-12-31"]',
     "date": '["1990-01-01", "2030-12-31"]',
-    "unknown": '[low, high], ["a", "b"] or of dates ["1990-01-01", "2030-12-31"]',
+    "unknown": '[low, high], ["a", "b"], {words = 256} for texts or dates ["1990-01-01", "2030-12-31"]',
 }
 """What may stand for a blank, by the kind of the column."""
 
@@ -62,7 +63,7 @@ def declare(X: Any) -> Declaration:
     >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
     >>> print(facts)
     age = "?"  # int64: [low, high], or "private" or "drop"
-    sex = "?"  # string: ["a", "b"], or of dates ["1990-01-01", "2030-12-31"], or "private" or "drop"
+    sex = "?"  # string: ["a", "b"], {words = 256} for texts, dates ["1990-01-01", "2030-12-31"], or "private" or "drop"
     smoker = [0, 1]  # bool
     >>> facts.update(age=(18, 90), sex=["F", "M"])
     >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
@@ -90,7 +91,8 @@ class Declaration(UserDict[str, Any]):
     numbers, holds public categories, of which NaN or None is one for missing values; "drop" leaves the column out.
     "private" is for numbers of which nobody knows a range, and for a column of which the type says that it is text and
     nobody knows the categories: these are released with noise, up to 20 categories. ``{"private": 50}`` are up to 50
-    categories, also of a column of which the type is not known, where "private" stands for numbers.
+    categories, also of a column of which the type is not known, where "private" stands for numbers. ``{"words": 256}``
+    are texts, whose words go into 256 columns of a public hash.
 
     Parameters
     ----------
@@ -269,6 +271,10 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
     if isinstance(value, Mapping) and value.keys() == {PRIVATE}:
         most = integer(f"the number of private categories of {column!r}", value[PRIVATE], most=MOST_CATEGORIES)
         return "text", CategoryEncoder(PRIVATE, max_categories=most)
+    if isinstance(value, Mapping) and value.keys() == {WORDS}:
+        return "text", HashingVectorizer(
+            integer(f"the number of columns of {column!r}", value[WORDS], most=MOST_COLUMNS)
+        )
     given = _listed(column, value, kind)
     if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})

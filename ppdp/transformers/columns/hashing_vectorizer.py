@@ -112,7 +112,8 @@ class HashedWords(PublicMap):
         low = 0.0 if self.binary or not self.alternate_sign else -high
         longest = 1.0 if self.norm is not None else math.sqrt(self.n_features) if self.binary else math.inf
         longest = min(longest, self.max_norm or math.inf)
-        return ColumnFacts(names, np.tile([low, high], (len(names), 1)), len(given.names) * longest**2)
+        square = len(given.names) * longest**2
+        return ColumnFacts(names, np.tile([low, high], (len(names), 1)), square, indicators=True)
 
     def apply(self, X: Any, given: ColumnFacts) -> Array:
         vectors = partial(_vectors, self.vectorizer())

@@ -34,7 +34,7 @@ class ColumnFacts:
     names: tuple[str, ...]
     ranges: Array  # of shape (n_columns, 2): low and high, NaN where there are no bounds yet
     square: float  # largest squared norm of a row of them; NaN if there is none yet
-    indicators: bool = False  # whether they are of 0 and 1 and stand for categories
+    indicators: bool = False  # whether they stand for categories or words, so that nothing scales them
 
     @classmethod
     def within(cls, names: Sequence[str], ranges: Array) -> ColumnFacts:

@@ -35,7 +35,7 @@ class ColumnScaler(Transformer):
     def _scaled_columns(self, domain: Domain) -> list[int] | None:
         """Positions of the columns to scale; None are all.
 
-        Without a parameter these are all columns but those of 0 and 1 that stand for categories: divided by their
+        Without a parameter these are all columns but those that stand for categories or words: divided by their
         deviation the rare ones would make rows long, for which every column pays.
         """
         if self.columns is None:

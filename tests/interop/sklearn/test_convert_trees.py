@@ -65,6 +65,7 @@ FRONTS = {
         ),
         None,
     ),
+    "scaled, with missing values": (coded(StandardScaler()), {0: 6}),
     "scaled codes": (coded(make_pipeline(SimpleImputer(), StandardScaler())), None),
 }
 
