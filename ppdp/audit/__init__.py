@@ -1,9 +1,10 @@
 """The audit lab: attacks on what ppdp certifies, and on what anybody claims."""
 
 from ppdp.audit.claims import Claim
+from ppdp.audit.events import Event
 from ppdp.audit.lab import audit
 from ppdp.audit.membership import attack_membership
-from ppdp.audit.output import Event, OutputFinding, attack_output, symmetry_attack
+from ppdp.audit.output import OutputFinding, attack_output, symmetry_attack
 from ppdp.audit.pairs import worst_pair
 from ppdp.audit.report import AuditReport, MembershipReport, ReplayFinding, ReplayReport
 from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability

@@ -8,23 +8,21 @@ give, at a stated confidence, a lower bound on mu and epsilon, or refute what is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from ppdp.audit.scores import Score
+from ppdp.audit.bets import bets_of
+from ppdp.audit.events import Event, Wager, chosen_events, counted_event, purposes_of
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, make_trials
 from ppdp.core.checks import flag, integer
-from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
-from ppdp.testing.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
-
-Purpose = Callable[[Array, Array], Array]
+from ppdp.testing.confidence import check_confidence, epsilon_at_least
 
 NOTHING_TOLD = "no event that was tried tells the two datasets apart"
 
@@ -32,37 +30,6 @@ CHOOSING = 0.2
 """Share of the runs that choose statistics and thresholds."""
 
 LEAST_RUNS = 4 * SLICE
-_USUAL_DOUBT = 0.01  # of a count that serves to choose: thresholds in the tails must be worth their doubt
-_TAILS = np.array([1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 2e-3])
-_LEVELS = np.concatenate([_TAILS, np.linspace(0.005, 0.995, 199), 1 - _TAILS])  # of what is rare, and of what is not
-_CLEARLY = 0.1  # more, as a share
-
-
-class Event(NamedTuple):
-    """An event that was counted.
-
-    Attributes
-    ----------
-    purpose : {"mu", "epsilon", "loss"}
-        For which it was chosen.
-    statistic : str
-        Whose value is above a threshold.
-    tpr, fpr : float
-        At least this probability on the left dataset, at most this one on the right one.
-    """
-
-    purpose: str
-    statistic: str
-    tpr: float
-    fpr: float
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """At least this on one dataset, at most that on the other: of the event, or its complement if that tells more.
-
-        The complement has at least ``1 - fpr`` on the right dataset and at most ``1 - tpr`` on the left one.
-        """
-        return max((self.tpr, self.fpr), (1 - self.fpr, 1 - self.tpr), key=lambda pair: pair[0] / max(pair[1], 1e-300))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +103,7 @@ class OutputFinding:
     def __str__(self) -> str:
         mu = "" if self.mu is None else f"mu {max(self.mu_low, 0.0):.3f} of {self.mu:.3f}, "
         word = "REFUTED" if self.violated else "nothing found"
-        more = f", one by {self.excess:.3g} more likely than certified" if self.violated else ""
+        more = f", one by {self.excess:.3g} more likely than certified" if self.violated and self.excess > 0 else ""
         event = "{}: probability {:.4g} against {:.4g}".format(self.best.statistic, *self.best.bounds)
         refused = f", {self.refused} of them refused" if self.refused else ""
         return (
@@ -171,10 +138,9 @@ def attack_output(
     random_state : int, optional
         Seeds all noise, for tests of the audit itself.
     sequential : bool, default=False
-        Stop as soon as the claim is refuted: the first look is at 2000 runs or a little more, each further one at twice
-        as many. Every look has an equal share of the doubt, so that with probability ``confidence`` all of them hold,
-        whichever is the last. After Kutta, Dunsche, Wei and Zikas (2026, arXiv 2602.06518), who adapt the number of
-        runs to a trade-off curve that they estimate.
+        Stop as soon as the claim is refuted, at any number of runs from 2000 on: bets against it, by events that the
+        runs before chose, hold with probability ``confidence`` whenever one looks
+        (``docs/theory/sequential-audit.md``). After Kutta, Dunsche, Wei and Zikas (2026, arXiv 2602.06518).
 
     Raises
     ------
@@ -196,21 +162,53 @@ def attack_output(
         raise InvalidParameter(f"a {type(target).__name__} is no target.", fix=fix)
     slices = -(-integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS) // (2 * SLICE))
     confidence = check_confidence(confidence)
-    looks = _looks(slices) if flag("sequential", sequential) else [slices]
-    trials = None
+    if flag("sequential", sequential):
+        return _in_bets(target, slices, confidence, n_jobs, random_state)
+    trials = make_trials(target, slices, slice_runs=SLICE, n_jobs=n_jobs, random_state=random_state)
+    return judged(target, trials, confidence=confidence)
+
+
+def _in_bets(
+    target: Target, slices: int, confidence: float, n_jobs: int | None, random_state: int | None
+) -> OutputFinding:
+    """Look after each slice, later after each quarter more; whenever runs have doubled, all of them choose anew."""
+    certified, bets, looks = target.certified, bets_of(target.certified), _looks(slices)
+    doubt = (1 - confidence) / 4  # of mu, of epsilon, of the loss, and of all events that are shown
+    trials, chosen_by, form, wagers = Trials(()), 0, (1, False), dict[str, Wager]()
     for look in looks:
+        made = len(trials.slices)
         trials = make_trials(target, look, slice_runs=SLICE, n_jobs=n_jobs, random_state=random_state, before=trials)
-        finding = judged(target, trials, confidence=1 - (1 - confidence) / len(looks))
-        if finding.violated:
-            break
-    return replace(finding, confidence=confidence)
+        with threadpool_limits(1):
+            for purpose, wager in wagers.items():
+                wager.bet(bets[purpose], trials.rows(form, made))
+            low = {purpose: player.refuted(doubt) for purpose, player in bets.items()}
+            mu = certified.loss.mu if certified.gaussian else math.inf
+            violated = low["loss"] >= 0 or low["mu"] > mu or low["epsilon"] > certified.epsilon
+            if violated or look == slices:
+                break
+            if look >= 2 * chosen_by:
+                chosen_by, form = look, trials.form
+                sides = trials.rows(form)
+                chosen = chosen_events(sides, target, purposes_of(certified), len(sides[0]), doubt)
+                wagers = {purpose: Wager(*chosen[purpose], sides) for purpose in chosen}
+    each = doubt / (2 * len(bets) * len(looks))
+    return _finding(
+        target,
+        trials,
+        confidence,
+        [wager.shown(certified, each) for wager in wagers.values()],
+        mu_low=low["mu"],
+        epsilon_low=max(low["epsilon"], 0.0),
+        excess=low["loss"],
+        violated=violated,
+    )
 
 
 def _looks(slices: int) -> list[int]:
-    """After how many slices a sequential attack looks: all of them, and half as many each time before, two at least."""
-    found = [slices]
-    while found[0] >= 4:
-        found.insert(0, -(-found[0] // 2))
+    """After how many slices a sequential attack looks: each of the first, then each quarter more."""
+    found = [1]
+    while found[-1] < slices:
+        found.append(min(slices, found[-1] + max(1, found[-1] // 4)))
     return found
 
 
@@ -264,77 +262,36 @@ def judged(
         raise InvalidParameter("an audit needs two slices at least: one to choose, one to count.", fix="more runs.")
     certified = target.certified
     first, counted = trials.parts(choosing)
-    purposes = _purposes(certified)
+    purposes = purposes_of(certified)
     doubt = (1 - confidence) / (2 * len(purposes))
     with threadpool_limits(1):  # threads that wait for each other cost more than they give on so little
-        chosen = _chosen(first, target, purposes, len(counted[0]), doubt)
-        events = [_counted(*chosen[purpose], counted, certified, doubt) for purpose in purposes]
+        chosen = chosen_events(first, target, purposes, len(counted[0]), doubt)
+        events = [counted_event(*chosen[purpose], counted, certified, doubt) for purpose in purposes]
     p, q = (np.array([getattr(event, name) for event in events]) for name in ("tpr", "fpr"))
-    return OutputFinding(
-        target=target.name,
-        runs=sum(len(side) for side in (*first, *counted)),
-        confidence=confidence,
-        events=tuple(events),
+    return _finding(
+        target,
+        trials,
+        confidence,
+        events,
         mu_low=float(certified.mu_at_least(p, q).max()),
         epsilon_low=float(epsilon_at_least(p, q, certified.delta).max()),
-        mu=certified.loss.mu if certified.gaussian and certified.loss.mu else None,
-        epsilon=certified.epsilon,
-        delta=certified.delta,
         excess=float(certified.excess(p, q).max()),
         violated=certified.refuted(p, q),
-        seconds=trials.seconds,
-        refused=sum(int((side[:, 0] == 0).sum()) for side in (*first, *counted)),
     )
 
 
-def _counted(
-    event: Event, score: Score, threshold: float, counted: tuple[Array, Array], certified: Certified, doubt: float
-) -> Event:
-    """An event that is fixed, with bounds on its probabilities."""
-    hits, alarms = (int((score(side) > threshold).sum()) for side in counted)
-    tpr, fpr = certified.bounds(hits, alarms, len(counted[0]), doubt)
-    return Event(event.purpose, event.statistic, float(tpr), float(fpr))
-
-
-def _purposes(certified: Certified) -> dict[str, Purpose]:
-    """What an event may be good for, as a function of the bounds on its probabilities."""
-    return {
-        "mu": certified.mu_at_least,
-        "epsilon": lambda p, q: epsilon_at_least(p, q, certified.delta),
-        "loss": certified.excess,
-    }
-
-
-def _chosen(
-    choosing: tuple[Array, Array], target: Target, purposes: dict[str, Purpose], runs: int, doubt: float
-) -> dict[str, tuple[Event, Score, float]]:
-    """For each purpose the statistic and the threshold that promise most; half of the runs make the statistics.
-
-    The simpler statistic is kept unless the other one promises clearly more: who takes the best of several guesses
-    takes the luckiest.
-    """
-    (left, right), certified = choosing, target.certified
-    best: dict[str, tuple[float, Event, Score, float]] = {}
-    for name, score in target.statistics(left[::2], right[::2]).items():
-        values = [np.sort(score(side[1::2])) for side in (left, right)]
-        thresholds = _thresholds(np.concatenate(values))
-        above = [len(side) - np.searchsorted(side, thresholds, side="right") for side in values]
-        sizes = [len(side) for side in values]
-        likely = (at_least(above[0], sizes[0], _USUAL_DOUBT), at_most(above[1], sizes[1], _USUAL_DOUBT))
-        p, q = certified.bounds(likely[0] * runs, likely[1] * runs, runs, doubt)
-        for purpose, worth in purposes.items():
-            promised = worth(p, q)
-            at = int(np.argmax(promised))
-            if purpose not in best or promised[at] > best[purpose][0] + _CLEARLY * abs(best[purpose][0]):
-                best[purpose] = (float(promised[at]), Event(purpose, name, 0.0, 1.0), score, float(thresholds[at]))
-    return {purpose: found[1:] for purpose, found in best.items()}
-
-
-def _thresholds(values: Array) -> Array:
-    """Between neighbouring values if there are few, else quantiles."""
-    distinct = np.unique(values)
-    if distinct.size == 1:
-        return distinct
-    if distinct.size > _LEVELS.size:
-        return np.unique(np.quantile(values, _LEVELS))
-    return (distinct[1:] + distinct[:-1]) / 2
+def _finding(target: Target, trials: Trials, confidence: float, events: Sequence[Event], **shown: Any) -> OutputFinding:
+    certified = target.certified
+    sides = [side for part in trials.slices for side in (part.left, part.right)]
+    return OutputFinding(
+        target=target.name,
+        runs=sum(map(len, sides)),
+        confidence=confidence,
+        events=tuple(events),
+        mu=certified.loss.mu if certified.gaussian and certified.loss.mu else None,
+        epsilon=certified.epsilon,
+        delta=certified.delta,
+        seconds=trials.seconds,
+        refused=sum(int((side[:, 0] == 0).sum()) for side in sides),
+        **shown,
+    )

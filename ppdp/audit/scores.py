@@ -132,12 +132,18 @@ def joined(parts: Sequence[Array]) -> Array:
     return np.concatenate([np.hstack(both) for both in zip(parts, fillers)])
 
 
-def with_widths(left: Array, right: Array) -> tuple[Array, Array]:
-    """Outcomes with 0 for what was not released and, if that happened, how much was in a last column."""
-    if not any((side == _ABSENT).any() for side in (left, right)):
-        return left, right
-    absent = left == _ABSENT, right == _ABSENT
-    one, other = (
-        np.column_stack([np.where(gone, 0.0, side), (~gone).sum(axis=1)]) for side, gone in zip((left, right), absent)
-    )
-    return one, other
+def form_of(parts: Sequence[Array]) -> tuple[int, bool]:
+    """How wide outcomes are at most, and whether of some of them less was released."""
+    width = max(part.shape[1] for part in parts)
+    return width, any(bool((joined([part, np.zeros((0, width))]) == _ABSENT).any()) for part in parts)
+
+
+def in_form(parts: Sequence[Array], width: int, counted: bool) -> Array:
+    """Outcomes one below the other, so wide, with 0 for what was not released, and how much was in a last column.
+
+    A function of one outcome: what is wider is cut off.
+    """
+    rows = joined([*parts, np.zeros((0, width))])[:, :width]
+    absent = rows == _ABSENT
+    rows = np.where(absent, 0.0, rows)
+    return np.column_stack([rows, (~absent).sum(axis=1)]) if counted else rows

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ppdp.audit.scores import finite, joined, with_widths
+from ppdp.audit.scores import finite, form_of, in_form
 from ppdp.audit.target import Target
 from ppdp.core.checks import integer
 from ppdp.core.progress import progress
@@ -53,12 +53,18 @@ class Trials:
 
     def parts(self, share: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """The runs on (left, right) of a share of the slices, the first ones, and those of the others."""
-        first = max(1, round(share * len(self.slices)))
-        left, right = joined([part.left for part in self.slices]), joined([part.right for part in self.slices])
-        left, right = joined([left, right[:0]]), joined([right, left[:0]])  # equally wide
-        left, right = with_widths(left, right)
-        cut = sum(len(part.left) for part in self.slices[:first])
-        return (left[:cut], right[:cut]), (left[cut:], right[cut:])
+        cut, form = max(1, round(share * len(self.slices))), self.form
+        return self.rows(form, 0, cut), self.rows(form, cut)
+
+    @property
+    def form(self) -> tuple[int, bool]:
+        """How outcomes become rows of one width, see :func:`form_of`."""
+        return form_of([side for part in self.slices for side in (part.left, part.right)])
+
+    def rows(self, form: tuple[int, bool], first: int = 0, end: int | None = None) -> tuple[Array, Array]:
+        """The runs on (left, right) of some slices, in a form that may be that of earlier ones alone."""
+        some = self.slices[first:end]
+        return in_form([part.left for part in some], *form), in_form([part.right for part in some], *form)
 
 
 def make_trials(

@@ -11,8 +11,8 @@ from catalogue import TARGETS
 
 from ppdp import Domain
 from ppdp.audit import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, attack_output
-from ppdp.audit.output import Event
-from ppdp.audit.scores import finite, joined, with_widths
+from ppdp.audit.events import Event
+from ppdp.audit.scores import finite, form_of, in_form
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
 from ppdp.data.rows import Rows
@@ -173,11 +173,13 @@ class TestWidths:
 
     def test_widths_stand_in_a_last_column_only_where_they_vary(self):
         refused, one, two = np.array([[0.0]]), np.array([[1.0, 5.0]]), np.array([[1.0, 5.0, 0.0]])
-        left, right = joined([one, refused, refused]), joined([refused, refused, one])
-        assert all(a is b for a, b in zip((left, right), with_widths(left, right)))
-        left, right = joined([one, two, refused]), joined([two, two, two])
-        seen, _ = with_widths(left, right)
-        assert seen.tolist() == [[1, 5, 0, 2], [1, 5, 0, 3], [0, 0, 0, 3]]
+        assert form_of([one, refused]) == (2, False)
+        assert in_form([one, refused], 2, False).tolist() == [[1, 5], [0, 0]]
+        assert form_of([one, two, refused]) == (3, True)
+        assert in_form([one, two, refused], 3, True).tolist() == [[1, 5, 0, 2], [1, 5, 0, 3], [0, 0, 0, 3]]
+
+    def test_what_grows_wider_later_is_cut_to_the_form_of_the_runs_that_chose(self):
+        assert in_form([np.array([[1.0, 5.0, 7.0]])], 2, False).tolist() == [[1, 5]]
 
     def test_that_is_what_statistics_see(self):
         target = FunctionTarget("wide", lambda side, noise: [7.0] * (1 + side), ANY)
