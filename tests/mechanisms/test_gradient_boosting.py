@@ -42,6 +42,16 @@ def test_predictions_are_those_of_the_loss(name):
     assert pipe.certificate_.verify()
 
 
+def test_few_rows_with_much_noise_are_no_worse_than_their_mean():
+    """Of columns of 0 and 1; tables of two of them followed what the baseline lacked."""
+    rng = np.random.default_rng(2)
+    X = (rng.random((2000, 20)) < 0.2).astype(float)
+    y = np.clip(100 + 40 * X[:, 0] - 30 * X[:, 1] + 30 * rng.standard_normal(2000), 0, 400)
+    steps = MinMaxScaler(ranges=(0, 1)), GradientBoostingRegressor(y_range=(0, 400))
+    models = [make_pipeline(*steps, epsilon=1.0, random_state=seed).fit(X, y) for seed in range(3)]
+    assert min(model.score(X, y) for model in models) > 0
+
+
 @pytest.mark.parametrize("name", ["poisson", "classes"])
 def test_predictions_rise_and_fall_as_they_must(name):
     """Against what rows say, too: a column that must fall where they rise is left flat."""

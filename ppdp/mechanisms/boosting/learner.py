@@ -249,10 +249,7 @@ class _Learner:
             )
             prior = centred(self.posteriors[column].covariance, bins.shares)
             posterior = Posterior.of(
-                of_column - rest * bins.shares,
-                curvature,
-                np.diag(noise**2 + labels + 1e-6),
-                [*self.kernels[column], prior],
+                of_column, curvature, self._noise(noise**2 + labels, bins.shares), [*self.kernels[column], prior]
             )
             if posterior.evidence < LEAST_EVIDENCE:
                 continue
@@ -260,6 +257,10 @@ class _Learner:
             step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
             self._show(column, _bounded(shape + step))
         self._step_of_baseline(rest)
+
+    def _noise(self, variances: Array, shares: Array) -> Array:
+        """Covariance of sums of gradients in cells, of which anything may be due to the baseline."""
+        return np.asarray(np.diag(variances + 1e-6) + self.n_rows**2 * np.outer(shares, shares))
 
     def _step_of_baseline(self, rest: float) -> None:
         """Follow the sum of all gradients."""
@@ -286,7 +287,7 @@ class _Learner:
         terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
-        slope, labels, found = self._mean_of(self.loss.slope), self._mean_of(self.loss.variance), []
+        slope, labels, found, rest = self._mean_of(self.loss.slope), self._mean_of(self.loss.variance), [], []
         least = LEAST_EVIDENCE + math.log(len(pairs))  # of many tables noise makes one larger
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
@@ -297,12 +298,10 @@ class _Learner:
                     for column, own in ((first, shares[first]), (second, shares[second]))
                 )
             )
-            posterior = Posterior.of(
-                (of_pair - of_pair.sum() * weights)[kept],
-                slope * self.n_rows * weights[kept],
-                np.diag(noise**2 + labels * self.n_rows * weights[kept] + 1e-6),
-                kernels,
-            )
+            weights, of_cells = weights[kept], of_pair[kept]
+            spread = self._noise(noise**2 + labels * self.n_rows * weights, weights)
+            posterior = Posterior.of(of_cells, slope * self.n_rows * weights, spread, kernels)
+            rest.append(of_cells.sum())
             if posterior.evidence < least:
                 continue
             cells = np.zeros((2, SIDE**2))
@@ -312,7 +311,7 @@ class _Learner:
             table, errors = both / math.sqrt(len(found))
             model.pairs.append((first, second, table))
             model.pair_errors.append(errors)
-        self._step_of_baseline(float(np.mean([of_pair.sum() for of_pair in sums])))
+        self._step_of_baseline(float(np.mean(rest)))
 
 
 def _bounded(scores: Any) -> Array:

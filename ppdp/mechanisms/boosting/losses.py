@@ -16,7 +16,7 @@ from ppdp.bounds.learning import target_shares, target_unit
 from ppdp.data.rows import Array
 from ppdp.mechanisms.boosting.targets import TargetDistribution, amount
 from ppdp.mechanisms.learn.regression import tweedie_loss
-from ppdp.mechanisms.learn.whitened import TrainingLoss
+from ppdp.mechanisms.learn.whitened import TrainingLoss, of_two
 
 LARGEST = 30.0  # score beyond which an exponential is that of this one
 LEAST_MEAN = 1e-6  # of labels, whose largest is 1
@@ -139,13 +139,17 @@ class LogisticLoss(MeanLoss):
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             return self.slope(scores)
 
+        def link(scores: Array) -> Array:
+            return 2 * self.mean(scores) - 1
+
         return TrainingLoss(
             lambda scores, y: self.mean(scores) - y[:, None],
             curvatures,
             curvatures,
             lambda y: 2 * y[:, None] - 1,
-            lambda scores: 2 * self.mean(scores) - 1,
+            link,
             1.0,
+            chances=of_two(link),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
-from ppdp.mechanisms.learn.whitened import TrainingLoss
+from ppdp.mechanisms.learn.whitened import TrainingLoss, of_two
 from ppdp.mechanisms.outcomes import ClassModel
 
 
@@ -140,7 +141,14 @@ class LogisticRegression(LinearClassifier, Mechanism):
         def targets(y: Array) -> Array:
             return 2 * y[:, None] - 1 if count == 2 else np.eye(count)[y.astype(np.intp)]
 
-        return TrainingLoss(self._residuals, curvatures, curvatures, targets, lambda scores: 2 * expit(scores) - 1, 1.0)
+        def link(scores: Array) -> Array:
+            return np.asarray(2 * expit(scores) - 1)
+
+        chances = of_two(link) if count == 2 else partial(softmax, axis=1)
+        lowest = -1.0 if count == 2 else 0.0
+        return TrainingLoss(
+            self._residuals, curvatures, curvatures, targets, link, 1.0, lowest_target=lowest, chances=chances
+        )
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
@@ -216,4 +224,11 @@ class LinearSVC(LinearClassifier, Mechanism):
         def usual_curvatures(scores: Array) -> Array:  # there is little next to the margin, and none far from it
             return np.asarray(0.5 * np.exp(-((np.abs(scores) - 1) ** 2)))
 
-        return TrainingLoss(self._residuals, curvatures, usual_curvatures, lambda y: 2 * y[:, None] - 1, np.tanh)
+        return TrainingLoss(
+            self._residuals,
+            curvatures,
+            usual_curvatures,
+            lambda y: 2 * y[:, None] - 1,
+            np.tanh,
+            chances=of_two(np.tanh),
+        )

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
 
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, both, triangle
 from ppdp.core.progress import progress
@@ -28,6 +27,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import by_column
 from ppdp.data.stream import Stream
 from ppdp.data.summary import symmetric, upper_triangle
+from ppdp.mechanisms.learn.clips import choose_clip, usual_shares
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
 from ppdp.mechanisms.learn.whitened import NewtonState, TrainingLoss, Whitening
@@ -38,8 +38,8 @@ CONSTANT = 3.0  # norm of a row over the constant beside it
 LEAST_CURVATURE = 1e-12  # clip of curvatures over the square of that of gradients, where no row is expected to have any
 LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows in it makes no gradient longer
 LARGEST_NORM = 1e150  # of a whitened row, or its squares overflow
+USUAL_LENGTH = 3  # bin where gradients are, if typical residuals are a quarter of the largest
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
-COUNTED = 2.5  # standard errors of a bin of a histogram, below which it is taken to be empty
 TOGETHER = 4 * BLOCK  # rows of which scores and weights are computed at once
 NARROW, SMALL = 36, 2**19  # columns up to which products of few rows are fastest, and multiplications that those take
 
@@ -91,7 +91,8 @@ def _fitted(
     rows = rows.each(partial(_on_grid, bound), rows.d)
     shares = noisy_mean(mean_of(rows, partial(_histogram, grid, _norms), NORMS), np.full(NORMS, factors.norms))
     noise = noise_scale / factors.moments
-    usual = _choose_clip(shares, grid, math.sqrt(2) * width * noise, noise_scale / factors.norms)
+    error = noise_scale / factors.norms
+    usual = choose_clip(shares, usual_shares(shares, NORMS - 2, error), grid, math.sqrt(2) * width * noise, error)
     certain = 2 * math.sqrt(3 + len(factors.steps)) / (noise_scale * width)  # about n mu / width
     norm_ratio = NORM_RATIO * max(1.0, (certain / CERTAIN) ** 0.25)
     unit = usual / min(math.sqrt(rows.d), CONSTANT)
@@ -100,18 +101,22 @@ def _fitted(
     exact = mean_of(rows, partial(_second_moments, loss, intercept, unit, norm), numbers)
     moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
-    whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least)
+    whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least, loss.lowest_target)
     main = factors.steps[: parameters["iterations"]]
     rows = held(rows.each(partial(_whitened, whitening, bound), rows.d), 1 + len(main))
 
     theta = whitening.initial(loss)
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
     of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
-    shares = noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))
+    shares, error = (
+        noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths)),
+        noise_scale / factors.lengths,
+    )
     pooled = math.hypot(*(of_gradient for of_gradient, _ in factors.steps))
-    clip = _choose_clip(shares, lengths, 2 * math.sqrt(width) * noise_scale / pooled, noise_scale / factors.lengths)
-
     state = NewtonState(loss, whitening, theta, parameters["alpha"] / rows.n, (norm_ratio / NORM_RATIO) ** 2, len(main))
+    expected = usual_shares(shares, USUAL_LENGTH, error) if loss.chances is None else state.shares_of_gradients(lengths)
+    clip = choose_clip(shares, expected, lengths, 2 * math.sqrt(width) * noise_scale / pooled, error)
+
     steps = partial(_steps, noisy_mean=noisy_mean, noise_scale=noise_scale)
     thetas = list(steps(rows, state, main, clip, diagonal=parameters["diagonal"]))
     if calibrating := factors.steps[len(main) :]:
@@ -393,15 +398,3 @@ def _gram(Z: Array, beside: Array, weights: Array) -> Array:
             total[:d, :d] += Z[:, part] @ V[:, part].T
     total[:d, d:], total[d:, d:] = Z @ weighted, beside.T @ weighted
     return total
-
-
-def _choose_clip(shares: Array, grid: Array, price: float, noise: float) -> float:
-    """The clip, of a grid, at which what it cuts off and what noise it asks for are least together.
-
-    Shares of norms in the bins are noisy; beyond the fullest they are taken to fall, and small ones to be 0.
-    """
-    shares, fullest = shares.copy(), int(np.argmax(shares))
-    shares[fullest:] = isotonic_regression(shares[fullest:], increasing=False)
-    shares = np.where(shares > COUNTED * noise, shares, 0.0)
-    costs = [price * clip + float((shares * np.maximum(grid - clip, 0.0)).sum()) for clip in grid]
-    return float(grid[int(np.argmin(costs))])

@@ -144,7 +144,7 @@ def tweedie_loss(power: float, dispersion: float) -> TrainingLoss:
 
     residuals = partial(_tweedie_residuals, power)
     return TrainingLoss(
-        residuals, curvatures, usual_curvatures, targets, link, dispersion, LARGEST_SLOPE_OF_EXPONENTIALS
+        residuals, curvatures, usual_curvatures, targets, link, dispersion, LARGEST_SLOPE_OF_EXPONENTIALS, 0.0
     )
 
 

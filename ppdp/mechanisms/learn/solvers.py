@@ -38,7 +38,8 @@ MOST_ITERATIONS = 1000
 # Share of the steps of slope and intercept of two classes, and `n mu / numbers` from which on they are made.
 CALIBRATION, CALIBRATED = 0.05, 200.0
 MOST_NUMBERS = 50_000  # in one answer: matrices of more take long
-LEAST_WORTH = {"squared": 100.0, "glm": 200.0}  # `n mu / numbers`, below which descent is better; of others 25
+LEAST_WORTH = {"squared": 100.0, "glm": 200.0}  # `n mu / numbers`, below which descent is better; of others 25 ...
+WIDE, ENOUGH = 10.0, 300.0  # ... or this, where `n mu` is enough to see how long rows are
 CLIPPED = (
     "{stage} is trained by gradient descent, which clips gradients: what it predicts keeps a bias, however many rows"
     " there are. Newton steps have none, but {why}."
@@ -247,10 +248,10 @@ class Newton(Solver):
         Several rows of a person ask for more of it, as rows that moved do: each counts as replaced, where descent might
         ask for less.
         """
-        numbers = _numbers(domain, config)
-        least = LEAST_WORTH.get(config.loss, 25.0) * numbers * (1 + bool(distance.moved))
+        numbers, worth = _numbers(domain, config), LEAST_WORTH.get(config.loss)
+        least = max(WIDE * numbers, min(25.0 * numbers, ENOUGH)) if worth is None else worth * numbers
         mass = distance.moved_as_replaced().mass
-        return mass > 0 and domain.n * (mu or USUAL_MU) * min(1.0, 2 / mass) >= least
+        return mass > 0 and domain.n * (mu or USUAL_MU) * min(1.0, 2 / mass) >= least * (1 + bool(distance.moved))
 
     @staticmethod
     def takes_long(domain: Domain, config: TrainingConfig) -> bool:

@@ -13,10 +13,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import qmc
+from scipy.stats import chi2, qmc
 
 Array = NDArray[np.float64]
 
+USUAL_WEIGHT = 0.3  # deviation of the mean weight of rows from 1, where nothing is known of it
 LEAST_SHARE = 0.05  # of its variance that a direction keeps, at least
 LARGEST_SLOPE, LARGEST_INTERCEPT = 4.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
 LARGEST_SLOPE_OF_EXPONENTIALS = 0.5  # and where residuals grow with scores as exponentials do
@@ -29,6 +30,9 @@ RATE = 0.3  # at which errors are taken to fall as long as no two steps show it 
 CHANGE = 3.0  # ... or, where curvature was released, by which it changes for a step of length 1
 KNOWN = 0.1  # of scores: a step behind which curvature is as it was
 NODES = 1024  # of an integral over several scores
+REACH, LEAST_ERROR = 6.0, 1e-12  # of numbers from where they were seen, in errors; and of those errors
+FARTHEST, LARGEST_EXPONENT = 1e100, 1e6
+MIDDLES = (np.arange(8) + 0.5) / 8  # of eighths of a distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,13 @@ class TrainingLoss:
     link: Callable[[Array], Array]  # of scores: the targets that are expected there
     dispersion: float | None = math.nan  # variance of residuals over curvature; None: that of targets about scores
     largest_slope: float = LARGEST_SLOPE  # largest norm of coefficients where steps begin
+    lowest_target: float = -1.0
+    chances: Callable[[Array], Array] | None = None  # of scores: the probability of each label 0, 1, ...
+
+
+def of_two(link: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Probabilities of labels 0 and 1, where a target is -1 or 1."""
+    return lambda scores: np.hstack([1 - link(scores), 1 + link(scores)]) / 2
 
 
 @cache
@@ -66,12 +77,21 @@ class Whitening:
     intercept: bool
     target_means: Array
     target_covariances: Array  # with whitened rows, shape (n_targets, d)
-    target_noise: float  # mean variance of the noise in them
+    target_noise: float  # mean variance of the noise that is left in them
     variances: Array  # released, of whitened rows in each direction
     noise_norms: Array  # of the noise in them
 
     @classmethod
-    def of(cls, moments: Array, n_targets: int, intercept: bool, unit: float, noise: float, least: float) -> Whitening:
+    def of(
+        cls,
+        moments: Array,
+        n_targets: int,
+        intercept: bool,
+        unit: float,
+        noise: float,
+        least: float,
+        lowest_target: float = -1.0,
+    ) -> Whitening:
         """From the moments of rows, constant and targets; entries off the diagonal have noise ``noise/√2``.
 
         Directions of less variance than ``least`` are whitened as if they had that much.
@@ -80,10 +100,10 @@ class Whitening:
         rows, cross = moments[:d, :d], moments[:d, d + intercept :].T / unit
         centre, mean, noise_norm = np.zeros(d), np.zeros(n_targets), noise * math.sqrt(2 * d)
         if intercept:
-            weight = max(float(moments[d, d]) / unit**2, 1e-3)
+            error = noise / unit**2
+            weight = max(_nearer(float(moments[d, d]) / unit**2, 1.0, error / USUAL_WEIGHT), 1e-3)
             centre, mean = moments[:d, d] / (unit * weight), moments[d, d + 1 :] / (unit**2 * weight)
-            error = noise / (math.sqrt(2) * unit**2 * weight)
-            mean = mean * np.maximum(0.0, 1 - error**2 / np.maximum(mean**2, 1e-300))
+            mean = _within(lowest_target, 1.0, mean, error / (math.sqrt(2) * weight))
             noise_norm = math.hypot(noise_norm, float(np.linalg.norm(centre)) * noise * math.sqrt(d) / unit) / weight
             rows, cross = rows / weight - np.outer(centre, centre), cross / weight - np.outer(mean, centre)
         values, vectors = np.linalg.eigh(rows)
@@ -93,9 +113,10 @@ class Whitening:
         shrunk = cross @ whitening * np.clip(values / floors, 0.0, 1.0)
         errors = (noise / unit) ** 2 / 2 / floors
         squares = np.maximum((shrunk**2).sum(axis=1, keepdims=True), 1e-300)
-        shrunk = shrunk * np.maximum(0.0, 1 - errors.sum() / squares)
+        kept = np.maximum(0.0, 1 - errors.sum() / squares)
         of_rows = values / floors, noise_norm / floors
-        return cls(centre, whitening, spread, intercept, mean, shrunk, float(errors.mean()), *of_rows)
+        left = float(errors.mean() * kept.mean())
+        return cls(centre, whitening, spread, intercept, mean, shrunk * kept, left, *of_rows)
 
     @property
     def moments(self) -> Array:
@@ -145,6 +166,22 @@ class Whitening:
         slope = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, loss.largest_slope)
         coef = self.target_covariances * (slope / length if length else 0.0)
         return np.hstack([coef, [[level(slope)]]]) if self.intercept else coef
+
+
+def _nearer(seen: float, usual: float, error: float) -> float:
+    """What is seen with an error, over the deviation that it usually has from another value."""
+    return (seen + error**2 * usual) / (1 + error**2)
+
+
+def _within(low: float, high: float, seen: Array, error: float) -> Array:
+    """Expectation of numbers that lie in a range, anywhere alike, and were seen with normal errors."""
+    seen = np.clip(np.nan_to_num(seen), -FARTHEST, FARTHEST)
+    nearest = np.clip(seen, low, high)
+    reach = min(REACH * max(error, LEAST_ERROR), high - low)
+    points = np.linspace(np.maximum(low, nearest - reach), np.minimum(high, nearest + reach), 101)
+    apart, least = (np.abs(where - seen) / max(error, LEAST_ERROR) for where in (points, nearest))
+    weights = np.exp((least - apart) * np.minimum(least + apart, LARGEST_EXPONENT) / 2)
+    return np.asarray((weights * points).sum(axis=0) / weights.sum(axis=0))
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
@@ -232,15 +269,37 @@ class NewtonState:
         """How far the noise of a gradient moves the scores of rows."""
         return noise * math.sqrt(self.theta.size) / max(self._mean_curvature(), 1e-300)
 
+    def _normal_rows(self) -> tuple[Array, Array, Array, Array]:
+        """Rows that are normal, in the directions of the scores: these, points and their weights, and scores there."""
+        d = len(self.whitening.centre)
+        left, lengths, right = np.linalg.svd(self.theta[:, :d] * self.whitening.spread, full_matrices=False)
+        rank = int((lengths > 1e-9).sum())
+        points, weights = _nodes(rank)
+        scores = self.theta[:, d:].sum(axis=1) + points @ (left[:, :rank] * lengths[:rank]).T
+        return right[:rank], points, weights, scores
+
+    def shares_of_gradients(self, grid: Array) -> Array:
+        """Share of rows whose gradients are as long as each number of a grid, if rows are normal and labels by chance.
+
+        The last bin has all beyond.
+        """
+        assert self.loss.chances is not None
+        d, (_, points, weights, scores) = len(self.whitening.centre), self._normal_rows()
+        chances = self.loss.chances(scores)
+        labels = [np.full(len(scores), float(label)) for label in range(chances.shape[1])]
+        residuals = np.array([np.linalg.norm(self.loss.residuals(scores.copy(), label), axis=1) for label in labels])
+        others = chi2.ppf(MIDDLES, max(d - points.shape[1], 1)) * float(np.mean(self.whitening.spread**2))
+        norms = np.sqrt((points**2).sum(axis=1)[:, None] + others + self.whitening.intercept)
+        lengths = residuals[:, :, None] * norms
+        shares = np.broadcast_to((chances.T * weights)[:, :, None] / len(MIDDLES), lengths.shape)
+        counts = np.bincount(np.searchsorted(grid[:-1], lengths.ravel()), shares.ravel(), len(grid))
+        return np.asarray(counts, dtype=np.float64)
+
     def _curvatures_of_normal_rows(self) -> tuple[list[Array], float]:
         """Curvature of the loss of rows that are normal, for each score, and root mean square of that of scores."""
         d, spread = len(self.whitening.centre), self.whitening.spread
-        left, lengths, right = np.linalg.svd(self.theta[:, :d] * spread, full_matrices=False)
-        rank = int((lengths > 1e-9).sum())
-        right = right[:rank]
-        points, weights = _nodes(rank)
-        levels = self.theta[:, d:].sum(axis=1)
-        curvatures = self.loss.usual_curvatures(levels + points @ (left[:, :rank] * lengths[:rank]).T)
+        right, points, weights, scores = self._normal_rows()
+        rank, curvatures = len(right), self.loss.usual_curvatures(scores)
         matrices = []
         for of_score in curvatures.T:
             shares = weights * of_score
