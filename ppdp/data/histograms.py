@@ -252,6 +252,18 @@ def weights_by_label(rows: Rows | Stream, domain: Domain, columns: Sequence[int]
     return np.asarray(fold(Counts(number, steps), rows) * step, dtype=np.float64)
 
 
+def weights_by_class(rows: Rows | Stream, scores: Callable[[Array], Array], edges: Sequence[float]) -> Array:
+    """Weight of the rows by the cell of their score between edges, and by which of two classes they have; one pass."""
+    step, number = counting_step(rows.n), 2 * (len(edges) + 1)
+
+    def steps(block: Rows) -> NDArray[Any]:
+        assert block.y is not None
+        places = 2 * np.searchsorted(edges, scores(block.X), side="right") + (block.y > 0)
+        return np.bincount(places, np.floor(block.weight / step), number)
+
+    return np.asarray(fold(Counts(number, steps), rows) * step, dtype=np.float64)
+
+
 def _summed(places: NDArray[np.int64], weights: Array, number: int) -> NDArray[Any]:
     """Whole numbers of steps, added up at one place for every column."""
     return np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), number)

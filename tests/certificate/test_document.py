@@ -189,7 +189,10 @@ class TestFigures:
                 "shares",
             ),
             "learning.k-means": ("centers", "counts", "errors"),
+            "learning.newton-threshold": ("counts", "errors", "path", "theta"),
+            "learning.logistic-gradient-threshold": ("counts", "path", "theta"),
         }
+        parts["learning.boosting-threshold"] = (*parts["learning.boosting"], "counts")
         if mechanism["formula"] in parts:
             assert own.keys() == {f"{called}.{part}" for part in parts[mechanism["formula"]]}
             return

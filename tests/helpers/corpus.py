@@ -21,7 +21,12 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, TunedThresholdClassifierCV
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
@@ -440,6 +445,10 @@ AROUND = {
     ),
     "one against the rest": Case(OneVsRestClassifier(_scaled(LogisticRegression())), answer="three"),
     "tuned threshold": Case(TunedThresholdClassifierCV(_scaled(LogisticRegression()), scoring="balanced_accuracy")),
+    "threshold for F of trees": Case(
+        TunedThresholdClassifierCV(ensemble.HistGradientBoostingClassifier(), scoring="f1")
+    ),
+    "public threshold": Case(_scaled(FixedThresholdClassifier(LogisticRegression(), threshold=0.3))),
     "logarithm of the targets": _amount(
         TransformedTargetRegressor(_scaled(Ridge()), func=np.log1p, inverse_func=np.expm1)
     ),

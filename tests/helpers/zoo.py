@@ -271,6 +271,12 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "amounts": ([BOX, imputer(**FEW_GAPS), ("model", TweedieRegressor((0, 2), power=1.9))], {}),
     "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
     "Newton steps": ([CLIP, ("model", LogisticRegression((0, 1, 2)))], {}),
+    "Newton steps and counts": ([CLIP, ("model", LogisticRegression((0, 1), solver="newton", threshold="f1"))], {}),
+    "gradients and counts": ([CLIP, ("model", classifier(solver="dpgd", threshold="accuracy"))], {}),
+    "boosting and counts": (
+        [BOX, ("model", GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, threshold="balanced_accuracy"))],
+        {},
+    ),
     "boosted shapes": ([BOX, ("model", GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))], {}),
     "boosted targets": ([BOX, ("model", GradientBoostingRegressor((0, 2), max_bins=16))], {}),
     "Poisson samples": (

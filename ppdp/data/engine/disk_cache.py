@@ -115,16 +115,17 @@ class _DiskCache(BlockSource):
 
 
 @contextmanager
-def cached_on_disk(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
+def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = True) -> Iterator[Any]:
     """Rows to be read so many times: a stream that several passes would map again and again is written down once.
 
-    ``last`` says that no stage comes any more: then they may be written over those that an earlier one saw.
+    ``last`` says that no stage comes any more: then they may be written over those that an earlier one saw, unless
+    ``over`` says that somebody reads these again.
     """
     streamed = isinstance(rows, Stream) and passes > 1 and bool(rows.maps)
     if not streamed or not rows.source.local:
         yield rows.held() if streamed else rows
         return
-    within = isinstance(rows.source, _DiskCache) and last and rows.d <= rows.source.room
+    within = isinstance(rows.source, _DiskCache) and last and over and rows.d <= rows.source.room
     with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
         ready = Rows.last if last else Rows.bare
 

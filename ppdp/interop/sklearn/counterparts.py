@@ -111,6 +111,8 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
         if role == "model":
             if step.target_func is not None:
                 _learn_function(step, counterpart)
+            if step.threshold is not None:
+                _set_threshold(step, counterpart)
             _check_answers(step, counterpart, facts)
         return counterpart
     if step.kind == "FeatureUnion":
@@ -140,6 +142,22 @@ def _learn_function(step: Step, counterpart: Any) -> None:
         step.refuse("its error is not that of a function of the targets.", "Ridge(), LinearRegression() or trees.")
     counterpart.target_func = step.target_func
     step.changed.append(f"TransformedTargetRegressor became target_func={step.target_func!r}")
+
+
+def _set_threshold(step: Step, counterpart: Any) -> None:
+    """Tell a classifier its threshold; one that has none weighs classes where that does the same."""
+    if hasattr(counterpart, "threshold"):
+        counterpart.threshold = step.threshold
+        if isinstance(step.threshold, str) and counterpart.class_weight is not None:
+            counterpart.class_weight = None
+            step.changed.append("class_weight is left out: the threshold, which is found behind it, does what it did")
+    elif step.threshold == "balanced_accuracy" and hasattr(counterpart, "class_weight"):
+        counterpart.class_weight = "balanced"
+        step.changed.append("class_weight='balanced' does what a threshold does for balanced accuracy")
+    else:
+        step.refuse(
+            "its counterpart has no threshold.", "LogisticRegression() or trees, or scoring='balanced_accuracy'."
+        )
 
 
 def refuse_unknown(step: Step) -> NoReturn:

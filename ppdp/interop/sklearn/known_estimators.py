@@ -360,10 +360,15 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "StackingRegressor VotingRegressor RegressorChain MultiOutputRegressor": Leak(
         "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_REGRESSOR}"
     ),
-    "CalibratedClassifierCV TunedThresholdClassifierCV": Leak(
+    "CalibratedClassifierCV": Leak(
         "high", "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities."
     ),
-    "FixedThresholdClassifier": Leak("none", "nothing beyond the model inside", fix="apply the threshold afterwards."),
+    "TunedThresholdClassifierCV": Leak(
+        "high", "scores of held-out rows", fix="LogisticRegression(threshold='f1'), by noisy counts."
+    ),
+    "FixedThresholdClassifier": Leak(
+        "none", "nothing beyond the model inside", fix="LogisticRegression(threshold=0.3)."
+    ),
     "TransformedTargetRegressor": KnownEstimator(
         Leak(
             "high",

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
@@ -107,6 +108,12 @@ def of_targets(regressor: Any, function: Any, inverse: Any) -> Any:
     around = TransformedTargetRegressor(regressor, func=function, inverse_func=inverse, check_inverse=False)
     way = FunctionTransformer(function, inverse, validate=True).fit(np.ones((1, 1)))
     return with_attributes(around, regressor_=regressor, transformer_=way, _training_dim=1)
+
+
+def with_threshold(classifier: Any, threshold: float) -> Any:
+    """A classifier that predicts the second class from this probability on."""
+    around = FixedThresholdClassifier(classifier, threshold=threshold, response_method="predict_proba")
+    return with_attributes(around, estimator_=classifier)
 
 
 def named(pipeline: Any, names: Any) -> Any:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.impute import MissingIndicator
 from sklearn.kernel_approximation import RBFSampler
@@ -16,9 +17,10 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OrdinalEncoder, PolynomialFeatures
 from sklearn.svm import LinearSVC
 
-from ppdp.core.checks import shown
+from ppdp.core.checks import number, shown
 from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage
 from ppdp.mechanisms.target_functions import FUNCTIONS
+from ppdp.mechanisms.thresholds import SCORES
 
 DEEPEST = 50  # pipelines inside pipelines
 WEIGHTS = {"transformer_weights": "leave it out, and use feature_range of a MinMaxScaler."}
@@ -54,6 +56,8 @@ class Step:
     """Whether it is a union of which only the first part goes on to what stands behind it."""
     target_func: str | None = None
     """Of which function of the targets its error is taken."""
+    threshold: Any = None
+    """The threshold that is asked for: a public probability, or the score for which it is to be the best."""
     fills_labels: bool = False
     """Whether it puts the most frequent label in place of missing ones."""
 
@@ -212,12 +216,13 @@ _AROUND = {
     "OneVsOneClassifier": "is left out: one model learns all classes together",
     "OneVsRestClassifier": "is left out: one model learns all classes together",
     "OutputCodeClassifier": "is left out: one model learns all classes together",
-    "TunedThresholdClassifierCV": "is left out: weights of classes do what its threshold does for balanced accuracy",
+    "FixedThresholdClassifier": "became the threshold of its classifier",
+    "TunedThresholdClassifierCV": "became the threshold of its classifier: by noisy counts, no rows are held out",
 }
 """What stands around a classifier, and why it is not needed."""
 
 
-_THRESHOLDS = ("refit", "response_method", "store_cv_results", "thresholds")
+_THRESHOLDS = ("refit", "response_method", "store_cv_results", "threshold", "thresholds")
 
 
 def _unwrapped(step: Step, name: str, depth: int) -> list[Step]:
@@ -229,8 +234,8 @@ def _unwrapped(step: Step, name: str, depth: int) -> list[Step]:
     if not steps:
         step.refuse("there is no model in it.", "a classifier.")
     steps[-1].changed.append(f"{step.kind} {_AROUND[step.kind]}")
-    if step.kind == "TunedThresholdClassifierCV":
-        _balance(step, steps[-1])
+    if step.kind.endswith("ThresholdClassifierCV") or step.kind == "FixedThresholdClassifier":
+        steps[-1].threshold = _threshold(step)
     steps[-1].calibrated = steps[-1].calibrated or calibrated
     return steps
 
@@ -265,12 +270,18 @@ def _of_targets(step: Step, name: str, depth: int) -> list[Step]:
 _LOGARITHM = "func=np.log1p, inverse_func=np.expm1, or np.log and np.exp; y_range in the units of the targets."
 
 
-def _balance(step: Step, model: Step) -> None:
-    """Weights of classes instead of a threshold for balanced accuracy."""
-    if not is_word(step.given()["scoring"], "balanced_accuracy") or "class_weight" not in model.given():
-        fix = "scoring='balanced_accuracy' and a model with class_weight, or a public threshold of predict_proba."
-        step.refuse("a threshold that is tuned looks at held-out rows.", fix)
-    model.estimator = clone(model.estimator).set_params(class_weight="balanced")
+def _threshold(step: Step) -> Any:
+    """A public probability, or the score that is to be best; None for a half."""
+    given = step.given()
+    if step.kind == "FixedThresholdClassifier":
+        if is_word(given["threshold"], "auto"):
+            return None
+        if is_word(given["response_method"], "decision_function"):
+            return float(expit(number("threshold", given["threshold"], step.name)))
+        return number("threshold", given["threshold"], step.name, above=0, most=1 - 1e-12)
+    if not is_word(given["scoring"], *SCORES):
+        step.refuse("a threshold for this score is not known here.", f"scoring={' or '.join(map(repr, SCORES))}.")
+    return given["scoring"]
 
 
 def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:

@@ -51,6 +51,8 @@ def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], inva
     for (name, step), domain in zip(steps, domains):
         if isinstance(step, Mechanism):
             model, function = _model(name, step, domain), getattr(step, "target_func", None)
+            if getattr(step, "threshold", None) is not None:
+                model = plain.with_threshold(model, step.threshold_)
             exported.append((name, model if function is None else plain.of_targets(model, *FUNCTIONS[function])))
         elif hasattr(step, "map_rows"):
             objects = _objects(name, step, domain.but(feature_names=None) if exported else domain)

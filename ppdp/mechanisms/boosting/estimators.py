@@ -35,6 +35,7 @@ from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
 from ppdp.mechanisms.outcomes import ClassModel
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.mechanisms.target_functions import FunctionOfTargets
+from ppdp.mechanisms.thresholds import TunedThreshold
 from ppdp.privacy.noise.sampler import Noise
 
 # Of mu²: of the histogram, of the linear model, and of the histogram of the targets; rounds have the rest.
@@ -303,11 +304,15 @@ def _cells_of(question: QuerySpec) -> CellGrid:
 
 
 @dataclass(eq=False, repr=False)
-class GradientBoostingClassifier(ClassModel, GradientBoosting, ClassifierMixin, Mechanism):
+class GradientBoostingClassifier(TunedThreshold, ClassModel, GradientBoosting, ClassifierMixin, Mechanism):
     """Boosted shapes and tables for classes; of more than two classes each is told from all others."""
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         return {"loss": "logistic", "n_classes": self._n_classes(domain)}
+
+    def _score_rows(self, X: Array) -> Array:
+        model = self.models_[0]
+        return np.asarray(model.scores(model.codes(X)))
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.

@@ -14,12 +14,14 @@ from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
+from ppdp.data.exact_matmul import steady
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
 from ppdp.mechanisms.learn.whitened import TrainingLoss, of_two
 from ppdp.mechanisms.outcomes import ClassModel
+from ppdp.mechanisms.thresholds import TunedThreshold
 
 
 @dataclass(eq=False, repr=False)
@@ -65,7 +67,7 @@ class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(LinearClassifier, Mechanism):
+class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
     """Logistic regression by noisy Newton steps, by noisy gradient descent, or by noise on the exact model.
 
     Of more than two classes all are learned together (softmax).
@@ -149,6 +151,9 @@ class LogisticRegression(LinearClassifier, Mechanism):
         return TrainingLoss(
             self._residuals, curvatures, curvatures, targets, link, 1.0, lowest_target=lowest, chances=chances
         )
+
+    def _score_rows(self, X: Array) -> Array:
+        return np.asarray(steady(X, self.coef_)[0] + self.intercept_[0])
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.

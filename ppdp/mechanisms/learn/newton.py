@@ -53,16 +53,17 @@ def fitted_by_newton(
     parameters: Mapping[str, Any],
     *,
     last: bool = False,
+    over: bool = True,
 ) -> tuple[list[Array], Array]:
     """Coefficients (n_scores, width) behind every step, intercepts last, and what is known of the errors of the last.
 
     ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula. ``last`` says
-    that nobody reads the rows any more, so that whitened ones may be written over them.
+    that no other rows are trained on, ``over`` that nobody reads these again: whitened ones may be written over them.
     """
     with ExitStack() as files:
 
         def held(rows: Rows | Stream, passes: int) -> Any:
-            return files.enter_context(cached_on_disk(rows, passes, last=True)) if last else rows
+            return files.enter_context(cached_on_disk(rows, passes, last=True, over=over)) if last else rows
 
         return _fitted(rows, held, loss, answer, noise_scale, size, parameters)
 

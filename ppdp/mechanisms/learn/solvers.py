@@ -102,6 +102,7 @@ class TrainingRun:
     usual_alpha: float
     early_stopping: bool  # whether steps that are paid for may be left out once nothing moves
     keeps_path: bool  # whether models on the way are released
+    over: bool = True  # whether it may write over the rows, as nobody reads them again
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -110,8 +111,10 @@ class TrainingRun:
 
     def add_noise(self, value: Array) -> Array:
         """The only way by which numbers made of rows come out."""
-        noisy = self.noise.release(value.ravel(), self.noise_scale, self.question.bound)
-        return noisy.reshape(value.shape)
+        padded = np.zeros(max(value.size, self.question.size))
+        padded[: value.size] = value.ravel()
+        noisy = self.noise.release(padded, self.noise_scale, self.question.bound)
+        return noisy[: value.size].reshape(value.shape)
 
     def gradient(self) -> ClippedGradient | StreamedGradient:
         """Mean clipped gradient of all rows."""
@@ -227,9 +230,8 @@ class Newton(Solver):
         )
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
-        models, errors = fitted_by_newton(
-            run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters, last=True
-        )
+        given = run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters
+        models, errors = fitted_by_newton(*given, last=True, over=run.over)
         released = {"theta": models[-1].ravel()}
         if run.parameters["loss"] in DIRECTED:
             released["errors"] = errors

@@ -1,0 +1,223 @@
+"""Thresholds of classifiers: public ones, and those that follow from released counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.base import clone
+
+from ppdp.bounds import lookup
+from ppdp.bounds.thresholds import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, counts_apart
+from ppdp.core.checks import choice, number
+from ppdp.core.declared import Value, plain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.histograms import weights_by_class
+from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
+from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms.base import QuerySpec, SharedDocstring
+from ppdp.privacy.noise.sampler import Noise
+
+SHARE = 0.1  # of mu², of the counts
+CLEAR = 2.5  # standard deviations of noise that the rows of a cell exceed, or it is taken to be empty
+NEIGHBOURS, NUMBERS = Distance(replaced=1), 2 * SCORE_CELLS
+PARTS = 8  # of a cell, in which its rows are taken to lie evenly
+# How far slope and offset of the model's log-odds are expected to be off, and the share of a cell beside these.
+SLOPE, OFFSET, UNLIKE = 0.3, 0.5, 0.2
+
+SCORES: Mapping[str, Callable[[Array, Array, float, float], Array]] = {
+    "accuracy": lambda true, false, second, first: true + first - false,
+    "balanced_accuracy": lambda true, false, second, first: true / max(second, 1.0) - false / max(first, 1.0),
+    "f1": lambda true, false, second, first: 2 * true / np.maximum(true + false + second, 1.0),
+}
+"""By scikit-learn's names: what is largest where the score is, of rows of the second and of the first class."""
+
+
+@dataclass(eq=False, repr=False)
+class TunedThreshold(SharedDocstring):
+    """Mixin for classifiers whose threshold may be another than a half; it stands before their other bases.
+
+    Parameters
+    ----------
+    threshold : float or {"accuracy", "balanced_accuracy", "f1"}, optional
+        Of two classes: the public probability of the second from which on it is predicted. Or the score for which it is
+        to be the best: then numbers of rows by class and predicted probability are released with noise behind the
+        training, for a tenth of mu² (``docs/theory/thresholds.md``).
+
+    Attributes
+    ----------
+    threshold_ : float
+        Probability of the second of two classes from which on it is predicted.
+    """
+
+    _: KW_ONLY
+    threshold: float | str | None = None
+
+    def _score_rows(self, X: Array) -> Array:
+        """Log-odds of the second class, to the same bits wherever a row stands."""
+        raise NotImplementedError
+
+    def _tuned_for(self: Any, domain: Domain) -> str | None:
+        """The score for which a threshold is to be found; None where it is public."""
+        if self.threshold is None:
+            return None
+        if self._n_classes(domain) != 2:
+            raise self._refused("a threshold is one of two classes.", "leave threshold out.")
+        if not isinstance(self.threshold, str):
+            number("threshold", self.threshold, self, above=0, most=1 - 1e-12, fix="a probability, or 'f1'.")
+            return None
+        choice("threshold", self.threshold, list(SCORES), self)
+        if self.class_weight is not None:
+            raise self._refused("class_weight moves probabilities, and threshold is found by them.", "one of the two.")
+        return self.threshold
+
+    def _refused(self, why: str, fix: str) -> InvalidParameter:
+        return InvalidParameter(why, stage=type(self).__name__, fix=fix, parameter="threshold")
+
+    def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
+        if self._tuned_for(domain) is None:
+            return super().query_spec(domain, mu)  # type: ignore[misc]
+        return self._counted(domain, NEIGHBOURS, self._untuned().query_spec(domain, _left(mu)))
+
+    def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
+        if self._tuned_for(domain) is None:
+            return super().query_spec_at(domain, distance, mu)  # type: ignore[misc]
+        return self._counted(domain, distance, self._untuned().query_spec_at(domain, distance, _left(mu)))
+
+    def _untuned(self) -> Any:
+        """The same classifier, of which nothing is counted."""
+        plain = copy(self)
+        plain.threshold = None
+        return plain
+
+    def _counted(self, domain: Domain, distance: Distance, question: QuerySpec) -> QuerySpec:
+        """The same question with counts behind it, which have their share of mu²."""
+        if question.formula not in CLASSIFIERS:
+            fix = "solver='newton' or 'dpgd', or a public threshold=0.3."
+            raise self._refused("counts follow Gaussian answers of all rows, and this solver has others.", fix)
+        of_model = math.sqrt(question.steps) * question.sensitivity(domain, distance)
+        factor = math.sqrt(SHARE / (1 - SHARE)) * of_model / counts_apart(domain, distance) or 1.0
+        asked = {**question.parameters, "answers": question.steps, "count_factor": float(f"{factor:.4g}")}
+        name = f"{question.formula}{COUNTED}"
+        size, bound = lookup(name, "mechanism").shape(domain, **asked)  # type: ignore[misc]
+        return replace(question, formula=name, parameters=asked, steps=question.steps + 1, size=size, bound=bound)
+
+    def settle(self, question: QuerySpec) -> None:
+        super().settle(_of_model(question))  # type: ignore[misc]
+
+    def release(
+        self: Any, rows: Rows | Stream, question: QuerySpec, noise: Noise, noise_scale: float
+    ) -> dict[str, Array]:
+        own = _of_model(question)
+        if own is question:
+            return super().release(rows, question, noise, noise_scale)  # type: ignore[misc]
+        kept = replace(rows, ours=False) if isinstance(rows, Rows) else rows  # training may write over them
+        released: dict[str, Array] = super().release(kept, own, noise, noise_scale)  # type: ignore[misc]
+        twin = clone(self).set_params(noise_scale=noise_scale)
+        facts = Domain(n_rows=rows.n, n_features=rows.d, classes=(0, 1))
+        super(TunedThreshold, twin).read(released, facts, own)  # type: ignore[misc]
+        unit, padded = question.parameters["count_factor"] / rows.n, np.zeros(question.size)
+        padded[:NUMBERS] = weights_by_class(rows, twin._score_rows, SCORE_EDGES) * unit
+        return released | {"counts": noise.release(padded, noise_scale, question.bound)[:NUMBERS] / unit}
+
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
+        own = _of_model(question)
+        super().read(released, domain, own)  # type: ignore[misc]
+        self.threshold_ = 0.5 if self.threshold is None else self.threshold
+        if own is not question:
+            noise = self.own_noise_scale() * domain.n / question.parameters["count_factor"]
+            self.threshold_ = best_threshold(released["counts"].reshape(-1, 2), noise, self.threshold)
+
+    def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
+        found: list[Answers] = super().answers(columns, domain, _of_model(question))  # type: ignore[misc]
+        return found
+
+    def declared(self: Any, domain: Domain) -> tuple[Value, ...]:
+        values: tuple[Value, ...] = super().declared(domain)  # type: ignore[misc]
+        if self.threshold is None:
+            return values
+        word = (
+            f"best for {self.threshold}, by released counts"
+            if isinstance(self.threshold, str)
+            else plain(self.threshold)
+        )
+        return *values, ("threshold of the second class", word, "declared")
+
+    def _predicted(self: Any, scores: Array) -> NDArray[Any]:
+        if self.threshold is None or scores.ndim > 1:
+            return super()._predicted(scores)  # type: ignore[misc]
+        return np.asarray(self.classes_[(scores >= logit(self.threshold_)).astype(int)])
+
+
+def _left(mu: float | None) -> float | None:
+    """What is left to the training."""
+    return None if mu is None else mu * math.sqrt(1 - SHARE)
+
+
+def _of_model(question: QuerySpec) -> QuerySpec:
+    """The question of the training alone, in answers of the same size and bound."""
+    if not question.formula.endswith(COUNTED):
+        return question
+    own = {name: one for name, one in question.parameters.items() if name not in ("answers", "count_factor")}
+    name = question.formula.removesuffix(COUNTED)
+    return replace(question, formula=name, parameters=own, steps=question.steps - 1)
+
+
+def best_threshold(counts: Array, noise: float, scoring: str) -> float:
+    """The probability of the second class from which on it is best predicted, from noisy counts by cell and class.
+
+    Rows lie evenly in their cells. Their log-odds are those of the model but for a slope and an offset, which are
+    likeliest beside their noise; where there are many rows for it, those of a cell are its own.
+    """
+    edges = np.array(SCORE_EDGES)
+    width = edges[1] - edges[0]
+    middles = np.append(edges, edges[-1] + width) - width / 2
+    rows = counts.sum(axis=1)
+    rows = np.where(rows > CLEAR * math.sqrt(2) * noise, rows, 0.0)
+    odds, own = _calibrated(counts, rows, middles, noise)
+    fine = (middles[:, None] + ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * width).ravel()
+    shares = expit(odds[0] * fine + odds[1] + np.repeat(own, PARTS))
+    each = np.repeat(rows / PARTS, PARTS)
+    second, first = each * shares, each * (1 - shares)
+    true, false = (np.append(np.cumsum(one[::-1])[::-1], 0.0) for one in (second, first))
+    best = int(np.argmax(SCORES[scoring](true, false, true[0], false[0])))
+    ends = np.append(fine, fine[-1] + width / PARTS) - width / PARTS / 2
+    return float(expit(ends[best]))
+
+
+def _calibrated(counts: Array, rows: Array, middles: Array, noise: float) -> tuple[Array, Array]:
+    """Slope and offset of the log-odds of the second class, and what is to be added to those of each cell."""
+    some = rows > 0
+    first, second = counts[some].T
+    held, at = rows[some], middles[some]
+
+    def surprise(odds: Array) -> float:
+        p = expit(odds[0] * at + odds[1])
+        variance = _variance(p, held, noise)
+        excess = (1 - p) * second - p * first  # 0 on average
+        beside = ((odds[0] - 1) / SLOPE) ** 2 + (odds[1] / OFFSET) ** 2
+        return float((excess**2 / variance + np.log(variance)).sum() + beside)
+
+    odds = np.asarray(minimize(surprise, np.array([1.0, 0.0]), method="Nelder-Mead").x)
+    p = expit(odds[0] * at + odds[1])
+    unlike = (UNLIKE * held * p * (1 - p)) ** 2
+    trust = unlike / (unlike + _variance(p, held, noise))
+    shares = np.clip(second / held, 1e-6, 1 - 1e-6)
+    more = np.zeros(len(rows))
+    more[some] = trust * (logit(shares) - (odds[0] * at + odds[1]))
+    return odds, more
+
+
+def _variance(p: Array, rows: Array, noise: float) -> Array:
+    """Of ``(1 - p) second - p first`` by noise and by chance."""
+    return np.asarray(noise**2 * (p**2 + (1 - p) ** 2) + rows * p * (1 - p) + 1e-12)

@@ -1,0 +1,118 @@
+"""Thresholds of classifiers: public, or by released counts."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.special import expit
+from sklearn.metrics import balanced_accuracy_score, f1_score
+
+import ppdp
+from ppdp import Adjacency, Domain, Pipeline
+from ppdp.bounds.thresholds import SCORE_EDGES
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
+from ppdp.mechanisms.thresholds import best_threshold
+from ppdp.transformers import MinMaxScaler
+
+N = 20_000
+
+
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(N, 2)).clip(-4, 4), columns=["a", "b"])
+    return X, (rng.random(N) < expit(1.5 * X["a"] - 3.5)).astype(int).to_numpy()
+
+
+def pipeline(model=LogisticRegression, threshold="f1", rest=None, **parameters):
+    steps = [("range", MinMaxScaler((-4, 4))), ("model", model(classes=(0, 1), threshold=threshold, **(rest or {})))]
+    return Pipeline(steps, **{"epsilon": 2.0, "delta": 1e-6, **parameters})
+
+
+@pytest.mark.parametrize("model", [LogisticRegression, GradientBoostingClassifier])
+def test_the_threshold_is_nearly_the_best_one(model, tmp_path):
+    X, y = table()
+    pipe = pipeline(model).fit(X, y)
+    odds = pipe.predict_proba(X)[:, 1]
+    best = max(f1_score(y, odds >= t) for t in np.linspace(0.02, 0.6, 59))
+    assert f1_score(y, pipe.predict(X)) > best - 0.03 > f1_score(y, odds > 0.5)
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.status == "UNCONDITIONAL"
+    assert "best for f1, by released counts" in pipe.certificate_.to_html()
+    assert pipe.release_.arrays["model.counts"].size == 2 * (len(SCORE_EDGES) + 1)
+    np.testing.assert_array_equal(pipe.release_.to_sklearn().predict(X), pipe.predict(X))
+    pipe.export(tmp_path / "model.zip")
+    loaded = ppdp.load(tmp_path / "model.zip")
+    np.testing.assert_array_equal(loaded.predict(X), pipe.predict(X))
+    assert loaded[-1].threshold_ == pipe[-1].threshold_
+
+
+@pytest.mark.parametrize("rest", [{"solver": "newton"}, {"solver": "dpgd", "max_iter": 20}])
+def test_rows_in_blocks_are_counted_to_the_same_bits(rest):
+    X, y = table()
+    batches = pa.Table.from_pandas(X.assign(y=y)).to_batches(3000)
+    schema = batches[0].schema
+    whole = pipeline(rest=rest, random_state=0).fit(X, y)
+    blocks = pipeline(rest=rest, random_state=0).fit(pa.RecordBatchReader.from_batches(schema, batches), "y")
+    for name, array in whole.release_.arrays.items():
+        assert array.tobytes() == blocks.release_.arrays[name].tobytes(), name
+    np.testing.assert_array_equal(blocks.predict(pa.RecordBatchReader.from_batches(schema, batches)), whole.predict(X))
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.user_level(2)], ids=str)
+def test_other_adjacencies_pay_their_own(adjacency):
+    X, y = table()
+    groups = np.arange(N) // 2 if adjacency.bounds_contributions else None
+    domain = Domain(n_rows=N + 500) if adjacency.unbounded else None
+    for rest in ({"solver": "newton"}, {"solver": "dpgd", "max_iter": 10}):
+        pipe = pipeline(rest=rest, adjacency=adjacency, domain=domain, epsilon=4.0).fit(X, y, groups)
+        assert pipe.certificate_.verify()
+
+
+def test_a_public_threshold_costs_nothing():
+    X, y = table()
+    pipe = pipeline(threshold=0.2).fit(X, y)
+    assert pipe.certificate_.record.mechanism.formula == "learning.newton"
+    np.testing.assert_array_equal(pipe.predict(X) == 1, pipe.predict_proba(X)[:, 1] >= 0.2)
+    np.testing.assert_array_equal(pipe.release_.to_sklearn().predict(X), pipe.predict(X))
+    assert balanced_accuracy_score(y, pipe.predict(X)) > balanced_accuracy_score(y, pipe.predict_proba(X)[:, 1] > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "rest", "words"),
+    [
+        (1.5, {}, "threshold must be a finite number"),
+        ("recall", {}, "threshold must be one of"),
+        ("f1", {"class_weight": "balanced"}, "one of the two"),
+        ("f1", {"solver": "poisson"}, "solver='newton' or 'dpgd'"),
+        (0.3, {"classes": (0, 1, 2)}, "leave threshold out"),
+    ],
+)
+def test_what_means_nothing_is_refused_before_anything_is_spent(threshold, rest, words):
+    facts = Domain(n_rows=100, n_features=2)
+    model = LogisticRegression(**{"classes": (0, 1), "threshold": threshold, **rest})
+    with pytest.raises(InvalidParameter, match=words):
+        Pipeline([("range", MinMaxScaler((-1, 1))), ("model", model)], epsilon=1.0).plan(facts)
+
+
+def exact(slope, offset):
+    """Counts of a million rows whose log-odds are a line of the scores, which are evenly in all cells."""
+    middles = np.append(SCORE_EDGES, SCORE_EDGES[-1] + 0.25) - 0.125
+    p = expit(slope * middles + offset)
+    return 20_000 * np.column_stack([1 - p, p])
+
+
+@pytest.mark.parametrize(("slope", "offset"), [(1.0, 0.0), (0.6, -1.0), (1.5, 1.0)])
+def test_without_noise_it_is_where_the_class_is_as_likely_as_the_score_asks(slope, offset):
+    found = {score: best_threshold(exact(slope, offset), 1.0, score) for score in ("accuracy", "balanced_accuracy")}
+    share = exact(slope, offset)[:, 1].sum() / exact(slope, offset).sum()
+    for score, odds in (("accuracy", 0.0), ("balanced_accuracy", math.log(share / (1 - share)))):
+        assert math.log(found[score] / (1 - found[score])) == pytest.approx((odds - offset) / slope, abs=0.15)
+
+
+def test_counts_that_are_all_noise_give_some_threshold():
+    noise = np.random.default_rng(0).normal(scale=50.0, size=(50, 2))
+    for counts in (noise, np.zeros((50, 2)), -np.abs(noise)):
+        assert all(0 < best_threshold(counts, 50.0, score) < 1 for score in ("accuracy", "balanced_accuracy", "f1"))
