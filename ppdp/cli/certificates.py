@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -62,7 +63,7 @@ def verify(options: Namespace) -> int:
             complain(f"does not hold: {one_line(error)}")
         return 1
     result = certificate.verify(**asked_signature(options.signature, options.public_key))
-    listed = None if options.status is None else _status_list(options.status)
+    listed, by = (None, "") if options.status is None else _status_list(options.status, options.public_key)
     beside = attachments_beside(certificate.record, folder_of(options.path)) if result else {}
     unmet = [*_unmet(certificate, options), *_outdated(certificate, listed, beside)] if result else []
     strange = [name for name in unchecked(options.path, certificate) if beside.get(name) != "same"]
@@ -72,6 +73,7 @@ def verify(options: Namespace) -> int:
             claim = {name: getattr(certificate, name) for name in ("status", "epsilon", "delta", "digest")}
             found |= {"unmet": unmet, **claim, "left_out": other_releases(certificate.record), "unchecked": strange}
             found |= {"attachments": beside} if beside else {}
+            found |= {} if listed is None else {"status_list": _SIGNED[by]}
         if result.signer:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
@@ -89,7 +91,7 @@ def verify(options: Namespace) -> int:
             lines.append(f"{certificate.status} {pair} {what}{certificate.digest}")
             lines += [f"attachment {escaped(name)}: {_BESIDE[word]}" for name, word in beside.items()]
             if listed is not None and not unmet:
-                lines.append(f"status: not withdrawn, by the list of {listed.published}")
+                lines.append(f"status: not withdrawn, by the list of {listed.published}, {_SIGNED[by]}")
             if strange:
                 lines.append(f"NOT CHECKED, and of no certificate: {', '.join(escaped(name) for name in strange)}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
@@ -110,9 +112,22 @@ def _outdated(certificate: Certificate, listed: StatusList | None, beside: Mappi
     return [*found, *(f"--status: {escaped(words)}" for words in withdrawn)]
 
 
-def _status_list(path: Path) -> StatusList:
+_SIGNED = {"": "which is not signed", "unchecked": "whose signature was not checked", "key": "signed with the same key"}
+
+
+def _status_list(path: Path, public_key: Path | None) -> tuple[StatusList, str]:
+    """The list, and what is known of its signature, which lies beside it; one that does not hold is refused."""
+    from ppdp.certificate.share.signature import Signature
+
+    signature = path.with_name(f"{path.name}.sig")
     try:
-        return StatusList.load(path)
+        listed = StatusList.load(path)
+        if not signature.exists():
+            return listed, ""
+        if public_key is None:
+            return listed, "unchecked"
+        Signature.load(signature).check(listed, public_key)
+        return listed, "key"
     except CertificateError as error:
         refuse(error.message, place="--status", fix=str(error.fix))
 
@@ -221,22 +236,18 @@ def _yaml(made: dict[str, Any]) -> str:
 
 
 def sign(options: Namespace) -> int:
-    """Write a signature of a certificate: 1 if it does not hold, or protects nobody."""
-    from ppdp.certificate import Certificate
-
+    """Write a signature of a certificate, or of a status list: 1 if it does not hold, or protects nobody."""
     import_modules(options.imports)
     if not options.certificate.name:
         refuse("is no file.", place=repr(str(options.certificate)), fix="a certificate.json as it was issued.")
     target = options.out or options.certificate.with_name(f"{options.certificate.name}.sig")
     refuse_taken(target)
-    try:
-        certificate = Certificate.load(options.certificate)
-    except CertificateError as error:
-        refuse(error.message, place=str(options.certificate), fix=error.fix or "a certificate.json as it was issued.")
-    result = certificate.verify()
-    if not result:
+    document = _to_sign(options.certificate)
+    result = None if isinstance(document, StatusList) else document.verify()
+    if result is not None and not result:
         complain(f"{options.certificate}: {' '.join(result.problems)}")
         return 1
+    further = {} if result is None else {"conditional": options.conditional}
     password = None
     if options.password is not None:
         try:
@@ -246,12 +257,23 @@ def sign(options: Namespace) -> int:
             fix = "a file whose first line is the password."
             refuse(f"cannot be read: {error.strerror}.", place="--password", fix=fix)
     try:
-        signature = certificate.sign(options.key, password=password, conditional=options.conditional)
+        signature = document.sign(options.key, password=password, **further)
     except InvalidParameter as error:
         refuse(error.message, place="--key", fix=str(error.fix))
     signature.save(target)
     say(f"written: {target}\nsigned with the key {signature.key}")
     return 0
+
+
+def _to_sign(path: Path) -> Certificate | StatusList:
+    from ppdp.certificate import Certificate
+
+    with suppress(CertificateError):
+        return StatusList.load(path)
+    try:
+        return Certificate.load(path)
+    except CertificateError as error:
+        refuse(error.message, place=str(path), fix=error.fix or "a certificate.json as it was issued.")
 
 
 def asked_signature(signature: Path | None, public_key: Path | None) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _add_certificates(commands: Any) -> None:
 def _add_issuing(commands: Any) -> None:
     command = partial(_command, commands)
     sign = command("sign", "write a signature of a certificate that holds, so that others know who issued it")
-    sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
+    sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json, or a status list")
     sign.add_argument("--key", type=Path, required=True, metavar="PEM", help="private key of Ed25519")
     sign.add_argument("--password", type=Path, metavar="FILE", help="file with the password of an encrypted key")
     sign.add_argument("--conditional", action="store_true", help="also sign a certificate that is CONDITIONAL")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import keys
 import pytest
 from zoo import document, sealed
 
-from ppdp.certificate import Signature
+from ppdp import Certificate
+from ppdp.certificate import Signature, StatusList
 from ppdp.cli.main import main
+from ppdp.exceptions import SignatureError
 
 folder = keys.folder  # pytest finds a fixture by its name in the test's own module
 
@@ -75,3 +78,49 @@ class TestCommandLine:
         assert error.startswith(f"ppdp: error: {place}")
         assert what in error
         assert " Fix: " in error
+
+
+def test_a_status_list_is_signed_as_a_certificate_is(folder, capsys):
+    asked = [
+        "verify",
+        "certificate.json",
+        "--signature",
+        "signed.sig",
+        "--public-key",
+        "key.pub",
+        "--status",
+        "list.json",
+    ]
+    StatusList("2999-01-01", "2999-02-01", {}).save("list.json")
+    for made, said in ((None, "which is not signed"), ("key", "signed with the same key")):
+        if made:
+            assert main(["sign", "list.json", "--key", f"{made}.pem"]) == 0
+        capsys.readouterr()
+        assert main(asked) == 0
+        assert f"status: not withdrawn, by the list of 2999-01-01, {said}" in capsys.readouterr().out
+    assert main([*asked[:2], *asked[-2:]]) == 0
+    assert "whose signature was not checked" in capsys.readouterr().out
+    assert main([*asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status_list"] == "signed with the same key"
+    StatusList("2999-01-02", "2999-02-01", {}).save("list.json")
+    assert main(asked) == 2
+    assert "another list" in capsys.readouterr().err
+    Path("list.json.sig").unlink()
+    assert main(["sign", "list.json", "--key", "another.pem"]) == 0
+    assert main(asked) == 2
+    assert "another key" in capsys.readouterr().err
+
+
+def test_no_signature_of_a_list_passes_for_one_of_a_certificate(folder):
+    listed, one = StatusList("2999-01-01", "2999-02-01", {}), Certificate.load("certificate.json")
+    of_list, of_one = listed.sign("key.pem"), one.sign("key.pem")
+    assert Signature.from_json(of_list.to_json()) == of_list
+    for forged, what in (
+        (replace(of_one, context=of_list.context), one),
+        (replace(of_list, context=of_one.context), listed),
+    ):
+        with pytest.raises(SignatureError, match="another"):
+            forged.check(what, "key.pub")
+    relabelled = replace(of_one, certificate=of_list.certificate, context=of_list.context)
+    with pytest.raises(SignatureError, match="not made with this key"):
+        relabelled.check(listed, "key.pub")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ALGORITHM = "Ed25519"
 CONTEXT = "ppdp-certificate-signature/1"
+OF_A_LIST = "ppdp-status-list-signature/1"
 LENGTH = 64  # bytes
 _SHA256 = re.compile("sha256:[0-9a-f]{64}")
 _LARGEST = 100_000  # bytes of a key or a signature
@@ -39,11 +40,15 @@ _OF_ORDER_EIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A
 _SMALL_ORDER = {0, 1, _PRIME - 1, _OF_ORDER_EIGHT, _PRIME - _OF_ORDER_EIGHT}  # y of the 8 points
 
 
-class Sealed(Protocol):
-    """A certificate, as far as its signature knows it."""
+class Document(Protocol):
+    """A certificate or a status list, as far as its signature knows it."""
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as a copy."""
+
+
+class Sealed(Document, Protocol):
+    """A certificate."""
 
     def verify(self) -> Verification:
         """What holds of it."""
@@ -51,35 +56,39 @@ class Sealed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Signature(Saved):
-    """A signature of one certificate, apart from it.
+    """A signature of one certificate, or of a status list, apart from it.
 
     Attributes
     ----------
     certificate : str
-        Seal of the certificate: SHA-256 of all but its digest, so of when and on whose account it was issued as well.
+        Seal of the certificate: SHA-256 of all but its digest, so of when and on whose account it was issued as well;
+        or of the list.
     key : str
         Fingerprint of the public key: SHA-256 of its standard form (SubjectPublicKeyInfo, DER).
     value : bytes
         64 bytes.
+    context : str, default="ppdp-certificate-signature/1"
+        What kind of document it is of.
 
     Notes
     -----
-    Signed are :data:`CONTEXT`, a zero byte and the 32 bytes of the SHA-256 of the canonical form, so that a signature
-    of anything else with the same key never passes for one of a certificate. ``certificate`` and ``key`` only help to
+    Signed are the context, a zero byte and the 32 bytes of the SHA-256 of the canonical form, so that a signature of
+    anything else with the same key never passes for one of a certificate. ``certificate`` and ``key`` only help to
     say what is wrong; :meth:`check` computes both again.
     """
 
     certificate: str
     key: str
     value: bytes
+    context: str = CONTEXT
     _unread = SignatureError, "the path of a certificate.json.sig.", _LARGEST
 
-    def check(self, certificate: Sealed, public_key: PublicKey) -> None:
+    def check(self, certificate: Document, public_key: PublicKey) -> None:
         """Nothing if the owner of the key signed this certificate; its derivation is not looked at.
 
         Parameters
         ----------
-        certificate : Certificate
+        certificate : Certificate or StatusList
             What was signed.
         public_key : path-like or Ed25519PublicKey
             PEM file, or the key. It must come from somebody you trust, never from where the signature comes from.
@@ -94,16 +103,17 @@ class Signature(Saved):
         key = read_public_key(public_key)
         if self.key != fingerprint(key):
             raise SignatureError(f"it was made with another key ({self.key}).", fix="the public key of the signer.")
-        sealed = _seal(certificate)
-        if self.certificate != sealed:
+        context, sealed = _sealed(certificate)
+        if (self.context, self.certificate) != (context, sealed):
+            what = "list" if context == OF_A_LIST else "certificate"
             raise SignatureError(
-                "it is the signature of another certificate, or the certificate was changed.",
+                f"it is the signature of another {what}, or the {what} was changed.",
                 fix="the two files as they were issued together.",
             )
         from cryptography.exceptions import InvalidSignature
 
         try:
-            key.verify(self.value, _message(sealed))
+            key.verify(self.value, _message(context, sealed))
         except InvalidSignature:
             raise SignatureError("it was not made with this key.", fix="the signature as it was issued.") from None
 
@@ -111,7 +121,7 @@ class Signature(Saved):
         """The signature as it stands in its file."""
         document = {
             "algorithm": ALGORITHM,
-            "context": CONTEXT,
+            "context": self.context,
             "certificate": self.certificate,
             "key": self.key,
             "signature": base64.b64encode(self.value).decode(),
@@ -133,22 +143,21 @@ class Signature(Saved):
         fields = {"algorithm", "context", "certificate", "key", "signature"}
         if not isinstance(document, dict) or "context" not in document:
             raise SignatureError("this is not a signature of a certificate.", fix="the file that `ppdp sign` wrote.")
-        if (document.get("algorithm"), document["context"]) != (ALGORITHM, CONTEXT):
+        if document.get("algorithm") != ALGORITHM or document["context"] not in (CONTEXT, OF_A_LIST):
             raise SignatureError("it is of a kind that is not known here.", fix="use the ppdp version that wrote it.")
         value = _bytes(document.get("signature"))
         named = [document.get(name) for name in ("certificate", "key")]
         hashes = all(isinstance(name, str) and _SHA256.fullmatch(name) for name in named)
         if document.keys() != fields or value is None or not hashes:
             raise SignatureError("the signature is malformed.", fix="the file as it was written.")
-        return cls(document["certificate"], document["key"], value)
+        return cls(document["certificate"], document["key"], value, document["context"])
 
 
 def sign(
     certificate: Sealed, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
 ) -> Signature:
     """Sign a certificate that holds; see :meth:`ppdp.Certificate.sign`."""
-    fix = "a private key of Ed25519 in PEM: openssl genpkey -algorithm ed25519 -out key.pem"
-    key: Ed25519PrivateKey = _loaded(private_key, "private", fix, password)
+    key = read_private_key(private_key, password)
     record = certificate.verify().record
     if record is None:
         raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
@@ -162,8 +171,20 @@ def sign(
             f"the certificate is CONDITIONAL: {'; '.join(record.reasons)}.",
             fix="conditional=True, or `ppdp sign --conditional`, if the recipient shall rely on that.",
         )
-    sealed = _seal(certificate)
-    return Signature(sealed, fingerprint(key.public_key()), key.sign(_message(sealed)))
+    return signed(certificate, key)
+
+
+def signed(what: Document, key: Ed25519PrivateKey) -> Signature:
+    """A signature of whatever document it is."""
+    context, sealed = _sealed(what)
+    return Signature(sealed, fingerprint(key.public_key()), key.sign(_message(context, sealed)), context)
+
+
+def read_private_key(key: PrivateKey, password: bytes | None = None) -> Ed25519PrivateKey:
+    """The private key in a PEM file, or the one that is handed in."""
+    fix = "a private key of Ed25519 in PEM: openssl genpkey -algorithm ed25519 -out key.pem"
+    loaded: Ed25519PrivateKey = _loaded(key, "private", fix, password)
+    return loaded
 
 
 def checked(
@@ -189,15 +210,17 @@ def fingerprint(key: Ed25519PublicKey) -> str:
     return "sha256:" + hashlib.sha256(form).hexdigest()
 
 
-def _seal(certificate: Sealed) -> str:
-    """The seal that follows from the content, whatever is recorded."""
+def _sealed(what: Document) -> tuple[str, str]:
+    """Which kind of document it is, and the seal that follows from the content, whatever is recorded."""
     with contextlib.suppress(AttributeError, TypeError, ValueError, RecursionError):
-        return seal(certificate.to_dict())
+        content = what.to_dict()
+        is_list = str(content.get("schema")).startswith("ppdp-status-list/")
+        return OF_A_LIST if is_list else CONTEXT, seal(content)
     raise CertificateError("the certificate has no canonical form.")
 
 
-def _message(sealed: str) -> bytes:
-    return CONTEXT.encode() + b"\0" + bytes.fromhex(sealed.removeprefix("sha256:"))
+def _message(context: str, sealed: str) -> bytes:
+    return context.encode() + b"\0" + bytes.fromhex(sealed.removeprefix("sha256:"))
 
 
 def _bytes(value: Any) -> bytes | None:

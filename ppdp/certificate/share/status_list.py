@@ -1,6 +1,7 @@
 """Lists of withdrawn certificates, as an issuer publishes them; a certificate says where (``status_list``).
 
-A list is looked up offline. Get the newest from that address, not from the person who hands over the certificate.
+A list is looked up offline. Get the newest from that address, not from the person who hands over the certificate; a
+signature beside it (``.sig``) says whose it is.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.canonical import strict_json
 from ppdp.certificate.record import Record
 from ppdp.certificate.share.files import Saved
+from ppdp.certificate.share.signature import Signature, read_private_key, signed
 from ppdp.exceptions import CertificateError
+
+if TYPE_CHECKING:
+    from ppdp.certificate.share.signature import PrivateKey
 
 FORM = "ppdp-status-list/1"
 _MOST_BYTES = 2**26
@@ -73,10 +78,24 @@ class StatusList(Saved):
 
     def to_json(self) -> str:
         """The list as it is published."""
-        return json.dumps({"schema": FORM, **self._content()}, indent=2, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def _content(self) -> dict[str, Any]:
-        return {"published": self.published, "next": self.next, "withdrawn": self.withdrawn}
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document, which a signature covers."""
+        days = {"published": self.published, "next": self.next}
+        return {"schema": FORM, **days, "withdrawn": {digest: {**why} for digest, why in self.withdrawn.items()}}
+
+    def sign(self, private_key: PrivateKey, *, password: bytes | None = None) -> Signature:
+        """Sign the list as certificates are signed; ``signature.check(listed, public_key)`` says whether it holds.
+
+        Parameters
+        ----------
+        private_key : path-like or Ed25519PrivateKey
+            PEM file, or the key.
+        password : bytes, optional
+            Of an encrypted file.
+        """
+        return signed(self, read_private_key(private_key, password))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> StatusList:
