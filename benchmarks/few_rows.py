@@ -18,11 +18,11 @@ from small_grids import CASES
 from ppdp.exceptions import PpdpError
 
 PAGE = Path(__file__).with_name("few_rows.md")
-MOST = 1000  # pairs of one number of rows; what has more is left out
+MOST = dict.fromkeys(ADJACENCIES, 1000) | {"person": 4000}  # pairs of one number of rows; what has more is left out
 HEAD = """# All pairs of few rows
 
 Written by `python benchmarks/few_rows.py`: every pair of neighbouring datasets of 2 to 5 rows on a small grid of
-values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than {most} have that number of rows.
+values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than {most} (two rows of a person: {more}) have that number of rows.
 In a cell: the number of pairs, the most rows, and the largest share of what is certified. Of a stage, of each number by
 itself, in the closest mode: how far each row moves / all rows together / unmatched weight / change of the
 second moment, "·" where none is certified; of a mechanism, of its sensitivity or its privacy loss. "person" is two rows
@@ -37,7 +37,7 @@ could protect, or no such pair on the grid. A share below 0.9 is explained on th
 def cell(name: str, adjacency: str) -> str:
     """One number of pairs, and the closest of them."""
     try:
-        compared, rows, shares = closest(CASES[name], adjacency, MOST)
+        compared, rows, shares = closest(CASES[name], adjacency, MOST[adjacency])
     except PpdpError:
         return "-"
     if not compared:
@@ -57,7 +57,9 @@ def main() -> None:
     for name in CASES:
         lines.append(f"| {name} | {' | '.join(cell(name, adjacency) for adjacency in ADJACENCIES)} |")
         print(lines[-1], flush=True)
-    head = HEAD.format(most=MOST, names=" | ".join(ADJACENCIES), bars="---|" * len(ADJACENCIES))
+    head = HEAD.format(
+        most=MOST["replace"], more=MOST["person"], names=" | ".join(ADJACENCIES), bars="---|" * len(ADJACENCIES)
+    )
     PAGE.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -148,6 +148,23 @@ def test_every_part_of_the_distance_is_attained(distance, clip, left, right):
     assert 0.999 <= use(m, domain, distance, theta)(pair) <= ROUNDING
 
 
+@pytest.mark.parametrize("rows", [1, 2], ids=["one row", "both rows of a person"])
+@pytest.mark.parametrize("row_norm", [0.5, 1.0, 2.0])
+def test_at_defaults_the_bound_with_an_intercept_is_attained_but_for_a_percent(row_norm, rows):
+    """Rows on both sides of the boundary, each with the wrong label, as near to it as the clip allows."""
+    domain = Domain(n_rows=5, n_features=2, row_norm=row_norm, classes=(0, 1))
+    radius = 5 * max(1.0, math.sqrt(2) / row_norm)
+    chance = min(1.0, 1.0 / math.hypot(row_norm, 1.0))
+    near = max(0.0, math.log(chance / (1 - chance)) / radius) + 1e-9
+    across, along = np.zeros((5, 2)), np.zeros((5, 2))
+    across[:rows, 0], along[:rows, 1] = near, math.sqrt(row_norm**2 - near**2)
+    wrong = np.arange(5) < rows
+    pair = Pair.of(along + across, along - across, (np.zeros(5), wrong.astype(float)))
+    theta = np.array([radius * (1 - 1e-12), 0.0, 0.0])
+    defaults = LogisticRegression((0, 1), solver="dpgd")
+    assert 0.99 <= use(defaults, domain, Distance(replaced=rows), theta)(pair) <= ROUNDING
+
+
 def worst_terms(count):
     """Numbers of at most 1 whose sum, one after the other, is rounded upwards by almost half a place every time."""
     terms, total = np.ones(count), 0.0
