@@ -22,12 +22,13 @@ MOST = dict.fromkeys(ADJACENCIES, 1000) | {"person": 4000}  # pairs of one numbe
 HEAD = """# All pairs of few rows
 
 Written by `python benchmarks/few_rows.py`: every pair of neighbouring datasets of 2 to 5 rows on a small grid of
-values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than {most} (two rows of a person: {more}) have that number of rows.
-In a cell: the number of pairs, the most rows, and the largest share of what is certified. Of a stage, of each number by
-itself, in the closest mode: how far each row moves / all rows together / unmatched weight / change of the
-second moment, "·" where none is certified; of a mechanism, of its sensitivity or its privacy loss. "person" is two rows
-of one person, "change" half a unit in one column, "weight" one weight that is halved. "-": refused, nothing that noise
-could protect, or no such pair on the grid. A share below 0.9 is explained on the proof page.
+values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than {most} (two rows of a person:
+{more}) have that number of rows. In a cell: the number of pairs, the most rows, and the largest share of what is
+certified. Of a stage, of each number by itself, in the closest mode: how far each row moves / all rows together /
+unmatched weight / change of the second moment, "·" where none is certified; of a mechanism, of its sensitivity or its
+privacy loss. "person" is two rows of one person, "change" half a unit in one column, "weight" one weight that is
+halved. "-": refused, nothing that noise could protect, or no such pair on the grid. A share below 0.9 is explained on
+the proof page.
 
 | step | {names} |
 |---|{bars}
