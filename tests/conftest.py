@@ -14,6 +14,7 @@ from effort import (  # noqa: F401  hooks of pytest: how many cases are run
 from entropy import in_place_of_the_system, pytest_fixture_setup, pytest_runtest_setup  # noqa: F401  hooks of pytest
 from snapshots import snapshot  # noqa: F401  a fixture
 
+from ppdp.data.engine import disk_cache
 from ppdp.privacy.ledger import fit_charging as fits
 
 MEMORY, ENOUGH = Path("/dev/shm"), 2**31  # a folder in memory, where a file is as safe as this process
@@ -34,4 +35,5 @@ class Forgetful(dict):
 
 
 fits._HISTORIES = Forgetful()
+disk_cache.HELD = 0  # few rows are read as many are, block by block
 in_place_of_the_system()

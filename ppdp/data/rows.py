@@ -97,7 +97,8 @@ class Rows:
             own = [getattr(part, name) for part in parts]
             return None if own[0] is None else np.concatenate(own)
 
-        return cls(column("X"), column("y"), column("weight"), norms=column("norms"), factor=column("factor"))
+        kept = {name: column(name) for name in ("norms", "marks", "factor")}
+        return cls(column("X"), column("y"), column("weight"), **kept)
 
     def bare(self) -> Rows:
         """All rows; keys stay behind."""

@@ -124,13 +124,15 @@ class _Fold:
         if not isinstance(rows, Stream):
             return rows
         held = self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
-        self.marked = held if held.altered is not None else self.marked
+        self.marked = held if isinstance(held, Rows) or held.altered is not None else self.marked
         return held
 
     def counting(self, rows: Any) -> Any:
         """Rows that the mechanism reads; their marks are counted on the way if no pass has counted them before."""
         asked = self.plan.diagnostics
-        if asked is not None and isinstance(rows, Stream) and self.marked.altered is None:
+        if isinstance(rows, Rows) and rows.marks is not None:
+            self.marked = rows
+        elif asked is not None and isinstance(rows, Stream) and self.marked.altered is None:
             if rows.maps and rows.source is self.marked.source:
                 rows = replace(rows, beside=(partial(marks_on_the_way, len(asked.properties)), []))
             self.marked = rows if rows.beside is not None or rows.altered is not None else self.marked

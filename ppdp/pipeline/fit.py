@@ -255,9 +255,9 @@ def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
             plan, outcome = fit.execute(noise)
         if plan is not fit.plan:  # for classes that were read from y
             draft = draft_certificate(pipe, plan, seeded=noise.seeded)
-        store_release(pipe, draft, outcome, charged.issued(plan.delta))
+        record = store_release(pipe, draft, outcome, charged.issued(plan.delta))
         remember(pipe, charged=charged)
-        for alert in alerts(pipe.certificate_.record):
+        for alert in alerts(record):
             warnings.warn(alert, DiagnosticWarning, stacklevel=outside())
         warn_of_order(given[0], pipe.on_invalid, beside)
 
@@ -296,8 +296,8 @@ def prepare_rows(pipe: Any, X: Any, y: Any = None, groups: Any = None, noise: No
     return plan, replace(rows, ours=False)
 
 
-def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str, Any]) -> None:
-    """Keep what was released, the twins and the certificate; nothing else."""
+def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str, Any]) -> Record:
+    """Keep what was released, the twins and the certificate, whose record it gives; nothing else."""
     arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
     for array in arrays.values():
         array.setflags(write=False)
@@ -307,9 +307,10 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
     set_release(pipe, release, record, steps_of(draft.plan))
     label = single_class(record, pipe.twins_)
     if label is not None:
-        said = replace(record, released=replace(record.released, single_class=label), digest="")
-        pipe.certificate_ = Certificate.sealed(written(said))
+        record = replace(record, released=replace(record.released, single_class=label), digest="")
+        pipe.certificate_ = Certificate.sealed(written(record))
         pipe.release_ = replace(pipe.release_, certificate=pipe.certificate_)
+    return record
 
 
 def set_release(pipe: Any, release: Released, record: Record, steps: Sequence[Named]) -> None:

@@ -1,4 +1,7 @@
-"""Rows in a private file, for as long as several passes over them take: as the first step sees them, or the last."""
+"""Rows in a private file, for as long as several passes over them take: as the first step sees them, or the last.
+
+Few rows are held in memory.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ T = TypeVar("T")
 Positions = NDArray[np.intp]
 MAPPED = 1024  # single rows that are read at once; each takes some 64 KiB of address space with it
 SPARSE = 32  # of so many rows at least one is read, or they are read one by one
+HELD = 2**28  # bytes of rows that are held in memory: in a file they would take twice as long
 BESIDE = 3  # numbers beside the features of a row: weight, label, and norm or, as long as it has one, factor
 
 
@@ -118,12 +122,17 @@ class _DiskCache(BlockSource):
 def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = True) -> Iterator[Any]:
     """Rows to be read so many times: a stream that several passes would map again and again is written down once.
 
+    Few rows are not: they are given as any rows in memory are.
+
     ``last`` says that no stage comes any more: then they may be written over those that an earlier one saw, unless
     ``over`` says that somebody reads these again.
     """
     streamed = isinstance(rows, Stream) and passes > 1 and bool(rows.maps)
     if not streamed or not rows.source.local:
         yield rows.held() if streamed else rows
+        return
+    if fit_memory(rows.n, rows.d):
+        yield _in_memory(rows)
         return
     within = isinstance(rows.source, _DiskCache) and last and over and rows.d <= rows.source.room
     with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
@@ -136,6 +145,23 @@ def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = T
         labelled, normed, factored = kinds[0]
         altered = None if marks[0] is None else np.asarray(np.sum(marks, axis=0), dtype=np.float64)
         yield Stream(replace(own, labelled=labelled, normed=normed, factored=factored), (), rows.n, rows.d, (), altered)
+
+
+def fit_memory(n: int, d: int) -> bool:
+    """Whether so many rows of so many columns are held in memory."""
+    return 8 * n * (d + BESIDE) <= HELD
+
+
+def _in_memory(rows: Stream) -> Rows:
+    """All rows of a stream."""
+    X = np.empty((rows.n, rows.d))
+
+    def placed(block: Rows) -> Rows:
+        X[block.first : block.first + block.n] = block.X
+        return replace(block, X=np.empty((block.n, 0)))
+
+    beside = Rows.joined(list(rows.over(placed)))  # by the threads that map them
+    return replace(beside, X=X, ours=True)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
 from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.exact_matmul import HALF, on_grid, squares_of
-from ppdp.data.parallel import in_parallel, pieces
+from ppdp.data.parallel import PIECE, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import by_column
 from ppdp.data.stream import Stream
@@ -268,7 +268,7 @@ def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Ro
     narrow = rows.ours and len(A) == rows.d <= NARROW  # of more columns, each is better in one piece
     Z, squares = rows.X if narrow else np.empty((len(A), rows.n)).T, np.empty(rows.n)
     _, unit = on_grid(np.zeros((1, 1)), bound)
-    anchor, at_once, A_t = _anchor(unit), _at_once(rows.d), np.ascontiguousarray(A.T)
+    anchor, at_once, A_t = _anchor(unit), _at_once(rows.d) if len(A) > 1 else PIECE, np.ascontiguousarray(A.T)
     anchored = anchor - shift
 
     def task(piece: slice) -> None:
@@ -276,12 +276,12 @@ def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Ro
             if narrow:
                 mapped = rows.X[part] @ A_t
                 by_column(np.add, mapped, anchored, mapped)
-                np.subtract(mapped, anchor, out=Z[part])
             else:
-                mapped = A @ rows.X[part].T
-                mapped += anchored[:, None]
-                np.subtract(mapped, anchor, out=Z.T[:, part])
-            np.einsum("ij,ij->i", Z[part], Z[part], out=squares[part])
+                mapped = (A @ rows.X[part].T).T
+                mapped += anchored
+            mapped -= anchor
+            np.einsum("ij,ij->i", mapped, mapped, out=squares[part])
+            Z[part] = mapped
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass

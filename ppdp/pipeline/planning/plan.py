@@ -13,7 +13,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT, lookup, of_group
 from ppdp.core.tables import html_table, visible
-from ppdp.data.engine.disk_cache import BESIDE
+from ppdp.data.engine.disk_cache import BESIDE, fit_memory
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact, taken_on_trust
 from ppdp.mechanisms.base import QuerySpec, compose_behind_gate
@@ -196,12 +196,14 @@ class Plan:
 
     @property
     def disk_bytes(self) -> int:
-        """Least room on the disk that rows need which are read in blocks: none if they are read once."""
+        """Least room on the disk that rows need which are read in blocks: none if they are read once, or are few."""
         first = self._first_fitted
         numbers = [step.domain.d for step in self.steps[first:]]
         several = bool(numbers) and self.passes(first) > 1
         if self.mechanism_passes > 1:
             numbers, several = [*numbers, self.end[0].d], True
+        if numbers and fit_memory(self.domain.n, max(numbers)) and not self.domain.adjacency.unbounded:
+            return 0
         return 8 * self.domain.n * (min(numbers) + BESIDE) if several else 0
 
     @property

@@ -7,7 +7,8 @@ import tempfile
 import numpy as np
 import pyarrow.dataset as ds
 import pytest
-from streamed import front, stream_of, table_of
+from sklearn.base import clone
+from streamed import front, left, stream_of, table_of
 
 from ppdp import Ledger, make_pipeline
 from ppdp.data.engine import disk_cache as module
@@ -71,6 +72,29 @@ def test_the_last_rows_stand_in_the_place_of_the_first_if_they_fit(d):
         same(found, Rows(wanted.X, wanted.y, wanted.weight, norms=row_norms(wanted.X)))
         behind = held.each(lambda block: block.with_X(2 * block.X), d)
         assert all(norms is None for norms in behind.over(lambda block: block.norms))
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_few_rows_are_held_in_memory(labelled, monkeypatch):
+    rows = rows_of(PIECE + 5, labelled)
+    for room in (0, 1):
+        monkeypatch.setattr(module, "HELD", 8 * rows.n * (rows.d + module.BESIDE) - 1 + room)
+        stream, passes = stream_of(rows)
+        with cached_on_disk(stream, 2) as held:
+            assert isinstance(held, Rows) == bool(room)
+            if room:
+                same(held, rows)
+        assert sum(passes) == rows.n
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(classes=(0, 1)), GaussianMechanism("mean")])
+def test_of_few_rows_the_same_is_released_from_memory_and_from_a_file(model, monkeypatch):
+    found = []
+    for room in (0, 2**20):
+        monkeypatch.setattr(module, "HELD", room)
+        pipe = make_pipeline(*front(), clone(model), random_state=0)
+        found.append(left(pipe.fit(ds.dataset(table_of(3000, 3)), "y")))
+    assert found[0] == found[1]
 
 
 def test_what_one_pass_reads_is_not_kept():
