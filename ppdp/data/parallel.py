@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ppdp.core.rounding import BLOCK
+
 S = TypeVar("S")
 T = TypeVar("T")
 
 CACHED = 2**18  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait for the interpreter more than they work
+ENTRIES = 2**20  # of a block that is read: of wide rows it has fewer
 HELD = 1.5  # items for every thread: one at work, and one that waits for every other thread
 MOST = 8  # threads
 
@@ -38,6 +41,11 @@ def blocks(n: int, d: int) -> Iterator[slice]:
     """Slices of at most :data:`PIECE` rows that nearly fit a processor's cache; smaller ones take longer to call."""
     rows = min(PIECE, max(64, CACHED // max(d, 1)))
     return (slice(start, start + rows) for start in range(0, n, rows))
+
+
+def block_rows(d: int) -> int:
+    """How many rows of d columns a block that is read holds: :data:`PIECE`, or a part of it that is whole products."""
+    return max(BLOCK, min(PIECE, 1 << (ENTRIES // max(d, 1)).bit_length() - 1))
 
 
 def pieces(n: int) -> Iterator[slice]:

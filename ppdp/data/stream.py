@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.data.parallel import in_parallel
+from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Rows
 
 T = TypeVar("T")
@@ -91,6 +91,10 @@ class _InMemory:
 
     rows: Rows
     local = True
+
+    def block_rows(self, names: Sequence[str]) -> int:
+        """As many as pieces have."""
+        return PIECE
 
     def over(self, task: Callable[[int, Rows], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
         return in_parallel(lambda block: task(block.first, block), self.rows.blocks(), width)

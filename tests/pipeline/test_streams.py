@@ -13,11 +13,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
+from sklearn.base import clone
 from streamed import Split, front, left, stream_of, table_of
 
 from ppdp import Adjacency, Domain, Ledger, make_column_map, make_pipeline
 from ppdp.data.engine import arrow
-from ppdp.data.parallel import PIECE
+from ppdp.data.engine.source import aligned
+from ppdp.data.parallel import PIECE, block_rows
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, InvalidValue, PrivacyRefusal, RowsChanged, UnsupportedOrder
 from ppdp.mechanisms import (
@@ -128,6 +130,30 @@ def test_a_fit_on_files_is_the_fit_in_memory(name, tmp_path):
     for number, (a, b) in enumerate(pairwise(PARTITIONS["random"])):
         pq.write_table(table.slice(a, b - a), tmp_path / f"{number:02}.parquet", row_group_size=5000)
     assert left(fitted(name, tmp_path)) == in_memory(name)
+
+
+def test_wide_rows_come_in_smaller_blocks_to_the_same_bits(tmp_path, monkeypatch):
+    """Columns are read some at a time; rows that are projected then have room for more in a block."""
+    rng, width = np.random.default_rng(0), 150
+    n = 2 * block_rows(width) + 77
+    X, y = rng.uniform(-1, 1, (n, width)), rng.integers(2, size=n)
+    X[::50] = X[7]
+    table = pa.table({**{f"x{i}": pa.array(x, mask=x > 0.99) for i, x in enumerate(X.T)}, "y": y})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=n // 2)
+    rows = block_rows(width + 1)
+    assert rows == block_rows(width) < PIECE
+    opened, sizes = aligned, []
+    monkeypatch.setattr("ppdp.data.engine.source.aligned", lambda tables, size: opened(seen(tables, sizes), size))
+    steps = MinMaxScaler(ranges=(-1, 1)), Deduplicator(), MeanImputer(), RandomProjection(40), PCA(3)
+    pipe = make_pipeline(*steps, LogisticRegression(classes=(0, 1), max_iter=2), epsilon=50.0, random_state=5)
+    assert left(clone(pipe).fit(tmp_path / "rows.parquet", "y")) == left(pipe.fit(table, "y"))
+    assert max(sizes) == rows
+
+
+def seen(tables, sizes):
+    for table in tables:
+        sizes.append(table.num_rows)
+        yield table
 
 
 @pytest.mark.parametrize("keys", ["raw", "current"])

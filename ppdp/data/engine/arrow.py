@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,14 @@ from numpy.typing import NDArray
 from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
-from ppdp.data.engine.source import BlockSource
-from ppdp.data.parallel import PIECE, workers
+from ppdp.data.engine.source import BlockSource, aligned
+from ppdp.data.parallel import block_rows, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 AHEAD = 2  # batches that are read before they are asked for
 BUFFER = 2**18  # bytes that are read of a column at a time
+WIDE = 64  # columns of which a reader holds pages at once: some megabytes of each
 
 
 def opened(data: Any) -> BlockSource | None:
@@ -240,18 +243,46 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
     """Rows of a fragment. Of Parquet a few pages at once: a scan of a dataset would hold a whole row group."""
     import pyarrow.parquet as pq
 
+    rows = block_rows(len(names))
     if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
         with fragment.open() as file, pq.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as own:
             given = own.schema_arrow
             if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):
                 groups = [group.id for group in fragment.row_groups]
                 several = workers() > 2  # else the other one is at work on what was read
-                batches = own.iter_batches(batch_size=PIECE, row_groups=groups, columns=names, use_threads=several)
-                yield from (batch.select(names) for batch in batches)
+                read = partial(own.iter_batches, batch_size=rows, use_threads=several)
+                if len(names) <= WIDE:
+                    yield from (batch.select(names) for batch in read(row_groups=groups, columns=names))
+                else:
+                    yield from chain.from_iterable(
+                        _side_by_side(partial(read, row_groups=[g]), names, rows) for g in groups
+                    )
                 return
     yield from fragment.to_batches(
-        schema=schema, columns=names, batch_size=PIECE, batch_readahead=AHEAD, fragment_readahead=1
+        schema=schema, columns=names, batch_size=rows, batch_readahead=AHEAD, fragment_readahead=1
     )
+
+
+def _side_by_side(read: Callable[..., Iterable[Any]], names: list[str], rows: int) -> Iterator[Any]:
+    """Rows of one row group, of which some columns are read at a time, into private files."""
+    import pyarrow as pa
+
+    with ExitStack() as stack:
+        parts = []
+        for start in range(0, len(names), WIDE):
+            some = names[start : start + WIDE]
+            tables = (pa.Table.from_batches([batch]).select(some) for batch in read(columns=some))
+            path, writer = stack.enter_context(private_path()), None
+            with pa.OSFile(path, "wb") as file, ExitStack() as written:
+                for table in aligned(tables, rows):
+                    writer = writer or written.enter_context(pa.ipc.new_file(file, table.schema))
+                    writer.write_batch(*table.combine_chunks().to_batches())
+            if writer is None:  # of a row group without rows
+                return
+            parts.append(pa.ipc.open_file(stack.enter_context(pa.OSFile(path, "rb"))))
+        for number in range(parts[0].num_record_batches):
+            columns = [column for part in parts for column in part.get_batch(number).columns]
+            yield pa.RecordBatch.from_arrays(columns, names)
 
 
 def _stored_as(kind: Any) -> Any:

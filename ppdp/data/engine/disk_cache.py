@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ppdp.core.private_files import is_of_a_full_disk, private_path
 from ppdp.core.progress import paced
 from ppdp.data.engine.source import BlockSource
-from ppdp.data.parallel import PIECE, in_parallel
+from ppdp.data.parallel import in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import truths
@@ -42,6 +42,7 @@ class _DiskCache(BlockSource):
     d: int
     file: str
     room: int  # columns for which every block has room
+    rows: int  # of a block
     labelled: bool = False
     normed: bool = False
     factored: bool = False
@@ -51,12 +52,16 @@ class _DiskCache(BlockSource):
 
     def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
         """Results of a task for every block."""
-        results = in_parallel(lambda first: task(first, self.block(first)), range(0, self.n, PIECE), width)
-        return paced(results, self.n, PIECE)
+        results = in_parallel(lambda first: task(first, self.block(first)), range(0, self.n, self.rows), width)
+        return paced(results, self.n, self.rows)
+
+    def block_rows(self, names: Sequence[str]) -> int:
+        """As it was written."""
+        return self.rows
 
     def block(self, first: int) -> Rows:
         """The block that begins with a row, in memory: a mapped one would take longer wherever it is looked at."""
-        n = min(PIECE, self.n - first)
+        n = min(self.rows, self.n - first)
         values = np.fromfile(self.file, np.float64, n * (self.d + BESIDE), offset=first * (self.room + BESIDE) * 8)
         X, (weight, y, last) = values[: n * self.d].reshape(n, self.d), values[n * self.d :].reshape(BESIDE, n)
         return replace(self._rows(X, weight, y, last), ours=True, first=first)
@@ -82,10 +87,11 @@ class _DiskCache(BlockSource):
             # What is mapped of the file counts as memory until it is let go of, a few rows later.
             parts = [self._single(batch[start : start + MAPPED]) for start in range(0, len(batch) or 1, MAPPED)]
         else:
-            ends = np.searchsorted(batch, np.arange(0, self.n + PIECE, PIECE))
+            ends = np.searchsorted(batch, np.arange(0, self.n + self.rows, self.rows))
 
             def some(block: int) -> Rows:
-                return self.block(block * PIECE).part(batch[ends[block] : ends[block + 1]] - block * PIECE)
+                first = block * self.rows
+                return self.block(first).part(batch[ends[block] : ends[block + 1]] - first)
 
             parts = list(in_parallel(some, range(len(ends) - 1), self.d))
         return Rows.joined(parts)
@@ -112,8 +118,8 @@ class _DiskCache(BlockSource):
 
     def _places(self, rows: Positions) -> tuple[Positions, Positions, Positions, Positions]:
         """Where in the file numbers of some rows stand: features, weights, labels, norms or factors."""
-        block, place = np.divmod(rows, PIECE)
-        start, n = block * PIECE * (self.room + BESIDE), np.minimum(PIECE, self.n - block * PIECE)
+        block, place = np.divmod(rows, self.rows)
+        start, n = block * self.rows * (self.room + BESIDE), np.minimum(self.rows, self.n - block * self.rows)
         X, weight = start + place * self.d, start + n * self.d + place
         return X[:, None] + np.arange(self.d), weight, weight + n, weight + 2 * n
 
@@ -135,7 +141,7 @@ def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = T
         yield _in_memory(rows)
         return
     within = isinstance(rows.source, _DiskCache) and last and over and rows.d <= rows.source.room
-    with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
+    with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows, rows.n) as own:
         ready = Rows.last if last else Rows.bare
 
         def written(block: Rows) -> tuple[tuple[bool, bool, bool], Any]:
@@ -170,9 +176,9 @@ def scatter_to_slots(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]
 
     A row whose slot is negative is left out.
     """
-    with _file(n, rows.d) as own:
-        for first in range(0, n, PIECE):  # whole before any row is read: a full disk tells of n only
-            size = min(PIECE, n - first)
+    with _file(rows, n) as own:
+        for first in range(0, n, own.rows):  # whole before any row is read: a full disk tells of n only
+            size = min(own.rows, n - first)
             own.write(
                 Rows(np.zeros((size, rows.d)), np.zeros(size), np.zeros(size), first=first, factor=np.zeros(size))
             )
@@ -194,12 +200,13 @@ def _with_marks(block: Rows) -> Rows:
 
 
 @contextmanager
-def _file(n: int, d: int) -> Iterator[_DiskCache]:
-    """Room for rows, which goes with this context."""
+def _file(rows: Stream, n: int) -> Iterator[_DiskCache]:
+    """Room for so many rows like these, which goes with this context."""
+    d = rows.d
     with private_path() as path:
         with open(path, "wb") as file:
             _make_room(file, n * (d + BESIDE) * 8)
-        yield _DiskCache(n, d, path, d)
+        yield _DiskCache(n, d, path, d, rows.source.block_rows(rows.names))
 
 
 def _make_room(file: Any, size: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 from ppdp.core.progress import paced
-from ppdp.data.parallel import PIECE, in_parallel
+from ppdp.data.parallel import PIECE, block_rows, in_parallel
 from ppdp.exceptions import InvalidInput
 
 T = TypeVar("T")
@@ -45,14 +45,19 @@ class BlockSource(ABC):
     ) -> Iterator[T]:
         """Results of a task for every block, each once; if the source is not local, in any order, some of them merged.
 
-        A block is a table of :data:`~ppdp.data.parallel.PIECE` rows, counted from the first row; the last one may be
+        A block is a table of as many rows as :meth:`block_rows` says, counted from the first row; the last may be
         shorter. So no partition shows in a bit, though a product of matrices rounds by where a row stands in a block. A
         task gets the number of its first row, and the block. It and its results can be pickled by cloudpickle, so that
         an engine may run it where the rows are.
         """
-        blocks = enumerate(aligned(self.tables(names)))
-        results = in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
-        return paced(results, self.n, PIECE)
+        rows = self.block_rows(names)
+        blocks = enumerate(aligned(self.tables(names), rows))
+        results = in_parallel(lambda block: task(block[0] * rows, block[1]), blocks, width)
+        return paced(results, self.n, rows)
+
+    def block_rows(self, names: Sequence[str]) -> int:
+        """How many rows of these columns a block has: by their public number, so that it fits memory."""
+        return block_rows(len(names)) if self.local else PIECE
 
     def pieces(self, size: int) -> Iterator[BlockSource]:
         """The rows as sources of so many each, that are read apart; :class:`InvalidInput` if they cannot be."""
@@ -92,8 +97,8 @@ class BlockSource(ABC):
         self.close()
 
 
-def aligned(tables: Iterable[Any]) -> Iterator[Any]:
-    """The same rows in tables of ``PIECE`` rows, but for the last one; nothing is copied."""
+def aligned(tables: Iterable[Any], rows: int = PIECE) -> Iterator[Any]:
+    """The same rows in tables of so many, but for the last one; nothing is copied."""
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -101,9 +106,9 @@ def aligned(tables: Iterable[Any]) -> Iterator[Any]:
     for table in tables:
         waiting.append(table)
         held += table.num_rows
-        while held >= PIECE:
+        while held >= rows:
             whole = pa.concat_tables(waiting)
-            yield whole.slice(0, PIECE)
-            waiting, held = [whole.slice(PIECE)], held - PIECE
+            yield whole.slice(0, rows)
+            waiting, held = [whole.slice(rows)], held - rows
     if held:
         yield pa.concat_tables(waiting)

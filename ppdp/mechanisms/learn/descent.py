@@ -158,8 +158,9 @@ def in_words(total: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def number_of(words: NDArray[np.int64]) -> Array:
-    """Both words together."""
-    return np.asarray(np.ldexp(words[0].astype(np.float64), _WORD) + words[1])
+    """Both words together, to the same bits for equal sums."""
+    upper, lower = words[0] + (words[1] >> _WORD), words[1] & (2**_WORD - 1)
+    return np.asarray(np.ldexp(upper.astype(np.float64), _WORD) + lower)
 
 
 def projected(theta: Array, radius: float) -> Array:
