@@ -42,7 +42,7 @@ from ppdp.exceptions import (
 from ppdp.pipeline.certify import Draft, draft_certificate, steps_of
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
-from ppdp.pipeline.input_checks import check_sparse_plan, check_streams
+from ppdp.pipeline.input_checks import check_memory, check_sparse_plan, check_streams
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
@@ -149,6 +149,8 @@ class Inputs:
             validation.check_numeric(self.table, numeric, steps.coded)
         if isinstance(self.table, DeferredTable):
             check_streams(plan, self.table.source)
+        else:
+            check_memory(plan)
         if plan.unpassable_gates:
             error = NoRoute(
                 f"no data could pass the gate of {', '.join(plan.unpassable_gates)}, so a fit would only spend.",

@@ -27,6 +27,7 @@ from ppdp.data.weights import heaviest
 from ppdp.pipeline.certify import draft_certificate
 from ppdp.pipeline.fit import Fit, Inputs, adjacency_of, checked_steps, plan_of
 from ppdp.pipeline.forecast import simulated
+from ppdp.pipeline.input_checks import memory
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import Noise
 
@@ -91,7 +92,7 @@ def fit_time(pipe: Any, domain: Domain | None) -> FitTime:
         slope = (taken[-1] - taken[0]) / (sizes[-1] - sizes[0]) if len(sizes) > 1 else 0.0
         whole = np.maximum(taken[-1] + np.maximum(slope, 0.0) * (n - more), 0.0) + np.array(once)
         times[blocks] = float(whole[0]), float(whole[1])
-    held = times[False] if 8 * n * plan.domain.d < _memory() else None
+    held = times[False] if 8 * n * plan.domain.d < memory() else None
     return FitTime(n, plan.domain.d, plan.n_passes, held, times.get(True))
 
 
@@ -151,13 +152,3 @@ def _timed() -> Iterator[list[float]]:
     began, worked = time.perf_counter(), time.process_time()
     yield taken
     taken += [time.perf_counter() - began, time.process_time() - worked]
-
-
-def _memory() -> float:
-    """Bytes of this machine."""
-    import os
-
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not every system says so
-        return float("inf")

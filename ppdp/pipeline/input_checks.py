@@ -1,4 +1,4 @@
-"""Whether a plan takes rows that are sparse, or read in blocks; no cell is looked at.
+"""Whether a plan takes rows that are sparse, in memory, or read in blocks; no cell is looked at.
 
 Sparse rows are taken as long as the first stages keep them sparse until one projects them, and rows in blocks if no
 step needs all of them in memory.
@@ -6,6 +6,8 @@ step needs all of them in memory.
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -62,6 +64,26 @@ def _check(maps: Iterable[tuple[str, Any, Any, int]]) -> None:
         if stage.map_rows(np.zeros((1, n_features)), statistics).any():
             raise InvalidInput(f"Sparse data was passed, and the step {name!r} makes zeros something else.", fix=FIX)
     raise InvalidInput("Sparse data was passed, and no step projects it.", fix=FIX)
+
+
+def memory() -> float:
+    """Bytes of memory of this machine; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
+def check_memory(plan: Plan) -> None:
+    """Refuse a plan by which rows in memory get more columns than the memory of this machine holds."""
+    for step in plan.steps:
+        needed = 8 * plan.domain.n * step.way.domain.d
+        if step.way.domain.d > step.domain.d and needed > memory():
+            raise InvalidInput(
+                f"{step.way.domain.d} columns of {plan.domain.n} rows take {needed} bytes, more than this machine has.",
+                stage=step.name,
+                fix="fewer columns, such as a smaller n_features; or the path of files in Parquet, read in blocks.",
+            )
 
 
 def check_streams(plan: Plan, source: BlockSource) -> None:

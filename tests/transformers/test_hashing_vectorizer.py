@@ -1,5 +1,6 @@
 """Columns of text become hashed words, each text by itself, in whatever container, and rows keep the norm of a text."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -8,12 +9,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.spatial.distance import pdist
 from sklearn.feature_extraction import text
 
 import ppdp
-from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline, load, make_column_map
+from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline, PrivateSearchCV, load, make_column_map
 from ppdp.data.cells import LONGEST_TEXT
-from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, MissingBound, NonNumericData
+from ppdp.exceptions import ExportError, InvalidInput, InvalidParameter, InvalidValue, MissingBound, NonNumericData
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import CategoryEncoder, HashingVectorizer, MinMaxScaler, StandardScaler
 
@@ -62,6 +64,15 @@ def test_the_vectors_are_those_of_scikit_learn_and_no_longer_than_declared(given
     assert facts.row_norm == pytest.approx(4.0 if given.get("norm", "l2") is None else 1.0)
 
 
+def test_a_replaced_text_moves_a_row_as_far_as_its_bound_admits():
+    words = [[f"word{i} common"] for i in range(40)] + [[f"word{i}"] for i in range(40)]
+    for norm, longest in (("l2", 1.0), ("l1", 1.0)):
+        stage = HashingVectorizer(4, norm=norm)
+        facts, _ = stage.stability_map(Domain(n_rows=80, n_features=1), Adjacency.replace().distance)
+        apart = pdist(stage.fit_transform(words)).max()  # words of one column and opposite signs
+        assert 1.99 * longest < apart <= 2 * facts.row_norm
+
+
 def test_rows_of_several_columns_are_as_long_as_the_root_of_their_number():
     distance = Adjacency.replace().distance
     domain = Domain(n_rows=9, n_features=3, feature_names=("mail", "size", "city"))
@@ -92,6 +103,8 @@ def test_a_list_of_texts_a_column_and_a_table_are_the_same():
         again = learned(HashingVectorizer(32)).fit(form, Y)
         np.testing.assert_array_equal(again["model"].coef_, pipe["model"].coef_)
         np.testing.assert_array_equal(pipe.predict(form), pipe.predict(mails.to_frame()))
+        search = PrivateSearchCV(learned(HashingVectorizer(8), random_state=None), {"words__n_features": [8, 32]})
+        assert search.fit(form, Y).predict(form).shape == (400,)
     assert pipe[:1].set_output(transform="pandas").transform(mails.to_frame()).index.equals(mails.index)
 
 
@@ -117,6 +130,17 @@ def test_a_group_of_words_stands_beside_a_group_that_is_scaled(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "out").predict(TABLE), pipe.predict(TABLE))
     complete = TABLE.fillna({"mail": ""})
     np.testing.assert_array_equal(pipe.release_.to_sklearn().predict(complete), pipe.predict(complete))
+    with pytest.raises(ExportError, match="no hash of words"):
+        pipe.release_.to_onnx()
+    held = [pickle.dumps(pipe), repr(vars(pipe)).encode(), pipe.certificate_.to_json().encode()]
+    assert not any(word in one for word in (b"prize", b"click", b"lunch") for one in held)
+
+
+def test_rows_that_fill_the_memory_are_refused_before_anything_is_spent(monkeypatch):
+    monkeypatch.setattr("ppdp.pipeline.input_checks.memory", lambda: 1e5)
+    with ppdp.Ledger() as account, pytest.raises(InvalidInput, match="64 columns of 400 rows take 204800 bytes"):
+        learned(HashingVectorizer(64)).fit(TEXTS, Y)
+    assert not account.entries()
 
 
 @pytest.mark.parametrize(

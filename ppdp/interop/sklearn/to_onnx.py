@@ -30,6 +30,8 @@ def to_onnx(
         import skl2onnx
     except ImportError:
         raise ExportError("skl2onnx is not installed.", fix="pip install skl2onnx.") from None
+    if getattr(steps[0][1], "takes_texts", False):
+        raise ExportError("ONNX has no hash of words.", stage=steps[0][0], fix="to_sklearn(), or export().")
     whole, (name, last) = to_sklearn(steps, domains, invalid), steps[-1]
     if getattr(last, "target_func", None) is not None:
         raise ExportError("target_func has no counterpart in ONNX.", stage=name, fix="to_sklearn(), or export().")

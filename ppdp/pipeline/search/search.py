@@ -51,6 +51,7 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
 from ppdp.pipeline.search.from_sklearn import SearchFromSklearn
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
+from ppdp.pipeline.steps import as_texts, takes_texts
 from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, already_charged, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered
@@ -244,7 +245,8 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         declared = with_adjacency(self.estimator.domain, self.estimator.adjacency)
         searched(declared)  # first, for where it is refused not even the number of rows is public
         steps = checked_steps(self.estimator)
-        table, names = form_of(self, X, steps.coded)
+        X = as_texts(steps.all[0][1], X)
+        table, names = form_of(self, X, steps.coded, texts=takes_texts(steps.all[0][1]))
         labels = validation.check_labels(table, y, self)
         weights = check_weights(table, given, declared or Domain())
         warn_of_names(X, self.estimator.steps, {"y": y, "sample_weight": given})
