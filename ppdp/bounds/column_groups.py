@@ -34,11 +34,11 @@ def span_of(domain: Domain, group: str) -> tuple[int, int, int]:
 
 def domain_of(domain: Domain, group: str) -> Domain:
     """What is known of the columns of a group, as of rows that have no others."""
-    return _domain_of(domain, group, domain.indicators)
+    return _domain_of(domain, group, domain.indicators, domain.scaled_groups)
 
 
 @lru_cache(maxsize=1024)  # planning asks thousands of times for the same ones
-def _domain_of(domain: Domain, group: str, indicators: tuple[int, ...]) -> Domain:
+def _domain_of(domain: Domain, group: str, indicators: tuple[int, ...], scaled: Sequence[Any]) -> Domain:
     at, start, stop = span_of(domain, group)
     known, width = domain.groups[at], stop - start
     norm, entry = _bounds(domain, known)
@@ -50,6 +50,8 @@ def _domain_of(domain: Domain, group: str, indicators: tuple[int, ...]) -> Domai
         max_missing=0 if known.complete else domain.max_missing,
     )
     hot = tuple(column - start for column in indicators if start <= column < stop)
+    for centred, usual_norm in (facts for name, *facts in scaled if name == group):
+        found = found.as_scaled(centred=centred, usual_norm=usual_norm)
     return found.with_indicators(hot) if hot else found
 
 

@@ -91,6 +91,8 @@ class Domain:
     centred: bool = field(init=False, repr=False, compare=False)
     # Norm that few rows exceed, where the clip is further out. No bound rests on it; it is forgotten likewise.
     usual_norm: float | None = field(init=False, repr=False, compare=False)
+    # Both of groups of columns, by their names. No bound rests on it; it is forgotten likewise.
+    scaled_groups: tuple[tuple[str, bool, float | None], ...] = field(init=False, repr=False, compare=False)
     # Groups of columns, which are all columns in their order; empty where rows are taken as a whole. Bounds rest on it,
     # so that only stages for one group pass it on.
     groups: tuple[ColumnBounds, ...] = field(init=False, repr=False)
@@ -100,11 +102,9 @@ class Domain:
     def __post_init__(self) -> None:
         given = self.rows_per_unit is not None, self.adjacency is not None
         object.__setattr__(self, "unit_declared", any(given))
-        object.__setattr__(self, "indicators", ())
-        object.__setattr__(self, "centred", False)
-        object.__setattr__(self, "usual_norm", None)
         object.__setattr__(self, "groups", ())
-        object.__setattr__(self, "layout", ())
+        for name, nothing in _HINTS.items():
+            object.__setattr__(self, name, nothing)
         self._settle("n_rows", partial(integer, most=MOST_ROWS))
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
@@ -203,8 +203,13 @@ class Domain:
 
     def with_indicators(self, indicators: tuple[int, ...]) -> Domain:
         """Return this domain with the positions of the columns that stand for categories or words."""
+        return self._hinted(indicators=indicators)
+
+    def _hinted(self, **hints: Any) -> Domain:
+        """Return this domain with some facts that no bound rests on; the others stay."""
         found = self.in_groups(self.groups)
-        object.__setattr__(found, "indicators", indicators)
+        for name in _HINTS:
+            object.__setattr__(found, name, hints.get(name, getattr(self, name)))
         return found
 
     def in_groups(self, groups: Sequence[ColumnBounds]) -> Domain:
@@ -215,16 +220,17 @@ class Domain:
 
     def laid_out(self, layout: Sequence[ColumnBounds]) -> Domain:
         """Return this domain with what a public map has made for each group of columns."""
-        found = self.with_indicators(self.indicators)
-        object.__setattr__(found, "layout", tuple(layout))
-        return found
+        return self._hinted(layout=tuple(layout))
 
     def as_scaled(self, *, centred: bool, usual_norm: float | None) -> Domain:
         """Return this domain with whether every column has mean 0, and with the norm that few rows exceed."""
-        found = self.in_groups(self.groups)
-        object.__setattr__(found, "centred", centred)
-        object.__setattr__(found, "usual_norm", usual_norm)
-        return found
+        return self._hinted(centred=centred, usual_norm=usual_norm)
+
+    def with_scaled_group(self, before: Domain, group: str, made: Domain) -> Domain:
+        """Return this domain with the same of every group, one of which a stage has made, the others before it."""
+        others = [one for one in before.scaled_groups if one[0] != group]
+        own = [(group, made.centred, made.usual_norm)] * (made.centred or made.usual_norm is not None)
+        return self._hinted(scaled_groups=(*others, *own))
 
     def describe(self) -> str:
         """One line for tables."""
@@ -292,6 +298,7 @@ def check_domain(value: Any) -> None:
     raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix, parameter="domain")
 
 
+_HINTS = {"indicators": (), "centred": False, "usual_norm": None, "scaled_groups": (), "layout": ()}
 _DECLARABLE = tuple(one.name for one in fields(Domain) if one.init)
 _FIX = {
     "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",

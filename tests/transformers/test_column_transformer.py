@@ -248,6 +248,30 @@ def test_gaps_of_a_group_are_its_own():
         pipe.fit(X, y)
 
 
+def test_a_model_says_which_group_may_have_gaps_and_what_to_write():
+    groups = [("age", [MinMaxScaler((0, 100)), MeanImputer()], ["age"]), ("dose", MinMaxScaler((0, 10)), ["dose"])]
+    facts = Domain(n_rows=9000, feature_names=("age", "dose"), classes=(0, 1))
+    with pytest.raises(UnsupportedOrder, match=r"in the columns of 'dose'.*at the end of 'dose': .*max_missing=0"):
+        Pipeline([("prep", ColumnTransformer(groups)), ("model", LogisticRegression())], epsilon=1.0).plan(facts)
+    groups[1] = ("dose", [MinMaxScaler((0, 10)), MeanImputer(max_missing=0)], ["dose"])
+    assert Pipeline([("prep", ColumnTransformer(groups)), ("model", LogisticRegression())], epsilon=1.0).plan(facts)
+
+
+def test_what_a_scaler_of_a_group_says_of_it_stays_known():
+    """Centred columns are not centred again, and columns of 0 and 1 of another group are not scaled behind it."""
+    facts = Domain(n_rows=9000, feature_names=("a", "b", "c", "sex"), classes=(0, 1), max_missing=0)
+    numbers = [MinMaxScaler((0, 1)), StandardScaler()]
+    text = ("text", CategoryEncoder([["F", "M"]], other=None), ["sex"])
+
+    def planned(stages, *behind):
+        groups = ColumnTransformer([("numbers", stages, ["a", "b", "c"]), text])
+        return Pipeline([("prep", groups), *behind, ("model", LogisticRegression())], epsilon=1.0).plan(facts)
+
+    released = planned([*numbers, PCA(2)]).releases
+    assert [one.statistic for one in released] == ["squares@numbers", "moment@numbers"]
+    assert planned(numbers, ("scale", StandardScaler())).steps[-1].way.parameters["columns"] == [0, 1, 2]
+
+
 def test_a_stage_that_helps_takes_the_place_of_one_in_a_group():
     robust = RobustScaler(fit_mode="exact")
     made = ColumnTransformer([("a", [("scale", robust)], [0]), ("b", robust, [1])], remainder=robust)

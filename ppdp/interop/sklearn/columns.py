@@ -108,7 +108,7 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
     for tail in tails:
         _check_tail(tail)
     tails = [_unscaled(tail, behind) for tail in tails]
-    if not _is_shared(tails, step, behind):
+    if not _is_shared(tails, step, behind) or _keep_gaps(split, tails, behind):
         return _grouped(split, tails)
     split.blocks = [_unnamed(block) for block in split.blocks]
     imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
@@ -155,6 +155,14 @@ def _is_shared(tails: Sequence[list[Step]], step: Step, behind: Sequence[Step]) 
         return False
     uneven = any(scalers) and None in scalers
     return not uneven or all(role_of(later) in ("model", "") for later in behind)
+
+
+def _keep_gaps(split: Split, tails: Sequence[list[Step]], behind: Sequence[Step]) -> bool:
+    """Whether some columns are filled and others are not, whose missing values trees take as they are."""
+    kept = [block for block in split.blocks if not block.drop]
+    filled = any(role_of(step) == "imputer" for tail in tails for step in tail)
+    bare = any(not tail and not block.fills for tail, block in zip(tails, kept))
+    return filled and bare and [step.kind in TREES for step in behind] == [True]
 
 
 def _forms(found: Sequence[Step | None]) -> set[str]:

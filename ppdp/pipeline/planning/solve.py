@@ -268,11 +268,7 @@ class PlanSolver:
 
     def _with_gate(self, route: Route, kind: str | None, counted: Counted | None) -> tuple[Plan, BudgetShares]:
         if self.mechanism is not None and route.domain.missing_rows and not self.mechanism[1].fills_gaps:
-            raise UnsupportedOrder(
-                "rows may have missing values here.",
-                stage=self.mechanism[0],
-                fix="fill those of every column before it.",
-            )
+            raise _has_gaps(route.domain, self.mechanism[0])
         draws = self._draws(route) + (0 if counted is None else counted.draws)
         if self.delta == 0 and draws:
             raise ImpossibleBudget("Gaussian noise needs a delta above 0.")
@@ -338,6 +334,19 @@ class PlanSolver:
             questions = stage.query_spec(route.domain, mu), stage.query_spec_at(route.domain, route.distance, mu)
             draws += max(_draws_of(route, question) for question in questions)
         return draws
+
+
+def _has_gaps(domain: Domain, stage: str) -> UnsupportedOrder:
+    """The refusal of rows that may have missing values in front of a last step that takes none."""
+    bare = [repr(group.name) for group in domain.groups if not group.complete]
+    if not bare or len(bare) == len(domain.groups):
+        fix = "fill those of every column before it."
+        return UnsupportedOrder("rows may have missing values here.", stage=stage, fix=fix)
+    return UnsupportedOrder(
+        f"rows may have missing values here, in the columns of {', '.join(bare)}.",
+        stage=stage,
+        fix=f"an imputer at the end of {bare[0]}: MeanImputer(max_missing=0) where no value is missing.",
+    )
 
 
 def _draws_of(route: Route, question: QuerySpec) -> int:

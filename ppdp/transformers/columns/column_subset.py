@@ -244,7 +244,7 @@ class ColumnSubset(Transformer):
         hot = [column for column in domain.indicators if column < start]
         hot += [start + column for column in kept]
         hot += [column + shift for column in domain.indicators if column >= stop]
-        out = found.domain.with_indicators(tuple(hot))
+        out = found.domain.with_indicators(tuple(hot)).with_scaled_group(domain, self.group, made)
         if made.usual_norm is not None and made.row_norm is not None and out.row_norm is not None:
             beside = math.sqrt(max(0.0, out.row_norm**2 - made.row_norm**2))
             out = out.as_scaled(centred=False, usual_norm=math.hypot(made.usual_norm, beside))

@@ -44,7 +44,8 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
     """Stages for some of the columns each, side by side: public, exact and noisy ones, planned together.
 
     A stage sees and pays for its own columns only. What stands behind it takes all columns, in the order of the
-    transformers.
+    transformers. Where one transformer fills missing values, the others may have some, too, unless they say that there
+    are none: ``MeanImputer(max_missing=0)``.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ FRONTS = {
         None,
     ),
     "scaled, with missing values": (coded(StandardScaler()), {0: 6}),
-    "scaled codes": (coded(make_pipeline(SimpleImputer(), StandardScaler())), None),
+    "codes beside filled numbers": (coded(make_pipeline(SimpleImputer(), StandardScaler())), {0: 6}),
 }
 
 
@@ -230,6 +230,15 @@ def test_missing_values_reach_the_model_where_it_stands_directly_behind():
     filled = "a missing value becomes the middle"
     assert filled not in str(grown(front, RandomForestClassifier(), categories=None).conversion)
     assert filled in str(grown(front, QuantileTransformer(), RandomForestClassifier(), categories=None).conversion)
+
+
+def test_they_also_do_beside_columns_that_are_filled(table):
+    X, y, _ = table
+    front = make_column_transformer((SimpleImputer(), ["dose"]), ("passthrough", ["age"]))
+    pipe = grown(front, HistGradientBoostingClassifier(), categories=None).fit(X, y)
+    assert [step.formula for step in pipe.certificate_.record.steps][-1] == "imputation.public@simpleimputer"
+    empty = X.iloc[:1].assign(age=np.nan)
+    assert not np.array_equal(pipe.predict_proba(empty), pipe.predict_proba(empty.assign(age=X["age"].mean())))
 
 
 def test_among_steps_of_ppdp(table):
