@@ -60,6 +60,14 @@ def _triangle(domain: Domain) -> int:
     return domain.d * (domain.d + 1) // 2
 
 
+def _of_labels(formula: str) -> StatisticForm:
+    return StatisticForm(
+        formula,
+        lambda domain, _: (label_parts(domain) * (1 + domain.d) + domain.d,),
+        lambda domain: max(BOX_WEIGHT * largest_entry(domain), COUNT_WEIGHT * longest_row(domain)),
+    )
+
+
 _MOMENT = StatisticForm("release.complete-moment", lambda domain, _: (_triangle(domain),), row_norm)
 
 STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
@@ -100,11 +108,8 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
             lambda domain, parameters: (len(parameters["columns"]) * parameters["cells"] * label_parts(domain),),
             _n_rows,
         ),
-        "label-moments": StatisticForm(
-            "release.label-moments",
-            lambda domain, _: (label_parts(domain) * (1 + domain.d) + domain.d,),
-            lambda domain: max(BOX_WEIGHT * largest_entry(domain), COUNT_WEIGHT * longest_row(domain)),
-        ),
+        "label-moments": _of_labels("release.label-moments"),
+        "light-label-moments": _of_labels("release.light-label-moments"),
     }
 )
 

@@ -33,9 +33,9 @@ class LabelMoments:
     noise_of_squares: float = 0.0
 
     @classmethod
-    def of(cls, answer: Array, domain: Domain, noise: float = 0.0) -> LabelMoments:
+    def of(cls, answer: Array, domain: Domain, noise: float = 0.0, *, weight: float | None = None) -> LabelMoments:
         """From the numbers that :func:`measured` gives."""
-        parts, scale = label_parts(domain), largest_entry(domain) / square_weight(domain)
+        parts, scale = label_parts(domain), largest_entry(domain) / (weight or square_weight(domain))
         row = COUNT_WEIGHT * longest_row(domain)
         shares = np.maximum(answer[:parts] / row, 0.0)
         sums, squares = answer[parts : -domain.d].reshape(parts, -1), answer[-domain.d :]
@@ -69,8 +69,11 @@ class LabelMoments:
         return np.asarray((found - noise) / (variance + CAUTION * noise + ROUNDED * self.squares + _LEAST))
 
 
-def measured(rows: Rows | Stream, domain: Domain) -> Array:
-    """Numbers of rows and sums of each part of the labels, and squares of all columns, over the number of rows."""
+def measured(rows: Rows | Stream, domain: Domain, *, weight: float | None = None) -> Array:
+    """Numbers of rows and sums of each part of the labels, and squares of all columns, over the number of rows.
+
+    ``weight`` is that of squares; None: as much as comes free beside sums of replaced rows.
+    """
     entry, row = largest_entry(domain), COUNT_WEIGHT * longest_row(domain)
     maps = [partial(_of_part, part, domain.classes is not None) for part in range(label_parts(domain))]
     squares, *found = together(
@@ -80,7 +83,8 @@ def measured(rows: Rows | Stream, domain: Domain) -> Array:
         *((own, ColumnSums(rows.n, rows.d, [(None, entry)])) for own in maps),
     )
     counts, sums = found[: len(maps)], found[len(maps) :]
-    return np.concatenate([*(row * one for one in counts), *sums, square_weight(domain) * squares], axis=None) / rows.n
+    of_squares = (weight or square_weight(domain)) * squares
+    return np.concatenate([*(row * one for one in counts), *sums, of_squares], axis=None) / rows.n
 
 
 def _of_part(part: int, classified: bool, rows: Rows) -> Rows:

@@ -235,6 +235,17 @@ def _share_of_range(sigma: float, domain: Domain, _: Parameters) -> float:
     return sigma / (2 * largest_entry(domain))
 
 
+def _of_labels(name: str) -> Statistic:
+    """Moments by label; parameters are the weight of squares, if it is another than comes free."""
+    return Statistic(
+        form=STATISTIC_FORMS[name],
+        measure=lambda rows, domain, p: measured(rows, domain, **p),
+        read=lambda answer, domain, release: LabelMoments.of(answer, domain, release.noise_scale, **release.parameters),
+        said="the means of classes for {of} err by {share} of a column's range",
+        error=lambda sigma, domain, p: label_parts(domain) * _share_of_range(sigma, domain, p),
+    )
+
+
 _MOMENT = Statistic(
     form=STATISTIC_FORMS["moment"],
     measure=_measure_moment,
@@ -353,13 +364,8 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
             # of a share among the rows of a category, were there as many of each
             error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
         ),
-        "label-moments": Statistic(
-            form=STATISTIC_FORMS["label-moments"],
-            measure=lambda rows, domain, _: measured(rows, domain),
-            read=lambda answer, domain, release: LabelMoments.of(answer, domain, release.noise_scale),
-            said="the means of classes for {of} err by {share} of a column's range",
-            error=lambda sigma, domain, p: label_parts(domain) * _share_of_range(sigma, domain, p),
-        ),
+        "label-moments": _of_labels("label-moments"),
+        "light-label-moments": _of_labels("light-label-moments"),
     }
 )
 

@@ -88,6 +88,7 @@ def test_no_release_pays_more_for_added_rows_than_for_replaced_ones(statistic):
         "clusters": {"n_clusters": 2},
     }.get(statistic, {})
     own |= {"label-means": {"columns": [1], "cells": 5}}.get(statistic, {})
+    own |= {"light-label-moments": {"weight": 0.5}}.get(statistic, {})
     own |= {"modes": {"columns": [1], "sizes": [2], "values": [0.0, 1.0]}}.get(statistic, {})
     own |= {"categories": {"columns": [1], "max_categories": [5]}}.get(statistic, {})
     if statistic in ("medians", "quantile-pairs", "quantile-triples"):

@@ -28,9 +28,10 @@ def domain(**facts):
     return Domain(n_rows=N, n_features=3, max_missing=0, **facts)
 
 
-def used(facts, distance, pair):
-    one, other = (measured(rows, facts) for rows in pair)
-    return float(np.linalg.norm(one - other)) / lookup("release.label-moments", "release")(facts, distance)
+def used(facts, distance, pair, **light):
+    one, other = (measured(rows, facts, **light) for rows in pair)
+    name = "release.light-label-moments" if light else "release.label-moments"
+    return float(np.linalg.norm(one - other)) / lookup(name, "release")(facts, distance, **light)
 
 
 @pytest.mark.parametrize("labels", LABELS)
@@ -44,6 +45,8 @@ def test_no_pair_exceeds_the_sensitivity(distance, bounds, labels):
     world = World(inhabited(facts, distance), distance, labels=drawn)
     most, _ = best_of(world, lambda pair: used(facts, distance, pair), np.random.default_rng(0), rounds(15), rounds(60))
     assert 0.2 < found(most) <= ROUNDING
+    light, _ = best_of(world, lambda pair: used(facts, distance, pair, weight=0.3), np.random.default_rng(0), 5, 10)
+    assert found(light) <= ROUNDING
 
 
 def rows(*first):
@@ -66,6 +69,8 @@ TIGHT = {
 @pytest.mark.parametrize("labels", [{"classes": (0, 1)}, {"y_range": (0, 1)}], ids=str)
 def test_every_part_of_the_distance_is_attained(what, labels):
     distance, bounds, *pair = TIGHT[what]
+    light = used(domain(**bounds, **labels), distance, pair, weight=0.4)
+    assert 0.98 <= light <= ROUNDING
     assert 0.98 <= found(used(domain(**bounds, **labels), distance, pair)) <= ROUNDING
 
 
@@ -79,6 +84,9 @@ def test_forged_claims_are_refused():
     one, facts = Distance(replaced=1), domain(**BOX, classes=(0, 1))
     with pytest.raises(CertificateError):
         lookup("release.label-moments", "release")(facts.but(classes=None), one)
+    for weight in (0.0, -1.0, 1.7, math.nan):
+        with pytest.raises(CertificateError):
+            lookup("release.light-label-moments", "release")(facts, one, weight=weight)
     for k in (0, 3, 1.5):
         with pytest.raises(CertificateError):
             lookup("row-wise.chosen-columns", "stability")(facts, one, k=k)

@@ -154,6 +154,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {},
     ),
     "best share of columns": ([BOX, ("best", SelectPercentile(40)), ("model", classifier())], {}),
+    "best columns of added rows": (
+        [BOX, imputer(fit_mode="noisy"), ("best", SelectKBest(2)), ("model", classifier())],
+        {"adjacency": Adjacency.add_remove(), "domain": Domain(n_rows=4000)},
+    ),
     "best columns": ([BOX, imputer(fit_mode="noisy"), ("best", SelectKBest(2)), ("model", classifier())], {}),
     "row map": (
         [

@@ -291,7 +291,7 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
     if release.statistic == "clusters":
         centers, errors = statistic
         return center_answers(centers, errors, columns)
-    if release.statistic == "label-moments":
+    if release.statistic in ("label-moments", "light-label-moments"):
         return moment_answers(statistic, columns, domain)
     if release.statistic == "quantile-choices":
         note = f"its rank misses by some {2 * sigma:.3g} rows"

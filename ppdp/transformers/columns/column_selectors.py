@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.column_choice import LIGHT, square_weight
 from ppdp.bounds.release import MOST_NUMBERS, label_parts
 from ppdp.core.checks import integer, number
 from ppdp.core.distance import Distance
@@ -50,9 +51,11 @@ class Selector(LabelledTransformer):
             )
         if k == domain.d:
             return (FitMode.by("row-wise.identity", domain, distance),)
-        return (
-            FitMode.by("row-wise.chosen-columns", domain, distance, request=StatisticRequest("label-moments"), k=k),
-        )
+        request = StatisticRequest("label-moments")
+        if not distance.unmatched[0] and not distance.moved:  # squares are not free beside rows that come or go
+            light = {"weight": min(LIGHT, square_weight(domain))}
+            request = StatisticRequest("light-label-moments", light)
+        return (FitMode.by("row-wise.chosen-columns", domain, distance, request=request, k=k),)
 
     def exact(self, rows: Rows, way: FitMode, domain: Domain) -> LabelMoments:
         return LabelMoments.of(measured(rows, domain), domain)
