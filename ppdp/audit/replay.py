@@ -27,6 +27,7 @@ from ppdp.core.boundary import discreet
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
+from ppdp.data.texts import numbered
 from ppdp.exceptions import InvalidParameter, PpdpError, PrivacyRefusal
 from ppdp.pipeline.execute import execute
 from ppdp.pipeline.fit import prepare_rows
@@ -109,7 +110,7 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
             fix="ppdp.audit.audit(pipeline, domain) attacks the plan, without data.",
         )
     X = csr_array(rows.X).toarray() if issparse(rows.X) else rows.X  # made dense they give the same bits
-    # The number of a text stands for it, so that neighbours of it can be drawn.
+    X = X if rows.texts is None else numbered(X)  # of texts, so that neighbours can be drawn
     return _Replay(plan, replace(rows, X=X, texts=None), seconds, seed).report()
 
 

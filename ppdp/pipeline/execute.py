@@ -25,6 +25,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
+from ppdp.pipeline.steps import takes_texts
 from ppdp.privacy.noise.sampler import Noise
 
 Array = NDArray[np.float64]
@@ -95,7 +96,8 @@ class _Fold:
         step = self.plan.steps[position]
         way, domain, stage = step.way, step.domain, step.stage
         # A public map may move rows as well, by rounding that depends on where they stand.
-        if self.untouched and (way.name != "public" or way.distance.moved):
+        # Texts are not written down either: behind their map rows are numbers like any others.
+        if self.untouched and not takes_texts(stage) and (way.name != "public" or way.distance.moved):
             raw = any(getattr(later.stage, "compare", None) == "raw" for later in self.plan.steps[position:])
             listed = any(r.at == position and STATISTICS[r.statistic].listed for r in self.plan.releases)
             if not listed:

@@ -19,6 +19,7 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.steps import takes_texts
 
 FIX = "RandomProjection(...) as the first step, behind MinMaxScaler (from 0 to 0) or NormClipper; or pass X.toarray()."
 
@@ -105,6 +106,12 @@ def check_streams(plan: Plan, source: BlockSource) -> None:
             "their number is private: they get secret slots on the disk of this process, and they stay elsewhere.",
             stage="entrance",
             fix="files in Parquet, and no other engine.",
+        )
+    if plan.domain.adjacency.unbounded and plan.steps and takes_texts(plan.steps[0].stage):
+        raise UnsupportedOrder(
+            "their number is private: they get secret slots on disk, where texts are not written.",
+            stage=plan.steps[0].name,
+            fix="rows in memory, where they fit.",
         )
     for release in plan.releases:
         if plan.domain.adjacency.unbounded and STATISTICS[release.statistic].listed:

@@ -33,7 +33,11 @@ RANGE = ("range", MinMaxScaler(ranges=(0.0, 1.0), feature_range=(-1, 1)))
 RNG = np.random.default_rng(0)
 TABLE, LABELS = RNG.random((N, 2)), RNG.integers(2, size=N)
 KINDS = {name: kind for name, kind in REGISTRY.items() if not name.startswith("Diffprivlib")}
-STAGES = [name for name, kind in KINDS.items() if not issubclass(kind, Mechanism)]
+STAGES = [  # what reads cells comes first, and takes columns of its own
+    name
+    for name, kind in KINDS.items()
+    if not issubclass(kind, Mechanism) and not getattr(kind.example(), "reads_cells", False)
+]
 LAST = [name for name, kind in KINDS.items() if issubclass(kind, Mechanism)]
 
 

@@ -15,7 +15,16 @@ from sklearn.feature_extraction import text
 import ppdp
 from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline, PrivateSearchCV, load, make_column_map
 from ppdp.data.cells import LONGEST_TEXT
-from ppdp.exceptions import ExportError, InvalidInput, InvalidParameter, InvalidValue, MissingBound, NonNumericData
+from ppdp.data.texts import coded_texts, texts_at
+from ppdp.exceptions import (
+    ExportError,
+    InvalidInput,
+    InvalidParameter,
+    InvalidValue,
+    MissingBound,
+    NonNumericData,
+    UnsupportedOrder,
+)
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import CategoryEncoder, HashingVectorizer, MinMaxScaler, StandardScaler
 
@@ -120,6 +129,22 @@ def test_texts_keep_their_rows_in_secret_slots(adjacency):
     given = {"adjacency": adjacency, "domain": Domain(n_rows=450), "epsilon": 30.0}
     pipe = learned(HashingVectorizer(32), **given).fit(TABLE[["mail"]], Y, groups=groups)
     assert pipe.score(TABLE[["mail"]], Y) > 0.9
+
+
+def test_texts_are_never_taken_for_the_codes_that_stand_for_them(tmp_path):
+    pq.write_table(pa.Table.from_pandas(TABLE[["mail"]].assign(y=Y)), tmp_path / "mails.parquet", row_group_size=90)
+    given = {"adjacency": Adjacency.add_remove(), "domain": Domain(n_rows=450)}
+    with pytest.raises(UnsupportedOrder, match="secret slots on disk, where texts are not written"):
+        learned(HashingVectorizer(32), **given).fit(tmp_path / "mails.parquet", "y")
+    found = [  # rows that move make a fit of files write its rows down, and never as codes
+        learned(HashingVectorizer(32), adjacency=Adjacency.change(coordinate=0.1)).fit(*rows)["model"].coef_
+        for rows in ((TABLE[["mail"]], Y), (tmp_path / "mails.parquet", "y"))
+    ]
+    np.testing.assert_array_equal(*found)
+    codes, held = coded_texts(TABLE["mail"])
+    assert texts_at(codes, held).tolist() == TABLE["mail"].fillna("").tolist()
+    with pytest.raises(RuntimeError, match="lost on the way"):
+        texts_at(codes, None)
 
 
 def test_a_group_of_words_stands_beside_a_group_that_is_scaled(tmp_path):
