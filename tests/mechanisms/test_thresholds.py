@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 import ppdp
 from ppdp import Adjacency, Domain, Pipeline
 from ppdp.bounds.thresholds import SCORE_EDGES
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
 from ppdp.mechanisms.thresholds import best_threshold
 from ppdp.transformers import MinMaxScaler
@@ -69,6 +69,18 @@ def test_other_adjacencies_pay_their_own(adjacency):
     for rest in ({"solver": "newton"}, {"solver": "dpgd", "max_iter": 10}):
         pipe = pipeline(rest=rest, adjacency=adjacency, domain=domain, epsilon=4.0).fit(X, y, groups)
         assert pipe.certificate_.verify()
+
+
+def test_onnx_knows_that_of_trees_and_refuses_others():
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = table()
+    pipe = pipeline(GradientBoostingClassifier, threshold=0.2).fit(X, y)
+    session = runtime.InferenceSession(pipe.release_.to_onnx().SerializeToString())
+    labels, shares = session.run(None, {session.get_inputs()[0].name: X.to_numpy()})
+    clear = np.abs(shares[:, 1] - 0.2) > 1e-6
+    np.testing.assert_array_equal(labels[clear], pipe.predict(X)[clear])
+    with pytest.raises(ExportError, match="no threshold but a half"):
+        pipeline(threshold=0.2).fit(X, y).release_.to_onnx()
 
 
 def test_a_public_threshold_costs_nothing():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -35,6 +36,9 @@ def to_onnx(
     whole, (name, last) = to_sklearn(steps, domains, invalid), steps[-1]
     if getattr(last, "target_func", None) is not None:
         raise ExportError("target_func has no counterpart in ONNX.", stage=name, fix="to_sklearn(), or export().")
+    if getattr(last, "threshold", None) is not None and type(last) not in TREES:
+        fix = "to_sklearn(), or export(); or a model without it, and the probabilities that it answers."
+        raise ExportError("skl2onnx knows no threshold but a half.", stage=name, fix=fix)
     binned = next((name for name, step in steps if isinstance(step, KBinsDiscretizer)), None)
     if binned is not None:
         raise ExportError("skl2onnx rounds bins to float32.", stage=binned, fix="to_sklearn(), or export().")
@@ -82,7 +86,8 @@ def _with_trees(front: Any, step: Any) -> Any:
         graph.output("variable", graph.node("Clip", targets, *ends), graph.kinds.FLOAT, 1)
         return front
     if len(step.models_) == 1:
-        place = graph.node("Cast", graph.node("Greater", scores, graph.constant([0.0])), to=graph.kinds.INT64)
+        above = ("Greater", 0.0) if step.threshold is None else ("GreaterOrEqual", float(logit(step.threshold_)))
+        place = graph.node("Cast", graph.node(above[0], scores, graph.constant([above[1]])), to=graph.kinds.INT64)
         place = graph.node("Squeeze", place, graph.constant([1], np.int64))
         scores = graph.node("Concat", graph.node("Neg", scores), scores, axis=1)
         shares = graph.node("Sigmoid", scores)
