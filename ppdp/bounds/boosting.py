@@ -16,6 +16,7 @@ from ppdp.core.rounding import inflate
 
 GROUPS = 8  # of the values of a column in a table of two columns; missing values are one more
 MOST_PAIRED = 8  # columns of which tables of two are made, at most
+MOST_HALVED = 12  # how often a tree halves the rows
 TARGET_CELLS = 512  # equal ones of the range of the targets
 # Between bins of the distance of targets from predicted quantiles, in units of scores.
 WINDOWS = (*(-(2.0**-i) for i in range(7)), 0.0, *(2.0**-i for i in range(6, -1, -1)))
@@ -54,23 +55,40 @@ class AnswerFactors:
     linear: float  # beside those of the Newton steps
     targets: float
     round: float
+    tree: float  # of those of the rounds that are trees
 
     @classmethod
-    def of(cls, shares: Sequence[float], rounds: int, n_scores: int, linear: Mapping[str, Any]) -> AnswerFactors:
+    def of(
+        cls,
+        shares: Sequence[float],
+        rounds: int,
+        n_scores: int,
+        linear: Mapping[str, Any],
+        trees: Sequence[int] | None = None,
+        share_of_trees: float = 0.0,
+    ) -> AnswerFactors:
         """So that histogram, linear model and, if there are three, the histogram of the targets cost these shares of
-        ``mu²`` where a row is replaced, and rounds the rest; all together cost as many answers as there are of vectors
-        that differ by 2.
+        ``mu²`` where a row is replaced, trees theirs, and rounds beside them the rest; all together cost as many
+        answers as there are of vectors that differ by 2.
         """
         of_histogram, of_linear, *of_targets = shares
         steps = newton.answers(**linear)
         count = answers(rounds, n_scores, linear, targets=bool(of_targets))
-        rest = 1 - math.fsum(shares)
+        rest, of_trees = 1 - math.fsum([*shares, share_of_trees]), trees[0] if trees else 0
         return cls(
             math.sqrt(2 * count * of_histogram),
             math.sqrt(count * of_linear / (n_scores * steps)),
             math.sqrt(2 * count * math.fsum(of_targets)),
-            2 * math.sqrt(count * rest / (n_scores * rounds)),
+            2 * math.sqrt(count * rest / (n_scores * (rounds - of_trees))),
+            2 * math.sqrt(count * share_of_trees / (n_scores * max(of_trees, 1))),
         )
+
+    @classmethod
+    def of_parameters(cls, parameters: Mapping[str, Any]) -> AnswerFactors:
+        """The same, from parameters of the formula."""
+        given = (parameters.get("trees"), parameters.get("share_of_trees", 0.0))
+        scores = n_scores(parameters.get("n_classes", 2))
+        return cls.of(parameters["shares"], parameters["rounds"], scores, linear_of(parameters), *given)
 
 
 LINEAR = "linear_"  # what parameters of the Newton steps begin with, among all
@@ -107,18 +125,24 @@ def _checked(
     quantile: float | None = None,
     directions: Sequence[int] | None = None,
     terms: Sequence[int] = (),
+    trees: Sequence[int] | None = None,
+    share_of_trees: float = 0.0,
     **linear: Any,
 ) -> None:
     sane(all(name.startswith(LINEAR) for name in linear))
     sane(loss in LOSSES and len(categories) == domain.d and whole(*categories, cells, rounds, n_classes))
     sane(all(count == 0 or 1 <= count <= 1024 for count in categories))
     sane(2 <= cells <= 1024 and cells & (cells - 1) == 0 and 1 <= rounds <= 1000 and 2 <= n_classes <= 1000)
-    sane(len(shares) == 2 + (y_range is not None) and all(share > 0 for share in shares) and math.fsum(shares) < 1)
+    sane(len(shares) == 2 + (y_range is not None) and all(share > 0 for share in shares))
+    sane(math.fsum([*shares, share_of_trees]) < 1 and (share_of_trees > 0 if trees else share_of_trees == 0))
     sane(type(replaces) is bool and 0 < norm < math.inf and 0 < bound < math.inf)
     sane((loss == "logistic") == (y_range is None) and (loss == "logistic" or n_classes == 2))
     sane((loss == "quantile") == (quantile is not None) and (quantile is None or 0 < quantile < 1))
     sane(directions is None or (len(directions) == domain.d and n_classes == 2 and {*directions} <= {-1, 0, 1}))
     sane(not terms or (len(terms) == domain.d and whole(*terms) and min(terms) >= 0 and max(terms) <= 1024))
+    sane(
+        trees is None or (len(trees) == 2 and whole(*trees) and 1 <= trees[0] < rounds and 1 <= trees[1] <= MOST_HALVED)
+    )
     sane(linear.get(f"{LINEAR}power") == POWERS.get(loss))
     sane(bound == (min(largest_entry(domain), 1.0) if any(categories) else largest_entry(domain)))
     sane(loss != "logistic" or domain.classes is None or len(domain.classes) == n_classes)
@@ -136,10 +160,11 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
         steps[0],
         sum(widths(categories, cells)) + _windows(loss),
         n_pairs(domain.d) * (GROUPS + 1) ** 2 + _windows(loss),
+        2 * _leaves(parameters.get("trees")),
         2 * TARGET_CELLS - 2 if "y_range" in parameters else 0,
     )
-    factors = AnswerFactors.of(parameters["shares"], parameters["rounds"], n_scores(count), linear)
-    return size, max(factors.histogram, factors.linear * steps[1], factors.targets, factors.round)
+    factors = AnswerFactors.of_parameters(parameters)
+    return size, max(factors.histogram, factors.linear * steps[1], factors.targets, factors.round, factors.tree)
 
 
 def _windows(loss: str) -> int:
@@ -147,10 +172,15 @@ def _windows(loss: str) -> int:
     return len(WINDOWS) + 1 if loss == "quantile" else 0
 
 
+def _leaves(trees: Sequence[int] | None) -> int:
+    """Leaves of a tree."""
+    return 2 ** trees[1] if trees else 0
+
+
 def _arrays(
     domain: Domain, steps: int, size: int, *, categories: Sequence[int], cells: int, n_classes: int = 2, **others: Any
 ) -> dict[str, list[int]]:
-    """Shapes by cell with standard errors and shares of the rows, groups of cells, and tables of two columns.
+    """Shapes by cell with standard errors and shares of the rows, groups of cells, tables of two columns, and trees.
 
     Documents without ``terms`` are of tables without standard errors.
     """
@@ -159,7 +189,9 @@ def _arrays(
     by_column = {"importances": [scores, domain.d]}
     pairs, table = [scores, n_pairs(domain.d)], (GROUPS + 1) ** 2
     errors = {"pair_errors": [*pairs, table]} if "terms" in others else {}
-    return {**by_cell, **by_column, "baseline": [scores], **errors, "pairs": [*pairs, 2 + table]}
+    trees = others.get("trees")
+    of_trees = {"halves": [scores, width], "trees": [scores, trees[0], 2 * domain.d + _leaves(trees)]} if trees else {}
+    return {**by_cell, **by_column, "baseline": [scores], **errors, "pairs": [*pairs, 2 + table], **of_trees}
 
 
 def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[float]:
@@ -175,7 +207,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     scores, loss = n_scores(parameters.get("n_classes", 2)), parameters["loss"]
     far = distance.moved_as_replaced()
     paired, single = far.unmatched
-    factors = AnswerFactors.of(parameters["shares"], rounds, scores, linear)
+    factors, (trees, _) = AnswerFactors.of_parameters(parameters), parameters.get("trees") or (0, 0)
     rounding = 8 * counting_step(domain.n) * min(far.changed, domain.n)
     of_histogram = (math.sqrt(2) * paired + single + rounding) / domain.n
     y_range = parameters.get("y_range")
@@ -189,7 +221,8 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
         **({} if y_range is None else {"y_range": y_range}),
     )
     of_round = paired + single / math.sqrt(2) if parameters["replaces"] else 2 * paired + single
-    each = [factors.linear * step for step in steps] + rounds * [factors.round * (of_round + rounding) / domain.n]
+    of_rounds = (rounds - trees) * [factors.round] + trees * [factors.tree]
+    each = [factors.linear * step for step in steps] + [own * (of_round + rounding) / domain.n for own in of_rounds]
     return [*targets, factors.histogram * of_histogram, *(scores * each)]
 
 

@@ -39,8 +39,9 @@ MODELS = {
 
 
 @pytest.fixture(autouse=True)
-def few_rows_are_enough_for_indicators(monkeypatch):
+def few_rows_are_enough_for_indicators_and_trees(monkeypatch):
     monkeypatch.setattr(estimators, "TOLD", 0.0)
+    monkeypatch.setattr(estimators, "TREES", {0.0: (2, 3)})
 
 
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
@@ -105,12 +106,12 @@ def rows_of(*table, y, absent=0):
     return Rows(X, np.r_[y, np.zeros(N - len(y))], np.r_[np.zeros(absent), np.ones(N - absent)])
 
 
-def reached(model, labels, distance):
+def reached(model, labels, distance, interactions="no_interactions"):
     """By how much of its bound each answer differs, of rows far from each other or alike but for their labels.
 
     The model says the same of all rows, which are at one place but for the one that differs.
     """
-    model = clone(model).set_params(interaction_cst="no_interactions", max_iter=1)
+    model = clone(model).set_params(interaction_cst=interactions, max_iter=1)
     question = model.query_spec_at(DOMAIN, distance, 1.0)
     each = np.array(of_answers(DOMAIN, distance, **question.parameters))
     alike = Rows(np.zeros((N, 2)), np.resize(labels, N), np.ones(N))
@@ -134,6 +135,15 @@ def test_histograms_and_rounds_attain_it(model, labels, distance):
     asked = [0, *[1] * (labels is TARGETS), -1]  # histograms and round
     assert found(ratios.max()) <= ROUNDING
     assert found(ratios[asked].min()) > 0.99
+
+
+@pytest.mark.parametrize("distance", [ONE, GONE], ids=named)
+@pytest.mark.parametrize("name", ["codes", "targets"])
+def test_trees_come_close_to_it(name, distance):
+    """Rows in other leaves, whose gradients are half of the largest that are not excluded."""
+    ratios = reached(*MODELS[name], distance, None)
+    assert found(ratios.max()) <= ROUNDING
+    assert found(ratios[-2:].min()) > 0.8
 
 
 def _heavier(places, size, step, block):

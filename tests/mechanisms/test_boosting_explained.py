@@ -12,6 +12,7 @@ from sklearn.inspection import partial_dependence
 
 from ppdp import PrivateSearchCV, make_pipeline
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting import estimators, learner
 from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior
 from ppdp.transformers import MinMaxScaler
 
@@ -25,8 +26,8 @@ LABELS = {"two": EFFECT > 0, "three": np.digitize(EFFECT, [-1, 1]), "targets": E
 
 
 @cache
-def fitted(labels):
-    how, y = {"max_iter": 2, "max_bins": 4, "interaction_cst": "pairwise"}, LABELS[labels]
+def fitted(labels, trees=False):
+    how, y = {"max_iter": 2, "max_bins": 4, "interaction_cst": None if trees else "pairwise"}, LABELS[labels]
     classes = tuple(np.unique(y).tolist())
     model = (
         GradientBoostingRegressor((-4, 4), **how) if labels == "targets" else GradientBoostingClassifier(classes, **how)
@@ -53,11 +54,15 @@ def shapley(model, cells):
     return values
 
 
+@pytest.mark.parametrize("trees", [False, True])
 @pytest.mark.parametrize("labels", LABELS)
-def test_shapley_values_are_those_of_all_coalitions(labels):
-    pipe, rows = fitted(labels), ROWS[:200]
+def test_shapley_values_are_those_of_all_coalitions(labels, trees, monkeypatch):
+    monkeypatch.setattr(estimators, "TREES", {0.0: (6, 5)})
+    monkeypatch.setattr(learner, "CERTAIN", 0.0)  # so that trees say what tables would
+    pipe, rows = fitted(labels, trees), ROWS[:200]
     model, X = pipe[-1], pipe[:-1].transform(rows)
-    assert any(of_score.pairs for of_score in model.models_)
+    assert any(len(table.groups) > 1 for of_score in model.models_ for table in of_score.tables())
+    assert any(values.any() for of_score in model.models_ for *_, values in of_score.trees) == trees
     values = model.shap_values(X)
     answers = pipe.predict(rows) if labels == "targets" else pipe.decision_function(rows)
     added = model.expected_value_ + values.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Boosted shapes and tables as trees of scikit-learn: one for every column, and one for every pair of columns."""
+"""Boosted shapes and tables as trees of scikit-learn: one for every column, and one for every table of several."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LinearRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from ppdp.data.rows import Array
 from ppdp.interop.sklearn import plain_objects as plain
-from ppdp.mechanisms.boosting.model import AdditiveModel
+from ppdp.mechanisms.boosting.model import AdditiveModel, Table
 
 Leaf = Callable[["Tree", int, float], int]
 """Adds to a tree what stands below a node of this depth, where a part of all rows is, and tells its number."""
@@ -59,9 +58,9 @@ def regressor(step: Any) -> Any:
 
 
 def trees_of(model: AdditiveModel) -> list[Tree]:
-    """A tree for every column that has a shape, and for every pair; they are added to the baseline."""
+    """A tree for every column that has a shape, and for every table; they are added to the baseline."""
     trees = [_of_shape(model, column) for column, shape in enumerate(model.shapes) if shape.any()]
-    return trees + [_of_pair(model, *pair) for pair in model.pairs]
+    return trees + [_of_table(model, table) for table in model.tables() if table.values.any()]
 
 
 def _boosting(kind: Any, model: AdditiveModel, answers: Any, scale: float = 1.0, shift: float = 0.0) -> Any:
@@ -113,10 +112,18 @@ def _of_shape(model: AdditiveModel, column: int) -> Tree:
     return tree
 
 
-def _of_pair(model: AdditiveModel, first: int, second: int, table: Array) -> Tree:
-    tree, groups = Tree(), model.groups
-    rows = [_by_column(model, second, groups[second], [_leaf(row[g]) for g in groups[second]]) for row in table]
-    _by_column(model, first, groups[first], [rows[g] for g in groups[first]])(tree, 0, 1.0)
+def _of_table(model: AdditiveModel, table: Table) -> Tree:
+    tree, columns = Tree(), list(table.groups.items())
+
+    def below(values: Any, axis: int) -> Leaf:
+        """What stands where the groups of the first columns are known."""
+        if axis == len(columns):
+            return _leaf(values.item())
+        column, groups = columns[axis]
+        leaves = [below(own, axis + 1) for own in values]
+        return _by_column(model, column, groups, [leaves[group] for group in groups])
+
+    below(table.values, 0)(tree, 0, 1.0)
     return tree
 
 

@@ -10,6 +10,7 @@ from sklearn.isotonic import isotonic_regression
 from ppdp.bounds.boosting import GROUPS
 from ppdp.data.cell_grid import Codes
 from ppdp.data.rows import Array
+from ppdp.mechanisms.boosting.model import HALVES
 
 MOST_BINS = 64, 256  # of a column, where few cells are told apart, and where many are
 
@@ -89,6 +90,16 @@ class Bins:
         middle = (np.cumsum(shares) - shares / 2) / shares.sum()
         groups[order] = np.minimum((middle * GROUPS).astype(np.intp), GROUPS - 1)
         return groups
+
+    def halves(self, shape: Array) -> Codes:
+        """In which of 64 groups every bin is, of about as many rows each; those of more rows count as if of as many.
+
+        Missing values are with the last.
+        """
+        order = np.arange(self.count - 1) if self.ordered else np.argsort(shape[:-1], kind="stable")
+        shares, halves = np.minimum(self.shares[:-1][order], 2.0**-HALVES), np.full(self.count, 2**HALVES - 1)
+        halves[order] = (np.cumsum(shares) - shares / 2) / shares.sum() * 2**HALVES
+        return halves
 
     def monotone(self, shape: Array, *, rises: bool) -> Array:
         """What is closest to a shape and rises, or falls, over all bins but that of missing values."""

@@ -64,6 +64,17 @@ def gradients_in_terms(
     return [term(codes) + start for term, start in zip(terms, starts)], gradients[None]
 
 
+def gradients_in_leaves(
+    loss: ScoreLoss, model: AdditiveModel, label: int, sides: Sequence[tuple[int, Codes]], block: Rows
+) -> tuple[list[Codes], Array]:
+    """Gradients in the leaves of a tree, and weights of the rows there."""
+    codes, leaves = list(block.X.T), np.zeros(block.n, dtype=np.intp)
+    for column, of_cells in sides:
+        leaves = 2 * leaves + of_cells[codes[column]]
+    gradients = loss.gradients(_targets(block), model.scores(codes), label)
+    return [leaves], np.array([gradients, np.full(block.n, WINDOW)])
+
+
 def targets_in_windows(loss: ScoreLoss, model: AdditiveModel, block: Rows) -> tuple[list[Codes], Array]:
     """How far targets are from what is predicted."""
     distances = loss.distances(_targets(block), model.scores(list(block.X.T)))

@@ -44,6 +44,9 @@ SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
 NORM = 4.0  # at which rows of shapes are clipped, over the root of how many numbers they have
 CELLS = {64: 0.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
 ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
+# Trees, how often each halves the rows, and `n mu / √(2 d)`, over the root of the number of scores, from which on; and
+# their share of mu², which all else has less.
+TREES, SHARE_OF_TREES = {8000.0: (16, 7), 24000.0: (16, 9), 128000.0: (32, 10)}, 0.25
 FEW = 3  # categories of a column, whose shape says about as much as they do one by one
 TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which on it has categories one by one
 FORMULA_LOSSES = {
@@ -67,7 +70,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     Parameters
     ----------
     max_iter : int or "auto", default="auto"
-        Rounds after the first histogram and the linear model of its shapes. "auto": 1 to 4, more of more rows.
+        Rounds after the first histogram and the linear model of its shapes, trees of many rows beside. "auto": 1 to 4,
+        more of more rows.
     max_bins : int or "auto", default="auto"
         Equal cells of the range of a column of numbers, a power of 2 from 4 to 1024; missing values have one of their
         own, and cells of few rows are merged. "auto": 64, of many rows 256 or 1024.
@@ -79,7 +83,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         :class:`~ppdp.transformers.MinMaxScaler` puts them; others count as its ends.
     interaction_cst : {"pairwise", "no_interactions"} or None, default=None
         Whether the last round is one of tables of two columns. None: where noise leaves them to be seen, or where
-        single columns say hardly anything, both by released numbers.
+        single columns say hardly anything, both by released numbers; and of many rows 16 or 32 trees follow, of columns
+        that are drawn, for what three and more of them do together.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1 of columns with which predictions must not fall, -1 of those with which they must not rise, else 0; a dict
         names some of them. Their shapes are made so, and they have no tables. Of targets and two classes.
@@ -96,14 +101,15 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     expected_value_ : float or ndarray of shape (n_classes,)
         What :meth:`shap_values` are added to.
     n_iter_ : int
-        Rounds.
+        Rounds, trees included.
 
     Notes
     -----
-    The model adds up a shape of every column and tables of pairs of columns, all of them constant in bins, so it is a
-    sum of trees of depth two (``docs/theory/boosting.md``). No imputer, scaler or one-hot encoder is needed in front,
-    only what makes ranges public. **Guarantee**: ``μ = 2 √A / (n σ)`` for one row that is replaced or moved,
-    with A answers: a histogram, and for every score those of a linear model (``docs/theory/newton.md``) and the rounds.
+    The model adds up a shape of every column and tables of pairs of columns, all of them constant in bins, and of many
+    rows trees of several columns, so it is a sum of trees (``docs/theory/boosting.md``). No imputer, scaler or one-hot
+    encoder is needed in front, only what makes ranges public. **Guarantee**: ``μ = 2 √A / (n σ)`` for one row that is
+    replaced or moved, with A answers: a histogram, and for every score those of a linear model
+    (``docs/theory/newton.md``) and the rounds.
     """
 
     _: KW_ONLY
@@ -159,6 +165,10 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         usual = derived(domain, norm, indicators)  # few columns have a line
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
         directions = directions_of(self, domain, categories, scores)
+        trees = self._trees(certain / math.sqrt(scores), directions)
+        if trees:
+            rest = 1 - SHARE_OF_TREES
+            rounds, shares = rounds + trees[0], (rest * shares[0], rest * shares[1])
         if self.interaction_cst is not None:
             choice("interaction_cst", self.interaction_cst, list(INTERACTIONS), self)
         parameters = {
@@ -172,6 +182,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             **{f"{PREFIX}{name}": value for name, value in linear.items()},
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             **({"directions": directions} if any(directions) else {}),
+            **({"trees": trees, "share_of_trees": SHARE_OF_TREES} if trees else {}),
             **of_loss,
         }
         question = QuerySpec.asked(
@@ -207,6 +218,12 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             return 1 + sum(certain >= least for least in ROUNDS)
         return integer("max_iter", self.max_iter, self, most=1000)
 
+    def _trees(self, certain: float, directions: Sequence[int]) -> list[int]:
+        """How many trees, and how often they halve the rows; none where columns must not go together."""
+        if self.interaction_cst is not None or directions.count(0) < 2:
+            return []
+        return list(next((trees for least, trees in reversed(TREES.items()) if certain >= least), ()))
+
     def _cells(self, certain: float) -> int:
         if isinstance(self.max_bins, str) and self.max_bins == "auto":
             return max(cells for cells, least in CELLS.items() if certain >= least)
@@ -221,7 +238,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         return cells
 
     def settle(self, question: QuerySpec) -> None:
-        self.max_iter, self.max_bins = question.parameters["rounds"], question.parameters["cells"]
+        trees, _ = question.parameters.get("trees", (0, 0))
+        self.max_iter, self.max_bins = question.parameters["rounds"] - trees, question.parameters["cells"]
 
     def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         cells = _cells_of(question)
@@ -240,7 +258,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             interactions,
             question.parameters.get("directions", [0] * rows.d),
         )
-        arrays = [model.to_arrays() for model in models(training)]
+        _, depth = question.parameters.get("trees", (0, 0))
+        arrays = [model.to_arrays(depth) for model in models(training)]
         return {name: np.array([each[name] for each in arrays]) for name in arrays[0]}
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:

@@ -14,7 +14,7 @@ from ppdp.data.cell_grid import Codes as Cells
 from ppdp.data.intervals import no_ends
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Answers, Codes, Columns
-from ppdp.mechanisms.boosting.model import AdditiveModel
+from ppdp.mechanisms.boosting.model import AdditiveModel, mean
 
 if TYPE_CHECKING:
     from ppdp.mechanisms.base import QuerySpec
@@ -167,26 +167,37 @@ def shap_values(model: AdditiveModel, codes: list[Cells]) -> Array:
     """Shapley values of a score, shape (n_samples, n_columns): what each cell adds to the expected score.
 
     Columns that are left out of a coalition are drawn independently of each other, by released shares of their cells.
-    A shape gives all to its column, less its mean; a table of two columns gives each one half of what they say together
-    and of what each says alone, so that all values and the expected score add up to the score.
+    A shape gives all to its column, less its mean; a table of several columns gives each what it adds where it becomes
+    known behind some others, in all orders, so that all values and the expected score add up to the score.
     """
     values = np.empty((len(codes[0]), len(model.shapes)))
     for column, (shape, shares, code) in enumerate(zip(model.shapes, model.shares, codes)):
         values[:, column] = (shape - shape @ shares)[code]
-    for first, second, table in model.pairs:
-        group, other = model.groups[first][codes[first]], model.groups[second][codes[second]]
-        one, two = model.group_shares(first), model.group_shares(second)
-        of_first, of_second, of_none = table @ two, one @ table, float(one @ table @ two)
-        together, alone = table[group, other], (of_first[group], of_second[other])
-        values[:, first] += (together + alone[0] - alone[1] - of_none) / 2
-        values[:, second] += (together - alone[0] + alone[1] - of_none) / 2
+    for table in model.tables():
+        place = tuple(groups[codes[column]] for column, groups in table.groups.items())
+        for column, of_column in zip(table.groups, _shapley(table.values, table.shares(model.shares))):
+            values[:, column] += of_column[place]
     return values
+
+
+def _shapley(values: Array, shares: list[Array]) -> list[Array]:
+    """What each axis of a table adds to its mean where it is known beside some others, over all orders of the axes.
+
+    A share t of the others is known: that is a polynomial in t, whose integral from 0 to 1 a few points give exactly.
+    """
+    points, weights = np.polynomial.legendre.leggauss(max(1, math.ceil(values.ndim / 2)))
+    found = [np.zeros_like(values) for _ in shares]
+    for part, weight in zip((1 + points) / 2, weights / 2):
+        for axis, total in enumerate(found):
+            known = values
+            for other, own in enumerate(shares):
+                unknown = np.expand_dims(np.tensordot(known, own, (other, 0)), other)
+                known = known - unknown if other == axis else part * known + (1 - part) * unknown
+            total += weight * known
+    return found
 
 
 def expected_score(model: AdditiveModel) -> float:
     """The score that is expected of rows whose columns are drawn by released shares, independently."""
     of_shapes = sum(float(shape @ shares) for shape, shares in zip(model.shapes, model.shares))
-    of_pairs = (
-        float(model.group_shares(first) @ table @ model.group_shares(second)) for first, second, table in model.pairs
-    )
-    return model.baseline + of_shapes + sum(of_pairs)
+    return model.baseline + of_shapes + sum(mean(table.values, table.shares(model.shares)) for table in model.tables())

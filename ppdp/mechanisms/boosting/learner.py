@@ -32,14 +32,16 @@ from ppdp.mechanisms.boosting.bins import MOST_BINS, Bins
 from ppdp.mechanisms.boosting.blocks import (
     bin_of,
     cell_of,
+    gradients_in_leaves,
     gradients_in_terms,
     of_tables,
     targets_in_windows,
 )
 from ppdp.mechanisms.boosting.losses import ScoreLoss
-from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
+from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
 from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products, shrunk, table_parts
 from ppdp.mechanisms.boosting.training import Training
+from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, shifts_drawn, sides, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
@@ -57,6 +59,9 @@ UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every 
 # `n mu / √(2 d)` from which on it grows.
 UNSURE, DOUBTFUL = 4.0, 500.0
 MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
+CHANCE = (
+    0.1  # of a column to be halved by a tree, at least, over that of one that adds as much as columns do on average
+)
 STRAIGHT = 0.5  # correlation with a line, from which on a shape has one beside it
 NODES = np.polynomial.hermite_e.hermegauss(9)
 
@@ -79,9 +84,13 @@ def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], nois
         learner.add_column(column, by_label, noise, rate)
     learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
     learner.weigh()
-    rounds = training.parameters["rounds"]
-    for step in progress(range(rounds), "boosting rounds"):
-        learner.make_round(rounds - step)
+    trees, depth = training.parameters.get("trees", (0, 0))
+    rounds = training.parameters["rounds"] - trees
+    for step in progress(range(rounds + trees), "boosting rounds"):
+        if step < rounds:
+            learner.make_round(rounds - step)
+        else:
+            learner.grow_tree(depth, np.random.default_rng([label, step]))
     learner.model.importances = learner.model.spreads()
     return learner.model.scaled(*learner.loss.units)
 
@@ -217,13 +226,16 @@ class _Learner:
         self.loss, self.middle = loss.seen(near)
         return sums, noise
 
-    def _diameter(self, terms: int, ranges: Array, besides: float) -> float:
-        """The norm by which gradients are divided: of so many terms, whose columns change scores by ``ranges``."""
+    def _diameter(self, terms: int, ranges: Array, besides: float, *, counted: bool = False) -> float:
+        """The norm by which gradients are divided: of so many terms, whose columns change scores by ``ranges``.
+
+        ``counted`` says that rows are, in one more cell.
+        """
         loss, (low, high) = self.loss, self.model.extremes
         apart = np.cumsum([besides, *np.sort(ranges)[::-1]])
         largest = min(loss.largest(low, high) + SLACK, 1.0)
         close = np.minimum(loss.closeness(apart, high) + SLACK, 1.0)
-        replaces, window = self.training.parameters["replaces"], WINDOW * loss.windows
+        replaces, window = self.training.parameters["replaces"], WINDOW * (loss.windows or counted)
         return diameter(terms, close.tolist(), largest, replaces=replaces, window=window)
 
     def _round_of_columns(self) -> None:
@@ -312,6 +324,27 @@ class _Learner:
             model.pairs.append((first, second, table))
             model.pair_errors.append(errors)
         self._step_of_baseline(float(np.mean(rest)))
+
+    def grow_tree(self, depth: int, rng: np.random.Generator) -> None:
+        """Follow the gradients in the leaves of a tree, which say what several columns add together."""
+        model, loss, training = self.model, self.loss, self.training
+        if not model.halves:
+            both = enumerate(self.bins)
+            model.halves = [bins.halves(self._of_bins(column))[bins.of_cells] for column, bins in both]
+        spreads = model.spreads()
+        weights = (spreads + CHANCE * (float(spreads.mean()) or 1.0)) * (np.array(training.directions) == 0)
+        columns, shifts = columns_drawn(weights, model.halves, depth, rng), shifts_drawn(model.halves, rng)
+        halves = [shifted(own, shift) for own, shift in zip(model.halves, shifts.tolist())]
+        places = partial(gradients_in_leaves, loss, model, self.label, sides(columns, halves))
+        norm = self._diameter(1, np.zeros(0), float(model.ranges().sum()) + model.paired, counted=True)
+        total = training.summed(places, 2 ** len(columns), 2)
+        noisy, noise = training.released(total.ravel(), norm, training.factors.tree)
+        sums, counts = np.split(noisy, 2)
+        slope, labels = self._mean_of(loss.slope), self._mean_of(loss.variance)
+        of_rows = slope * counts / WINDOW, labels * counts / WINDOW
+        values = values_of_leaves(sums, *of_rows, noise, slope * noise / WINDOW, LEAST_EVIDENCE)
+        halved, table = as_table(columns, np.clip(np.nan_to_num(values), -TRUST, TRUST), len(weights))
+        model.trees.append((halved, shifts, table))
 
 
 def _bounded(scores: Any) -> Array:

@@ -1,8 +1,10 @@
-"""A model that adds shapes of single columns, and tables of two."""
+"""A model that adds shapes of single columns, tables of two, and trees of several."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +14,12 @@ from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.rows import Array
 
 SIDE = GROUPS + 1
+HALVES = 6  # how often trees halve the rows of a column, at most
 
 
 @dataclass(slots=True)
 class AdditiveModel:
-    """Scores of rows for one label: a baseline, a shape of every column by cell, and tables of two columns.
+    """Scores of rows for one label: a baseline, a shape of every column by cell, tables of two columns, and trees.
 
     Attributes
     ----------
@@ -36,6 +39,11 @@ class AdditiveModel:
         Standard deviation of what each column adds, with half of the variance of its tables.
     shares : list of ndarray
         Of each column the released shares of its cells; those of cells in one bin are equal.
+    halves : list of ndarray of int
+        Of each column in which of 64 groups every cell is: a binary digit for each time that rows are halved.
+    trees : list of tuple
+        How often each column is halved, and by how many of the 64 groups its values are shifted before, shape
+        (n_columns,) each; and what is added where: a table whose axes are the columns that are halved.
     """
 
     cells: CellGrid
@@ -47,6 +55,8 @@ class AdditiveModel:
     pair_errors: list[Array]
     importances: Array
     shares: list[Array]
+    halves: list[Codes] = field(default_factory=list)
+    trees: list[tuple[Codes, Codes, Array]] = field(default_factory=list)
 
     @classmethod
     def constant(cls, cells: CellGrid, baseline: float) -> AdditiveModel:
@@ -68,20 +78,27 @@ class AdditiveModel:
         for shape, code in zip(self.shapes, codes, strict=True):
             if shape.any():
                 scores += shape[code]
-        for first, second, table in self.pairs:
-            scores += table[self.groups[first][codes[first]], self.groups[second][codes[second]]]
+        for table in self.tables():
+            scores += table.of(codes)
         return scores
 
-    def group_shares(self, column: int) -> Array:
-        """Released shares of the groups of a column."""
-        return np.bincount(self.groups[column], self.shares[column], SIDE).astype(np.float64)
+    def tables(self) -> Iterator[Table]:
+        """Tables of two columns, and trees."""
+        for first, second, values in self.pairs:
+            yield Table({column: self.groups[column] for column in (first, second)}, values)
+        for halved, shifts, values in self.trees:
+            columns = np.flatnonzero(halved).tolist() if values.any() else []
+            both = ((column, shifted(self.halves[column], shifts[column])) for column in columns)
+            if columns:
+                yield Table({column: halves >> (HALVES - halved[column]) for column, halves in both}, values)
 
     def spreads(self) -> Array:
-        """Standard deviations of what columns add, if they are independent; a table is half of each of its columns."""
+        """Standard deviations of what columns add, if they are independent; a table is all its columns' alike."""
         variances = np.array([own @ (shape - shape @ own) ** 2 for shape, own in zip(self.shapes, self.shares)])
-        for first, second, table in self.pairs:
-            one, two = self.group_shares(first), self.group_shares(second)
-            variances[[first, second]] += one @ (table - one @ table @ two) ** 2 @ two / 2
+        for table in self.tables():
+            columns, shares = list(table.groups), table.shares(self.shares)
+            around = table.values - mean(table.values, shares)
+            variances[columns] += mean(around**2, shares) / max(len(columns), 1)
         return np.asarray(np.sqrt(variances))
 
     def ranges(self) -> Array:
@@ -90,13 +107,13 @@ class AdditiveModel:
 
     @property
     def paired(self) -> float:
-        """By how much all tables can change the score."""
-        return float(sum(np.ptp(table) for _, _, table in self.pairs))
+        """By how much all tables and trees can change the score."""
+        return float(sum(np.ptp(table.values) for table in self.tables()))
 
     @property
     def extremes(self) -> tuple[float, float]:
         """Bounds on the score."""
-        tables = [*self.shapes, *(table for _, _, table in self.pairs)]
+        tables = [*self.shapes, *(table.values for table in self.tables())]
         return (
             self.baseline + float(sum(table.min() for table in tables)),
             self.baseline + float(sum(table.max() for table in tables)),
@@ -112,15 +129,20 @@ class AdditiveModel:
             pairs=[(first, second, factor * table) for first, second, table in self.pairs],
             pair_errors=[factor * errors for errors in self.pair_errors],
             importances=factor * self.importances,
+            trees=[(halved, shifts, factor * values) for halved, shifts, values in self.trees],
         )
 
-    def to_arrays(self) -> dict[str, Array]:
-        """What is released of it: arrays whose shapes are public."""
+    def to_arrays(self, depth: int = 0) -> dict[str, Array]:
+        """What is released of it: arrays whose shapes are public, with trees of a depth if there are any."""
         pairs = np.zeros((n_pairs(len(self.shapes)), 2 + SIDE**2))
         pair_errors = np.zeros((len(pairs), SIDE**2))
         for row, errors, (first, second, table), own in zip(pairs, pair_errors, self.pairs, self.pair_errors):
             row[:] = first, second, *table.ravel()
             errors[:] = own.ravel()
+        trees = np.zeros((len(self.trees), 2 * len(self.shapes) + 2**depth))
+        for row, (halved, shifts, values) in zip(trees, self.trees):
+            row[: 2 * halved.size + values.size] = *halved, *shifts, *values.ravel()
+        of_trees = {"halves": np.concatenate(self.halves).astype(np.float64), "trees": trees} if depth else {}
         return {
             "baseline": np.array(self.baseline),
             "errors": np.concatenate(self.errors),
@@ -130,6 +152,7 @@ class AdditiveModel:
             "pairs": pairs,
             "shapes": np.concatenate(self.shapes),
             "shares": np.concatenate(self.shares),
+            **of_trees,
         }
 
     @classmethod
@@ -146,4 +169,56 @@ class AdditiveModel:
         groups = [group.astype(np.intp) for group in split("groups")]
         of_columns = split("shapes"), split("errors"), groups
         importances, shares = arrays["importances"], split("shares")
-        return cls(cells, float(arrays["baseline"]), *of_columns, pairs, [*errors], importances, shares)
+        halves = [own.astype(np.intp) for own in split("halves")] if "halves" in arrays else []
+        d = len(cells.widths)
+        trees = [_tree(*np.split(row, [d, 2 * d])) for row in arrays.get("trees", ())]
+        model = cls(cells, float(arrays["baseline"]), *of_columns, pairs, [*errors], importances, shares)
+        return replace(model, halves=halves, trees=trees)
+
+
+def _tree(halved: Array, shifts: Array, values: Array) -> tuple[Codes, Codes, Array]:
+    """A tree as it was released, of which numbers behind those of its leaves are 0."""
+    counts = halved.astype(np.intp)
+    shape = 2 ** counts[counts > 0]
+    return counts, shifts.astype(np.intp), values[: math.prod(shape.tolist())].reshape(shape)
+
+
+def shifted(halves: Codes, shift: int) -> Codes:
+    """Groups of the cells of a column, so many further on."""
+    return np.clip(halves + shift, 0, 2**HALVES - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What several columns add together.
+
+    Attributes
+    ----------
+    groups : mapping of int to ndarray of int
+        Of each column, in the order of the axes, the group of every cell.
+    values : ndarray
+        What groups add.
+    """
+
+    groups: Mapping[int, Codes]
+    values: Array
+
+    def of(self, codes: list[Codes]) -> Array:
+        """What is added to rows in these cells."""
+        place, step = np.zeros(len(codes[0]), dtype=np.int32), self.values.size
+        for (column, groups), count in zip(self.groups.items(), self.values.shape):
+            step //= count
+            place += (step * groups).astype(np.int32)[codes[column]]
+        return np.asarray(self.values.ravel()[place])
+
+    def shares(self, of_cells: list[Array]) -> list[Array]:
+        """Released shares of the groups of each column."""
+        both = zip(self.groups.items(), self.values.shape)
+        return [np.bincount(own, of_cells[column], count).astype(np.float64) for (column, own), count in both]
+
+
+def mean(values: Array, shares: list[Array]) -> float:
+    """Mean of a table whose columns are drawn independently."""
+    for own in shares:
+        values = np.tensordot(own, values, 1)
+    return float(values)

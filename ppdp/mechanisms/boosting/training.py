@@ -59,8 +59,7 @@ class Training:
     @property
     def factors(self) -> AnswerFactors:
         """Public factors on the answers."""
-        linear = linear_of(self.parameters)
-        return AnswerFactors.of(self.parameters["shares"], self.parameters["rounds"], self.n_scores, linear)
+        return AnswerFactors.of_parameters(self.parameters)
 
     @property
     def certain(self) -> float:

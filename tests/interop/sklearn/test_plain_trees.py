@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from ppdp import make_column_map, make_pipeline
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting import estimators
 from ppdp.transformers import CategoryEncoder, MinMaxScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
@@ -30,13 +31,18 @@ REGRESSORS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def few_rows_are_enough_for_trees(monkeypatch):
+    monkeypatch.setattr(estimators, "TREES", {0.0: (4, 6)})
+
+
 @cache
 def fitted(labels, text=True):
-    """A pipeline whose tables of two columns are wanted; without text its wards are codes."""
+    """A pipeline with tables of two columns and trees; without text it has no wards."""
     encoder = CategoryEncoder({"ward": WARDS}, encoding="ordinal")
     ranges = MinMaxScaler(ranges={"age": (0, 64), "dose": (0, 10)})
     y = LABELS[labels]
-    how = {"interaction_cst": "pairwise", "max_iter": 2, "categorical_features": ["ward"] if text else None}
+    how = {"max_iter": 2, "categorical_features": ["ward"] if text else None}
     model = clone(REGRESSORS.get(labels) or GradientBoostingClassifier(tuple(np.unique(y).tolist())))
     model.set_params(**how)
     front = make_column_map((ranges, ["age", "dose"]), (encoder, ["ward"])) if text else ranges
@@ -48,7 +54,8 @@ def fitted(labels, text=True):
 def test_trees_of_scikit_learn_say_the_same(labels):
     pipe = fitted(labels)
     plain = pipe.release_.to_sklearn()
-    assert any(model.pairs for model in pipe[-1].models_)
+    assert any(len(table.groups) > 1 for model in pipe[-1].models_ for table in model.tables())
+    assert any(values.any() for model in pipe[-1].models_ for *_, values in model.trees)
     assert type(plain[-1]).__module__.startswith("sklearn.")
     assert (plain.predict(WILD) == pipe.predict(WILD)).all() or labels in REGRESSORS
     for method in ("predict",) if labels in REGRESSORS else ("predict_proba", "decision_function"):
