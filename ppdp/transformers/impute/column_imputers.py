@@ -79,7 +79,7 @@ class ColumnImputer(Imputer):
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         filled = X.copy()
-        self.map_into(filled, statistics, filled)
+        ColumnImputer.map_into(self, filled, statistics, filled)  # a subclass whose map is another may call this one
         return filled
 
     def map_into(self, X: Array, statistics: Statistics, out: Array) -> None:

@@ -278,7 +278,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             held = self.map_rows(X.data, {"low": start[X.indices], "high": end[X.indices]})
             return csr_array((held, X.indices, X.indptr), X.shape)
         out = np.empty(X.shape)
-        self.map_into(X, statistics, out)
+        MinMaxScaler.map_into(self, X, statistics, out)  # a subclass whose map is another may call this one
         return out
 
     def map_into(self, X: Array, statistics: Statistics, out: Array) -> None:

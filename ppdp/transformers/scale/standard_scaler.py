@@ -221,7 +221,7 @@ class StandardScaler(ColumnScaler):
         columns, mean, scale = statistics["columns"], statistics["mean"], statistics["scale"]
         if columns is None:
             out = np.empty(X.shape)
-            self.map_into(X, statistics, out)
+            StandardScaler.map_into(self, X, statistics, out)  # a subclass whose map is another may call this one
             return out
 
         def scaled_part(part: Array) -> Array:
