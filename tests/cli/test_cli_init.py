@@ -247,6 +247,16 @@ def test_what_is_private_is_told_as_numbers_before_anything_is_spent(init, tmp_p
     assert '"private" for the range of numbers, {private = 20} for the categories of text' in capsys.readouterr().err
 
 
+def test_a_column_of_texts_is_hashed(init, tmp_path, capsys):
+    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": "{words = 4}"})
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    assert main(["fit", "study.toml", "--data", "text.csv", "--out", "release"]) == 0
+    assert main(["predict", "release/model.zip", "study.toml", "--data", "text.csv", "--out", "out.csv"]) == 0
+    assert len(pd.read_csv("out.csv")) == N
+    assert main(["show", "release", "--full"]) == 0
+    assert "4 columns of a public hash" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("declared", ["[0, 1]", '["a", "b"]', "[1990-01-01, 2030-12-31]"])
 def test_a_type_that_cannot_be_what_is_declared(declared, init, tmp_path, capsys):
     text = fill(init("typed.parquet", "--label", "label"), tags=declared, born='"drop"', seen='"drop"', ward='"drop"')
