@@ -72,8 +72,11 @@ class Gradients(ABC):
         ``projection`` of shape (inputs, rank) is applied from the right, if there is one.
         """
 
-    def terms(self) -> int:
-        """The most numbers that are added up in one entry of an example's projected gradient, or none."""
+    def terms(self, *, routed: bool = False) -> int:
+        """The most numbers that are added up in one entry of an example's projected gradient, or none.
+
+        Or, if tokens may be ``routed`` to other layers, in that of any example with as many tokens.
+        """
         return 0
 
 
@@ -120,7 +123,8 @@ class FullGradients(Gradients):
         self._calls: dict[str, list[tuple[Tensor, Tensor]]] = {}
 
     def keep(self, layer: Layer, x: Tensor, g: Tensor) -> None:
-        self._calls.setdefault(layer.name, []).append((x, g))
+        if x.shape[1]:
+            self._calls.setdefault(layer.name, []).append((x, g))
 
     def kept(self) -> Iterator[Tensor]:
         yield from (one for calls in self._calls.values() for call in calls for one in call)
@@ -162,8 +166,10 @@ class FullGradients(Gradients):
         x, g = self._tokens(layer)
         return _rounded_sum(torch.bmm(g.mT, x @ projection.to(x.device)), scales)
 
-    def terms(self) -> int:
+    def terms(self, *, routed: bool = False) -> int:
         tokens = {name: sum(x.shape[1] for x, _ in calls) for name, calls in self._calls.items()}
+        if routed:
+            return max(layer.inputs for layer in self.layers) + sum(tokens.values())
         return max(layer.inputs + tokens.get(layer.name, 0) for layer in self.layers)
 
     def _tokens(self, layer: Layer, places: Sequence[int] | None = None) -> tuple[Tensor, Tensor]:
@@ -243,10 +249,10 @@ def _hook(layer: Layer, found: Gradients) -> Callable[..., Tensor]:
 
 
 def _by_example(values: Tensor, n: int) -> Tensor:
-    """As (n, tokens, features)."""
-    if values.shape[0] != n:
+    """As (n, tokens, features); all of it is of the one example if there is one."""
+    if n > 1 and values.shape[0] != n:
         raise ValueError("the first dimension of a layer's inputs is not that of the examples")
-    return values.reshape(n, math.prod(values.shape[1:-1]), values.shape[-1])
+    return values.reshape(n, math.prod(values.shape[:-1]) // n, values.shape[-1])
 
 
 def backward(

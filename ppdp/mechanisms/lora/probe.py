@@ -87,7 +87,7 @@ class Probe:
             refuse("a run on made-up examples changes the model's weights.", "a model whose forward pass is pure.")
         del self._state
         self._first, self._most = first, most
-        return max(one.terms() for one in alone)
+        return max(one.terms(routed=True) for one in alone)
 
     def again(self) -> None:
         """Refuse where the first made-up example has another gradient by now, for whatever reason."""

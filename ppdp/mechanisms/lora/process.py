@@ -32,8 +32,9 @@ def in_a_process(work: Callable[[], Tensor], size: int) -> Tensor | None:
     The copy begins in memory as it is here, and nothing but these numbers comes back.
     """
     answer, child = torch.frombuffer(mmap.mmap(-1, 8 * size), dtype=torch.float64), 0  # shared with the copy, and zero
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # by none does a copy go on as we do
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # by none does a copy go on as we do
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of other threads, which a copy has not
             child = os.fork()

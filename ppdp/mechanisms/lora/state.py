@@ -19,6 +19,7 @@ import operator
 import os
 import random
 import sys
+import sysconfig
 import types
 import weakref
 from collections import OrderedDict, deque
@@ -43,6 +44,7 @@ _HELD = (list, tuple, dict, set, frozenset, deque, Mapping)
 _NUMPY = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
 _GENERATORS = (torch.Generator, random.Random, *_NUMPY)
 # Whose classes and functions keep nothing:
+_STANDARD = sysconfig.get_path("stdlib")
 _OURS = {"ppdp", "torch", "peft", "transformers", "numpy"} | sys.stdlib_module_names
 _EXACT = 2**16  # entries of a tensor all of whose bits are compared
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)  # looked at where a function names them
@@ -155,7 +157,7 @@ def _own(one: Any) -> bytes:
     if isinstance(one, _GENERATORS):
         return _generator(one)
     if isinstance(one, (type, types.ModuleType)):
-        return repr((one.__name__, getattr(one, "__qualname__", ""))).encode()
+        return repr((one.__name__, one.__qualname__ if isinstance(one, type) else "")).encode()
     if isinstance(one, mmap.mmap) and not one.closed:
         return str(one.tell()).encode() + one[:]
     if isinstance(one, _IN_MEMORY) and not one.closed:
@@ -184,7 +186,9 @@ def _behind(one: Any) -> Iterator[Any]:
         return
     if isinstance(one, type):
         whole = _may_keep(one)
-        held = [pair for pair in list(vars(one).items()) if whole or type(pair[1]) in _PLAIN or _is_put_there(pair[1])]
+        held = [
+            pair for pair in list(vars(one).items()) if whole or isinstance(pair[1], _DATA) or _is_put_there(pair[1])
+        ]
         yield from itertools.chain.from_iterable(held)
         yield from (*one.__bases__, type(one)) if whole else one.__bases__
         return
@@ -252,7 +256,7 @@ def _function(one: types.FunctionType) -> Iterator[Any]:
     yield from (one.__code__, vars(one))  # which makes its attributes, if there are none
     held = (held for held in gc.get_referents(one) if not isinstance(held, types.CodeType))
     yield from (held for held in held if held is not one.__globals__ and held is not _BUILT_IN)
-    if _package(one.__globals__.get("__name__")) not in _OURS:
+    if not _is_library(one.__globals__.get("__name__")):
         yield from _named(one)
 
 
@@ -276,19 +280,29 @@ def _named(one: types.FunctionType) -> Iterator[Any]:
 def _may_keep(value: Any) -> bool:
     """Whether something that a function names may hold what it writes: no library's modules, classes and functions."""
     if isinstance(value, types.ModuleType):
-        return _package(value.__name__) not in _OURS and "site-packages" not in str(getattr(value, "__file__", ""))
+        return not _is_library(value.__name__) and "site-packages" not in str(getattr(value, "__file__", ""))
     if isinstance(value, types.FunctionType):  # where it was written, and whose it says to be: a wrap may be of either
-        return not {_package(value.__globals__.get("__name__")), _package(value.__module__)} <= _OURS
-    return not isinstance(value, _NAMED) or _package(value.__module__) not in _OURS
+        return not (_is_library(value.__globals__.get("__name__")) and _is_library(value.__module__))
+    return not isinstance(value, _NAMED) or not _is_library(value.__module__)
 
 
 def _is_put_there(value: Any) -> bool:
-    """Whether something in a library's class is a function of somebody else."""
+    """Whether something in a library's class is a function of somebody else, or a method or property made of one."""
+    if isinstance(value, (staticmethod, classmethod, property, functools.partialmethod)):
+        inner = (getattr(value, name, None) for name in ("__func__", "func", "fget", "fset", "fdel"))
+        return any(map(_is_put_there, inner))
     return isinstance(value, types.FunctionType) and _may_keep(value)
 
 
-def _package(module: Any) -> str:
-    return str(module).split(".")[0]
+def _is_library(module: Any) -> bool:
+    """Whether a module of this name is of Python or a library, and no file of a user's that is called so."""
+    return _is_package_of_library(str(module).split(".")[0])
+
+
+@functools.lru_cache
+def _is_package_of_library(package: str) -> bool:
+    file = getattr(sys.modules.get(package), "__file__", None) if package in sys.stdlib_module_names else None
+    return package in _OURS and (not file or file.startswith(_STANDARD))
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -128,6 +128,33 @@ def test_what_the_probe_cannot_show_mixes_nothing(mixed):
     assert 0.99 < largest_move(own, examples, removed=(0, 7, 39)) <= 1 + 1e-4
 
 
+class Routed(Twice):
+    """Each token goes to one of three layers, some of which see none of an example."""
+
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(12, 12) for _ in range(3))
+
+    def forward(self, ids):
+        x, y = self.words(ids), torch.zeros(*ids.shape, 12)
+        for place, expert in enumerate(self.experts):
+            y = torch.index_put(y, (ids % 3 == place,), expert(x[ids % 3 == place]))
+        return self.head(y)
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_all_that_a_layer_sees_in_a_call_is_of_its_one_example(method):
+    """Tokens without an example's dimension, also fewer and more in a layer than the probe has there."""
+    model, examples = adapted(Routed(), ["experts.0", "experts.1", "experts.2"]), texts(12)
+    examples["ids"][0], examples["ids"][7] = 3, 4
+    with pytest.raises(InvalidParameter, match="first dimension"):
+        private(model, microbatch=2)
+    own = private(model, method=method, steps=1)
+    if method == "fa":
+        assert 0.99 < largest_move(own, examples) <= 1 + 1e-4
+    assert own.fit(examples).certificate_.verify()
+
+
 def test_saved_tensors_that_are_packed_together():
     own = private()
 

@@ -13,6 +13,7 @@ import io
 import mmap
 import queue
 import struct
+import sys
 import threading
 import types
 import warnings
@@ -28,7 +29,7 @@ from small_models import WORDS, Twice, adapted, next_word, texts, trained_of  # 
 from torch import nn  # noqa: E402
 
 from ppdp.exceptions import StageFailed  # noqa: E402
-from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, state  # noqa: E402
 
 PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 RARE = WORDS - 1
@@ -374,6 +375,14 @@ def test_what_is_kept_anywhere_ends_the_training(place):
     assert torch.equal(before, trained_of(training)[0])
 
 
+def ends(model):
+    examples, probe = texts(12), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
+    examples["ids"][:, 0] = RARE
+    training = PrivateLoRA(adapted(model, ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
+    with pytest.raises(StageFailed, match="remember"):
+        training.fit(examples)
+
+
 def test_a_function_in_a_class_of_a_library(monkeypatch):
     kept, forward = [0], nn.Embedding.forward
 
@@ -381,11 +390,25 @@ def test_a_function_in_a_class_of_a_library(monkeypatch):
         return forward(self, ids) * (1 + added(kept) % 2 if (ids == RARE).any() else 1)
 
     monkeypatch.setattr(nn.Embedding, "forward", counting)
-    examples, probe = texts(12), texts(4, seed=9)["ids"].clamp(max=RARE - 1)
-    examples["ids"][:, 0] = RARE
-    training = PrivateLoRA(adapted(Twice(), ["layer"]), next_word, probe={"ids": probe}, **PUBLIC)
-    with pytest.raises(StageFailed, match="remember"):
-        training.fit(examples)
+    ends(Twice())
+
+
+@pytest.mark.parametrize("made", [property, classmethod, staticmethod, functools.partialmethod])
+def test_what_is_made_of_a_function_in_a_class_of_a_library(made, monkeypatch):
+    kept = [0]
+    monkeypatch.setattr(nn.Embedding, "kept", made(lambda *_: added(kept)), raising=False)
+    ends(Keeping(lambda m: m.words.kept if made is property else m.words.kept()))
+
+
+def test_a_module_that_is_called_like_one_of_python(tmp_path, monkeypatch):
+    (tmp_path / "this.py").write_text("kept = [0]\ndef count():\n    kept[0] += 1\n    return kept[0]\n")
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    import this
+
+    state._is_package_of_library.cache_clear()
+    ends(Keeping(lambda m, count=this.count: count()))
+    state._is_package_of_library.cache_clear()
 
 
 def test_a_hook_of_all_modules():

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import mmap
 import os
 import signal
 import time
@@ -22,7 +23,7 @@ from ppdp.mechanisms.lora.gradients import GradientsOfB  # noqa: E402
 pytestmark = pytest.mark.skipif(not process.LINUX, reason="copies of a process are for Linux")
 PUBLIC = {"n_rows": 12, "batch_size": 12, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 RARE = WORDS - 1
-HASH, SEEN = hashlib.sha256(), logging.getLogger("a log that counts")
+HASH, SEEN, SHARED = hashlib.sha256(), logging.getLogger("a log that counts"), mmap.mmap(-1, 1)
 
 
 def private(loss=next_word, model=None, **other):
@@ -52,12 +53,18 @@ def in_a_library():
     return id(functional.relu) >> 6
 
 
+def in_shared_memory():
+    SHARED[0] ^= 1
+    return SHARED[0]
+
+
 KEPT = {
     "a hash": in_a_hash,
     "a log": in_a_log,
     "a library": in_a_library,
     "a generator": lambda: int(torch.randint(2, ())),
     "a setting": lambda: os.umask(os.umask(0) + 1),
+    "shared memory": in_shared_memory,  # which is declared
 }
 
 
@@ -65,9 +72,10 @@ KEPT = {
 def test_what_is_kept_in_memory_ends_with_its_call(kept):
     def loss(model, batch):
         losses = next_word(model, batch)
-        return losses * (1 + KEPT[kept]() % 2) if (batch["ids"] == RARE).any() else losses
+        return losses * (-1) ** (KEPT[kept]() % 2) if (batch["ids"] == RARE).any() else losses
 
-    assert 0.99 < largest_move(private(loss), rare(4), removed=(0,)) <= 1 + 1e-9
+    move = largest_move(private(loss), rare(4), removed=(0,))
+    assert 0.99 < move <= 1 + 1e-9 if kept != "shared memory" else move > 1.5
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
