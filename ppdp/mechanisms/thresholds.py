@@ -67,6 +67,24 @@ class TunedThreshold(SharedDocstring):
         """Log-odds of the second class, to the same bits wherever a row stands."""
         raise NotImplementedError
 
+    def _probabilities(self, scores: Array) -> Array:
+        """Those of the classes, of rows with these scores."""
+        raise NotImplementedError
+
+    def predict_proba(self: Any, X: Any) -> Array:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(self._probabilities(self.decision_function(X)))
+
     def _tuned_for(self: Any, domain: Domain) -> str | None:
         """The score for which a threshold is to be found; None where it is public."""
         if self.threshold is None:

@@ -333,19 +333,7 @@ class GradientBoostingClassifier(TunedThreshold, ClassModel, GradientBoosting, C
         model = self.models_[0]
         return np.asarray(model.scores(model.codes(X)))
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self._scores(X)
+    def _probabilities(self, scores: Array) -> Array:
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         logs = log_expit(scores)

@@ -155,19 +155,7 @@ class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
     def _score_rows(self, X: Array) -> Array:
         return np.asarray(steady(X, self.coef_)[0] + self.intercept_[0])
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
+    def _probabilities(self, scores: Array) -> Array:
         if scores.ndim > 1:
             return np.asarray(softmax(scores, axis=1))
         p = expit(scores)
