@@ -12,23 +12,22 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from exhaustive import ADJACENCIES, NUMBERS, Shares, closest
+from exhaustive import ADJACENCIES, NUMBERS, Shares, closest, most_pairs
 from small_grids import CASES
 
 from ppdp.exceptions import PpdpError
 
 PAGE = Path(__file__).with_name("few_rows.md")
-MOST = dict.fromkeys(ADJACENCIES, 1000) | {"person": 4000}  # pairs of one number of rows; what has more is left out
 HEAD = """# All pairs of few rows
 
 Written by `python benchmarks/few_rows.py`: every pair of neighbouring datasets of 2 to 5 rows on a small grid of
-values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than {most} (two rows of a person:
-{more}) have that number of rows. In a cell: the number of pairs, the most rows, and the largest share of what is
-certified. Of a stage, of each number by itself, in the closest mode: how far each row moves / all rows together /
-unmatched weight / change of the second moment, "·" where none is certified; of a mechanism, of its sensitivity or its
-privacy loss. "person" is two rows of one person, "change" half a unit in one column, "weight" one weight that is
-halved. "-": refused, nothing that noise could protect, or no such pair on the grid. A share below 0.9 is explained on
-the proof page.
+values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than 1000 (two rows of a person,
+boosting excepted: 4000) have that number of rows. In a cell: the number of pairs, the most rows, and the largest
+share of what is certified. Of a stage, of each number by itself, in the closest mode: how far each row moves / all
+rows together / unmatched weight / change of the second moment, "·" where none is certified; of a mechanism, of its
+sensitivity or its privacy loss. "person" is two rows of one person, "change" half a unit in one column, "weight" one
+weight that is halved. "-": refused, nothing that noise could protect, or no such pair on the grid. A share below 0.9
+is explained on the proof page.
 
 | step | {names} |
 |---|{bars}
@@ -38,7 +37,7 @@ the proof page.
 def cell(name: str, adjacency: str) -> str:
     """One number of pairs, and the closest of them."""
     try:
-        compared, rows, shares = closest(CASES[name], adjacency, MOST[adjacency])
+        compared, rows, shares = closest(CASES[name], adjacency, most_pairs(name, adjacency))
     except PpdpError:
         return "-"
     if not compared:
@@ -58,9 +57,7 @@ def main() -> None:
     for name in CASES:
         lines.append(f"| {name} | {' | '.join(cell(name, adjacency) for adjacency in ADJACENCIES)} |")
         print(lines[-1], flush=True)
-    head = HEAD.format(
-        most=MOST["replace"], more=MOST["person"], names=" | ".join(ADJACENCIES), bars="---|" * len(ADJACENCIES)
-    )
+    head = HEAD.format(names=" | ".join(ADJACENCIES), bars="---|" * len(ADJACENCIES))
     PAGE.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 
 
