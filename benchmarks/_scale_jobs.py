@@ -1,6 +1,6 @@
 """What ``scale.py`` measures: rows that are generated, and ways to do one job with them, ours and those of others.
 
-Run as a script, a way prints its seconds and processor seconds (the smallest of three runs, of two if they are long),
+Run as a script, a way prints its seconds and processor seconds (the smallest of three runs, of fewer if they are long),
 the peak memory of the process in MiB, and a figure by which ways can be told to have done the same job. Only the
 library of that way is imported.
 """
@@ -62,6 +62,11 @@ def write_repeated(path: Path, n: int, d: int) -> None:
             yield X, None
 
     _write(path, parts())
+
+
+def write_size(path: Path, n: int, d: int) -> None:
+    """How many rows are to be generated while they are read."""
+    path.write_text(f"{n} {d}", encoding="utf-8")
 
 
 def _write(path: Path, parts: Any) -> None:
@@ -152,6 +157,59 @@ def main_held(path: Path) -> Job:
 def main_streamed(path: Path) -> Job:
     pipe = _main()
     return lambda: pipe.fit(path, "y"), _accuracy(columns_of(path))
+
+
+# A billion rows, or as many as are asked for, generated while they are read: what memory holds, and what processors do.
+# The figure is the seconds of a processor that generating took.
+
+
+def _of_many() -> Any:
+    from ppdp import make_pipeline
+    from ppdp.mechanisms import LogisticRegression
+    from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
+
+    steps = MinMaxScaler(ranges=(-BOUND, BOUND)), MeanImputer(), StandardScaler()
+    return make_pipeline(*steps, LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-11)
+
+
+def many_generated(path: Path) -> Job:
+    import pyarrow as pa
+
+    from ppdp.data.engine.source import BlockSource
+
+    spent: list[float] = []
+
+    class Generated(BlockSource):
+        """Rows that are nowhere: every row group has a seed."""
+
+        def __init__(self, n: int, d: int) -> None:
+            self.n, self.d = n, d
+            self.schema = pa.schema([*((f"x{i}", pa.float64()) for i in range(d)), ("y", pa.int64())])
+
+        def tables(self, names: Any) -> Any:
+            for start in range(0, self.n, GROUP // 4):
+                began = time.thread_time()
+                X, y = labelled(np.random.default_rng(start), min(GROUP // 4, self.n - start), self.d)
+                table = pa.table([*X.T.copy(), y], schema=self.schema)
+                spent.append(time.thread_time() - began)
+                yield table.select(list(names))
+
+    rows = Generated(*map(int, path.read_text(encoding="utf-8").split()))
+    return lambda: spent.clear() or _of_many().fit(rows, "y"), lambda fitted: sum(spent)
+
+
+def many_streamed(path: Path) -> Job:
+    return lambda: _of_many().fit(path, "y"), _accuracy(columns_of(path))
+
+
+def by_ray(way: Callable[[Path], Job], path: Path) -> Job:
+    """The same by the processes of a cluster of Ray, one for every core."""
+    import ppdp
+
+    until_the_end = contextlib.ExitStack()
+    until_the_end.enter_context(ppdp.engine("ray"))
+    atexit.register(until_the_end.close)
+    return way(path)
 
 
 # Sums over pairs of columns where both are there, and how many are. The figure is the sum of all of them.
@@ -304,8 +362,11 @@ JOBS: dict[str, tuple[Callable[[Path, int, int], None], tuple[Way, ...]]] = {
             Way("in memory", main_held, beside=("scikit-learn", "diffprivlib"), most=HELD),
             Way("from Parquet", main_streamed, beside=("scikit-learn", "in memory")),
             Way("by Dask", lambda path: by_dask(main_streamed, path), beside=("scikit-learn", "from Parquet")),
+            Way("by Ray", lambda path: by_ray(main_streamed, path), "ray", beside=("from Parquet", "by Dask")),
         ),
     ),
+    "many": (write_labelled, (Way("from Parquet", many_streamed),)),
+    "generated": (write_size, (Way("while they are read", many_generated),)),
     "moments": (
         write_labelled,
         (
@@ -341,7 +402,7 @@ def main(job: str, name: str, path: Path) -> None:
     action, figure = next(way.of for way in JOBS[job][1] if way.name == name)(path)
     spent: list[float] = []
     worked: list[float] = []
-    while len(spent) < 2 or (len(spent) < 3 and sum(spent) < LONG):
+    while not spent or (len(spent) < 2 and sum(spent) < 6 * LONG) or (len(spent) < 3 and sum(spent) < LONG):
         time.sleep(0.2)  # threads of linear algebra go on spinning for a while
         started, before = time.perf_counter(), time.process_time()
         found = action()

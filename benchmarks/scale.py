@@ -39,6 +39,8 @@ USUAL = {
     "moments": [(2_000_000, 20)],
     "distinct": [(1_000_000, 4), (10_000_000, 4)],
     "means": [(1_000_000, 20)],
+    "many": [(10_000_000, 20)],
+    "generated": [(100_000_000, 20)],
 }
 Of = dict[str, tuple[float, float, float, float]]  # seconds, of processors too, MiB and the figure, by way
 Found = dict[tuple[int, int], Of]  # by size
@@ -134,9 +136,9 @@ def draw(found: Found) -> None:
             later = slice(len(own) > 3, None)
             slope = np.polyfit(np.log(at[later]), np.log(seconds[later]), 1)[0]
             print(f"{way.name}: slope of time against {word.partition(' ')[0]} {slope:.2f}")
-            drawn: dict[str, Any] = {"marker": "ovsd^"[number], "color": f"C{number}"}
+            drawn: dict[str, Any] = {"marker": "ovsd^P"[number], "color": f"C{number}"}
             left.loglog(at, seconds, label=f"{way.name} (slope {slope:.2f})", **drawn)
-            if way.name != "by Dask":  # of which most is with the workers
+            if not way.name.startswith("by "):  # a cluster, of which most is with the workers
                 right.loglog(at, memory, label=way.name, **drawn)
         left.set(xlabel=word, ylabel="seconds", title="Time of a fit")
         right.set(xlabel=word, ylabel="MiB", title="Peak memory of the process")

@@ -18,6 +18,7 @@ from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError
 PATIENCE = 60.0  # seconds without any worker
 ANSWER = 5.0  # seconds in which a scheduler does
 SILENCE = 8.0  # seconds in which one that has work does
+GONE = 4.0  # seconds in which a connection that is lost comes back
 PAUSE = 0.005
 # Of a cluster that nobody else uses: by default it would look at itself for a tenth of the time of two processors.
 RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.enabled": False}
@@ -142,7 +143,8 @@ class _Watch:
         workers = _workers(self.client)
         self.asked = now = time.monotonic()
         self.heard, self.seen = (now if workers is not None else self.heard), (now if workers else self.seen)
-        if now - self.heard > SILENCE or now - self.seen > PATIENCE:
+        patience = SILENCE if self.client.status == "running" else GONE
+        if now - self.heard > patience or now - self.seen > PATIENCE:
             raise lost("Dask")
 
 

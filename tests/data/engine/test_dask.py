@@ -1,14 +1,14 @@
 """A cluster of processes computes what an array gives, to the last bit; rows, ledger and noise stay where they are."""
 
+import importlib
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import cloudpickle
@@ -222,41 +222,70 @@ def test_where_no_worker_is_nobody_waits_for_ever(when, tmp_path, monkeypatch):
         fitted(tmp_path)
 
 
+def own_key(folder):
+    """Files of a key and of the certificate that it signs for itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    ends = datetime.now(UTC) - timedelta(days=1), datetime.now(UTC) + timedelta(days=1)
+    shown = x509.CertificateBuilder(name, name, key.public_key(), 1, *ends)
+    shown = shown.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    hidden = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    pem = serialization.Encoding.PEM
+    for kind, content in (
+        ("key", key.private_bytes(pem, *hidden)),
+        ("cert", shown.sign(key, hashes.SHA256()).public_bytes(pem)),
+    ):
+        (folder / kind).write_bytes(content)
+    return str(folder / "cert"), str(folder / "key")
+
+
 @pytest.fixture(scope="module")
-def stopped():
-    """A client of a scheduler that has a process of its own, and answers no more."""
-    line = [
-        sys.executable,
-        "-m",
-        "distributed.cli.dask_scheduler",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--no-dashboard",
+def ordinary(tmp_path_factory):
+    """A client of a scheduler and a worker as users start them, who encrypt what they say; and the scheduler."""
+    folder = tmp_path_factory.mktemp("cluster")
+    cert, key = own_key(folder)
+    tls = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
+    line = [*tls, "--scheduler-file", str(folder / "scheduler.json"), "--host", "127.0.0.1", "--no-dashboard"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    own = {"scheduler": ["--protocol", "tls", "--port", "0"], "worker": ["--no-nanny", "--nthreads", "1"]}
+    started = [
+        subprocess.Popen([sys.executable, "-m", f"distributed.cli.dask_{kind}", *line, *more], **quiet)
+        for kind, more in list(own.items())[: rounds(1)]
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/scheduler.json"
-        scheduler = subprocess.Popen(
-            [*line, "--scheduler-file", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            with distributed.Client(scheduler_file=file, set_as_default=False) as client:
-                scheduler.send_signal(signal.SIGSTOP)
-                yield client
-        finally:
-            scheduler.kill()
-            scheduler.wait()
+    security = distributed.Security(tls_ca_file=cert, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
+    try:
+        file = str(folder / "scheduler.json")
+        with distributed.Client(scheduler_file=file, security=security, set_as_default=False) as client:
+            yield client, started[0]
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
 
 
-@pytest.mark.parametrize("when", ["first", "later"])
-def test_where_no_scheduler_answers_nobody_waits_for_ever(when, stopped, tmp_path, monkeypatch):
+@pytest.mark.skipif(rounds(1) == 1, reason="a worker of its own is started in an attack")
+def test_ordinary_processes_that_encrypt_what_they_say_give_the_same_bits(ordinary, tmp_path, whole):
+    client, _ = ordinary
+    for run in (client.run_on_scheduler, client.run):  # while it imports, none of them answers
+        run(importlib.import_module, "ppdp.data.engine.dask")
+    with ppdp.engine("dask", client):
+        assert left(fitted(written(tmp_path))) == whole
+    assert client.scheduler.address.startswith("tls://")
+
+
+@pytest.mark.parametrize("when", ["first", "later", "killed"])
+def test_where_no_scheduler_answers_nobody_waits_for_ever(when, ordinary, tmp_path, monkeypatch):
+    client, scheduler = ordinary
     if when == "later":
         monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
-    monkeypatch.setattr(cluster, "SILENCE", 0.5)
+    scheduler.send_signal(signal.SIGKILL if when == "killed" else signal.SIGSTOP)
+    monkeypatch.setattr(cluster, "GONE" if when == "killed" else "SILENCE", 0.5)
     written(tmp_path)
     began = time.monotonic()
-    with pytest.raises(WorkerLost), ppdp.engine("dask", stopped):
+    with pytest.raises(WorkerLost), ppdp.engine("dask", client):
         fitted(tmp_path)
     assert time.monotonic() - began < 10
 
