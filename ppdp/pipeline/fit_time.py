@@ -21,6 +21,7 @@ from ppdp.core.figures import figure
 from ppdp.core.private_files import private_path
 from ppdp.core.progress import unseen
 from ppdp.data.deferred_input import resolve_inputs
+from ppdp.data.engine.disk_cache import in_place_of
 from ppdp.data.parallel import PIECE
 from ppdp.data.public_facts import merged
 from ppdp.data.weights import heaviest
@@ -88,7 +89,7 @@ def fit_time(pipe: Any, domain: Domain | None) -> FitTime:
     times = {}
     for blocks in [False] if plan.in_memory else [False, True]:
         with unseen(True):
-            taken = np.array([_least(pipe, _of_fewer(plan, size), blocks) for size in sizes])
+            taken = np.array([_least(pipe, _of_fewer(plan, size), blocks, n / size) for size in sizes])
         slope = (taken[-1] - taken[0]) / (sizes[-1] - sizes[0]) if len(sizes) > 1 else 0.0
         whole = np.maximum(taken[-1] + np.maximum(slope, 0.0) * (n - more), 0.0) + np.array(once)
         times[blocks] = float(whole[0]), float(whole[1])
@@ -107,13 +108,13 @@ def _of_fewer(plan: Plan, n: int) -> Plan:
     return replace(plan, domain=fewer, gate=None, mechanism=mechanism)
 
 
-def _least(pipe: Any, plan: Plan, blocks: bool) -> Seconds:
+def _least(pipe: Any, plan: Plan, blocks: bool, times_as_many: float) -> Seconds:
     """The least time of some runs, after one that nobody counts."""
     rng, n = np.random.default_rng(0), plan.domain.n
     X, y = simulated(pipe, plan, rng, n)
     persons = np.arange(n) if adjacency_of(pipe).bounds_contributions else None
     given = X, y, persons, heaviest(pipe.domain, X)
-    with private_path() as path:
+    with private_path() as path, in_place_of(times_as_many):
         if blocks:
             given = _written(path, *given)
         times = [_once(pipe, plan, given) for _ in range(RUNS + 1)][1:]

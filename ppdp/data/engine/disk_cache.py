@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ MAPPED = 1024  # single rows that are read at once; each takes some 64 KiB of ad
 SPARSE = 32  # of so many rows at least one is read, or they are read one by one
 HELD = 2**28  # bytes of rows that are held in memory: in a file they would take twice as long
 BESIDE = 3  # numbers beside the features of a row: weight, label, and norm or, as long as it has one, factor
+_SHARE: ContextVar[float] = ContextVar("share", default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,17 @@ def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = T
 
 def fit_memory(n: int, d: int) -> bool:
     """Whether so many rows of so many columns are held in memory."""
-    return 8 * n * (d + BESIDE) <= HELD
+    return 8 * n * (d + BESIDE) <= HELD * _SHARE.get()
+
+
+@contextmanager
+def in_place_of(rows: float) -> Iterator[None]:
+    """In this context rows stand for so many times as many, as far as it matters whether they fit memory."""
+    token = _SHARE.set(1 / rows)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
 
 
 def _in_memory(rows: Stream) -> Rows:
