@@ -45,7 +45,7 @@ _WITHHELD = {
     "diagnostics=None": "none, since diagnostics=None was set: how many rows were repaired or clipped is unknown",
     "budget": "none, since the budget leaves nothing for them: how many rows were repaired or clipped is unknown",
 }
-_ASK = "many near 0? Ask for the unit"
+_ASK = "many near 0? Ask for their unit"
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 
 

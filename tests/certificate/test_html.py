@@ -170,6 +170,9 @@ def test_invisible_characters_can_neither_hide_nor_reorder(documents):
 # ---------------------------------------------------------------- first words
 
 
+ONLY_IF = "as to rows, on condition that “Taken on trust” is true: "
+
+
 @every_kind
 @both
 def test_first_words_are_status_and_guarantee(documents, kind, render):
@@ -180,10 +183,10 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
         "CONDITIONAL": f"if what is assumed below holds, {pair}-differential privacy, end to end",
         "SEEDED": "nothing is protected; with secret noise",
     }[c["status"]]
-    claim, text = f"{c['status']} {promise}", Reader(render(c)).text
+    claim, text = f"{c['status']} {promise}", Reader(render(c)).text.replace(ONLY_IF, "")
     if render is render_page:  # a title, and what ppdp is
         title, _, text = text.partition(c["status"])
-        assert re.fullmatch("Privacy certificate.* ppdp is a program .* probability δ. ", title)
+        assert re.fullmatch("Privacy certificate.* ppdp is a program .* probability δ. Other terms: annex. ", title)
         text = c["status"] + text
     assert text.startswith(claim)
     assert ("-differential privacy, end to end" in render(c)) == (c["status"] != "SEEDED")

@@ -14,7 +14,7 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import AT, Answer
 
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
-MOST_SOURCES, MOST_OF_A_SOURCE = 3, 3  # that are named there
+MOST_SOURCES, MOST_OF_A_SOURCE = 4, 3  # that are named there
 MOST_LETTERS = 30  # of a setting that is named with its value
 IF_FROM_THESE_ROWS = "If any was taken from these rows, the promise fails."
 ONE_PERSON_EACH = "one id is always one person, and nobody has two ids"
@@ -63,8 +63,10 @@ def assumptions(c: Record) -> Iterator[Statement]:
     own = None if c.issued is None else c.issued.own_values
     stated = f"Declared: {OF_THE_PERSON}: {own}." if own else f"Nobody has stated that {NOT_MADE_FROM_OTHERS}."
     yield _assumed(stated)
-    recorded = "the run and the ledger are" if c.ledger else "the run is"
-    yield _assumed(f"Cannot be verified: that {recorded} as recorded, and that ppdp was unmodified and correct.")
+    recorded = "run and ledger are" if c.ledger else "the run is"
+    yield _assumed(
+        f"Cannot be verified: {recorded} as recorded, nobody knows the noise, ppdp was unmodified and correct."
+    )
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in READ_OFF]
     if read:
         words = ", ".join(READ_OFF[fact.name].format(fact.value) for fact in read)

@@ -140,11 +140,13 @@ def _people(view: View) -> dict[str, Any]:
     two = interpretation.times_in_100(interpretation.right_of_two_rows(c))
     known = two if c.status == "UNCONDITIONAL" and two < 100 else None  # the table between may break what is assumed
     together = f" (two people: right at most {known} times in 100)" if known else ""
-    group = f"a family or group: protected less than one person{together}"
+    group = f"a family: protected less than one person{together}"
     beyond = group if c.neighbours.row_level else "several changes: protected less than one"
-    checklist = "consent, bias, access to the rows: see the checklist"
+    checklist = "consent, bias, access to rows: annex, checklist"
     named = ["what the other releases named at the top cost"] if view.texts(Topic.BESIDE) else []
     general = "what holds of people in general, and so of anyone"
+    measured = c.issued is not None and c.issued.accuracy is not None
+    others = ["others, such as people whom accuracy was measured on"] if measured else []
     at_length = (
         "what the release shows of people in general: it can be applied to anyone, whether in the table or not, and"
         " nearly the same would be learned without that person’s rows"
@@ -155,7 +157,14 @@ def _people(view: View) -> dict[str, Any]:
         "two": known,
         "duplicates": [f"“{step.name}”" for step in duplicates],
         "close_duplicates": any(step.class_ != "Deduplicator" for step in duplicates),
-        "not_covered_in_short": [*excluded_in_short(c, "; this one did not"), *named, beyond, general, checklist],
+        "not_covered_in_short": [
+            *excluded_in_short(c, " (not this one)"),
+            *named,
+            beyond,
+            *others,
+            general,
+            checklist,
+        ],
         "beyond_at_length": [beyond, at_length, checklist],
     }
 
@@ -172,8 +181,7 @@ def _success(c: Record) -> dict[str, Any]:
     return {
         "guesses": interpretation.times_in_100(interpretation.right_guesses(c)),
         "by_epsilon": interpretation.times_in_100(interpretation.right_at(c.epsilon, c.delta)),
-        "alarm_times": interpretation.times_in_100(alarm),
-        "power": interpretation.rounded_up(power).removesuffix("\u00a0%"),
+        "claims": figure(50 * (alarm + power), 3),
         "right_claims": interpretation.times_in_100(interpretation.right_alarms(alarm, power)),
         "sure_times": interpretation.times_in_100(interpretation.SURE),
         "seldom": seldom(interpretation.mostly_right(c)),

@@ -111,7 +111,7 @@ def status_in_words(c: Record, rests_on: str = "everything that it rests on") ->
         return f"Holds only if the following is true, which nothing has tested, and if {rests_on} is true."
     tested = " What the stages need of the rows was checked first, by a noisy test whose cost is included."
     gated = tested if c.gate is not None else ""
-    return f"Unconditional means: whatever the rows hold, if {rests_on} is true.{gated}"
+    return f"Unconditional: whatever the rows hold, if {rests_on} is true.{gated}"
 
 
 def reservation(c: Record) -> str:
@@ -265,7 +265,7 @@ def excluded_in_short(c: Record, of_this_run: str = "") -> list[str]:
     """What is not covered, with the reasons for which a run stops as one; in a ledger other attempts are counted."""
     stops = {one.value for one in STOPS}
     why = [_excluded(one.value).short for one in STOPS if one.value in c.not_covered]
-    short = [f"whether a run stops at {', '.join(why)}{of_this_run}"] if why else []
+    short = [f"what a run tells that stops at {', '.join(why)}{of_this_run}"] if why else []
     for words in (words for words in c.not_covered if words not in stops):
         charged = ", if not charged to its ledger" if words == Exclusion.EVALUATION.value and c.ledger else ""
         short.append(f"{_excluded(words).short}{charged}")

@@ -212,7 +212,7 @@ class NewtonState:
         self._normal_curvatures, self._rms = self._curvatures_of_normal_rows()
         width = theta.shape[1]
         of_slope = whitening.target_noise / (2 * self._mean_curvature()) ** 2
-        variance = (1 + self.score_norm(theta) ** 2) / width + min(of_slope, TRUST**2)
+        variance = (1 + self.score_norm(theta[:, : len(whitening.centre)]) ** 2) / width + min(of_slope, TRUST**2)
         self._units = 1 / np.diag(whitening.moments)  # variances of coefficients that move scores by as much
         variances = variance * self._units
         variances[len(whitening.centre) :] += 1.0
