@@ -170,7 +170,7 @@ def test_invisible_characters_can_neither_hide_nor_reorder(documents):
 # ---------------------------------------------------------------- first words
 
 
-ONLY_IF = "as to rows, on condition that “Taken on trust” is true: "
+ONLY_IF = "as to rows, if all “Taken on trust” is true: "
 
 
 @every_kind
