@@ -42,7 +42,7 @@ LABELS = {
     "limit_set_by": "the limit was set by",
     "review_by": "to be reviewed by",
     "supersedes": "takes the place of",
-    "status_list": "withdrawn ones are listed (for ppdp verify --status) at",
+    "status_list": "withdrawn ones stand in the newest LIST at",
     "attachments": "attached",
 }
 """What the issuer may state, in words."""
