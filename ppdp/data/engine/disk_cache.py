@@ -178,7 +178,7 @@ def _in_memory(rows: Stream) -> Rows:
         X[block.first : block.first + block.n] = block.X
         # Copies: what is a part of a block that was read would keep all of it.
         beside: dict[str, Any] = {name: getattr(block, name) for name in ("y", "weight", "norms", "factor")}
-        own = {name: None if values is None else values.copy() for name, values in beside.items()}
+        own: dict[str, Any] = {name: None if values is None else values.copy() for name, values in beside.items()}
         return replace(block, X=np.empty((block.n, 0)), **own)
 
     beside = Rows.joined(list(rows.over(placed)))  # by the threads that map them
