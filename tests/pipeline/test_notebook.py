@@ -79,7 +79,7 @@ class TestDiagram:
             monkeypatch.setenv(given, "https://pages.example/")
         assert self.links(StandardScaler()) == ["https://pages.example/theory/standard-scaling.html"]
         found = self.links(fitted)
-        assert "https://pages.example/theory/noisy-gradient-descent.html" in found
+        assert "https://pages.example/theory/newton.html" in found
         assert len(found) == 1 + len(fitted.named_steps)
         assert all(link.startswith("https://pages.example/") for link in found)
 

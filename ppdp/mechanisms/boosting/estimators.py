@@ -324,7 +324,10 @@ def _cells_of(question: QuerySpec) -> CellGrid:
 
 @dataclass(eq=False, repr=False)
 class GradientBoostingClassifier(TunedThreshold, ClassModel, GradientBoosting, ClassifierMixin, Mechanism):
-    """Boosted shapes and tables for classes; of more than two classes each is told from all others."""
+    """Boosted shapes and tables for classes; of more than two classes each is told from all others.
+
+    How: ``docs/theory/boosting.md``.
+    """
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         return {"loss": "logistic", "n_classes": self._n_classes(domain)}

@@ -70,7 +70,7 @@ class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
 class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
     """Logistic regression by noisy Newton steps, by noisy gradient descent, or by noise on the exact model.
 
-    Of more than two classes all are learned together (softmax).
+    The first are the default (``docs/theory/newton.md``). Of more than two classes all are learned together (softmax).
 
     Parameters
     ----------

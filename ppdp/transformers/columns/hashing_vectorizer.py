@@ -198,8 +198,8 @@ class HashingVectorizer(Encoder):
     >>> import pandas as pd
     >>> X = pd.DataFrame({"review": ["good food, good wine", "bad food", None]})
     >>> HashingVectorizer(n_features=4, alternate_sign=False).fit_transform(X).round(2)
-    array([[0.  , 0.82, 0.41, 0.41],
-           [0.71, 0.  , 0.71, 0.  ],
+    array([[0.  , 0.95, 0.32, 0.  ],
+           [0.  , 0.  , 0.71, 0.71],
            [0.  , 0.  , 0.  , 0.  ]])
     """
 
