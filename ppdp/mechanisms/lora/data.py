@@ -20,7 +20,8 @@ Form = Mapping[str, Tensor]
 def is_plain(one: Any) -> bool:
     """Whether it is a tensor of torch's own class with a number in every place, and a row for each example."""
     plain = isinstance(one, torch.Tensor) and type(one.detach()) is torch.Tensor and not one.is_nested
-    return plain and one.layout == torch.strided and not (one.is_quantized or one.is_meta) and one.dim() > 0
+    plain = plain and one.layout == torch.strided and not (one.is_quantized or one.is_meta) and one.dim() > 0
+    return plain and (not one.numel() or one.untyped_storage().nbytes() > 0)  # which sharded training frees
 
 
 def table_of(data: Any, form: Form) -> Batch:

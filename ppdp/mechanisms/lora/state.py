@@ -1,4 +1,4 @@
-"""What is compared of model and loss after each call: a closed list, in ``docs/theory/low-rank-training.md``.
+"""What is compared of model and loss after each call: the places in ``docs/theory/low-rank-training.md``.
 
 A guard against common mistakes: that they keep nothing is declared. Where a gradient depends on an example's place in
 its batch, on a batch before it or on chance that others know, one example less changes the gradients of all behind it

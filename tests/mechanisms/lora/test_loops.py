@@ -285,6 +285,15 @@ NO_TABLES = {
     "what makes them": lambda: {"ids": IDS},
     "an iterator": iter([{"ids": IDS}]),
 }
+
+
+def freed(tensor):
+    """Its numbers are elsewhere, as sharded training keeps them."""
+    without = tensor.clone()
+    without.untyped_storage().resize_(0)
+    return without
+
+
 OTHER_FORMS = {
     "no tensors": {"ids": None},
     "lists": {"ids": IDS.tolist()},
@@ -296,6 +305,7 @@ OTHER_FORMS = {
     "no column": {},
     "no numbers": {"ids": IDS.to("meta")},
     "sparse": {"ids": IDS.to_sparse()},
+    "numbers that were freed": {"ids": freed(IDS)},
     "a tensor that runs code": {"ids": IDS.as_subclass(Own)},
 }
 

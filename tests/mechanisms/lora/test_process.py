@@ -85,7 +85,8 @@ def test_the_same_is_released_in_one_process_and_in_many(method):
         for where in (None, "process")
     ]
     assert len({one.record.released.sha256 for one in released}) == 1
-    assert "declared: a call keeps nothing of its example outside its process" in " ".join(str(released[1]).split())
+    declared = "declared: a call uses no other example, and keeps nothing of its own outside its process"
+    assert declared in " ".join(released[1].to_text(full=True).split())
     assert released[1].verify()
 
 
