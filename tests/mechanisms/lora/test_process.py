@@ -49,8 +49,8 @@ def in_a_log():
 
 
 def in_a_library():
-    functional.relu = lambda x, before=functional.relu: before(x)
-    return id(functional.relu) >> 6
+    functional.calls = getattr(functional, "calls", 0) + 1
+    return functional.calls
 
 
 def in_shared_memory():
