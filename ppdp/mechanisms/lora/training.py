@@ -113,8 +113,8 @@ class PrivateLoRA:
     **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
     adapters on the way together. Examples whose gradient is not finite count as if they were not there.
 
-    **Declared** by you, and said by the certificate, which is CONDITIONAL: model and loss keep nothing of one example
-    for another, and neither they nor the weights come from the examples; under "m2", projections are exactly uniform.
+    **Declared** by you, and said by the certificate, which is CONDITIONAL: model and loss keep and use nothing of other
+    examples, and neither they nor the weights come from the examples; under "m2", projections are exactly uniform.
     Noise and sums are exact, and what rounding (TF32, bfloat16) makes of a gradient that is computed alone is part of
     that gradient.
 
