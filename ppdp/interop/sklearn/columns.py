@@ -15,7 +15,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
-from ppdp.interop.sklearn.trees import TREES
+from ppdp.interop.sklearn.trees import only_trees
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 
 
@@ -107,8 +107,8 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         split.inside += [inner for inner in steps if all(inner is not known for known in split.inside)]
     for tail in tails:
         _check_tail(tail)
-    tails = [_unscaled(tail, behind) for tail in tails]
-    if not _is_shared(tails, step, behind) or _keep_gaps(split, tails, behind):
+    tails = [_bare(tail, behind) for tail in tails]
+    if not _is_shared(tails, step, behind):
         return _grouped(split, tails)
     split.blocks = [_unnamed(block) for block in split.blocks]
     imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
@@ -157,14 +157,6 @@ def _is_shared(tails: Sequence[list[Step]], step: Step, behind: Sequence[Step]) 
     return not uneven or all(role_of(later) in ("model", "") for later in behind)
 
 
-def _keep_gaps(split: Split, tails: Sequence[list[Step]], behind: Sequence[Step]) -> bool:
-    """Whether some columns are filled and others are not, whose missing values trees take as they are."""
-    kept = [block for block in split.blocks if not block.drop]
-    filled = any(role_of(step) == "imputer" for tail in tails for step in tail)
-    bare = any(not tail and not block.fills for tail, block in zip(tails, kept))
-    return filled and bare and [step.kind in TREES for step in behind] == [True]
-
-
 def _forms(found: Sequence[Step | None]) -> set[str]:
     """Classes with parameters, each once."""
     asked = [one for one in found if one is not None]
@@ -179,12 +171,25 @@ def _unnamed(block: ColumnGroup) -> ColumnGroup:
     return block if block.drop else ColumnGroup(block.columns, block.maps, block.prefix, block.rest)
 
 
-def _unscaled(tail: list[Step], behind: Sequence[Step]) -> list[Step]:
-    """Without a scaler alone, which takes no missing values, where trees that take them stand behind all columns."""
-    if [role_of(step) for step in tail] != ["scaler"] or [step.kind in TREES for step in behind] != [True]:
+def _bare(tail: list[Step], behind: Sequence[Step]) -> list[Step]:
+    """Without imputers and scalers where nothing but trees stands behind all columns."""
+    if not only_trees(behind) or not all(map(is_needless, tail)):
         return tail
-    behind[0].changed.append(f"{tail[0].name!r} is left out: shapes of columns are the same in any units")
+    for step in tail:
+        leave_out(step, behind[0])
     return []
+
+
+def is_needless(step: Step) -> bool:
+    """Whether shapes of columns need it: they are the same in any units, and missing values have one of their own."""
+    return role_of(step) in ("imputer", "scaler") and not is_public(step)
+
+
+def leave_out(step: Step, model: Step) -> None:
+    """Say that a step is needless in front of shapes of columns."""
+    scales = role_of(step) == "scaler"
+    why = "shapes of columns are the same in any units" if scales else "missing values have a bin of their own"
+    model.changed.append(f"{step.name!r} is left out: {why}")
 
 
 def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:

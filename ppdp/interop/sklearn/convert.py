@@ -10,14 +10,21 @@ from typing import Any
 
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
-from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, split_columns
+from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, is_needless, leave_out, split_columns
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
-from ppdp.interop.sklearn.trees import TREES, holds_codes, numbers_of_categories, told_of_columns
+from ppdp.interop.sklearn.trees import (
+    TREES,
+    as_codes,
+    holds_codes,
+    numbers_of_categories,
+    only_trees,
+    told_of_columns,
+)
 from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
@@ -56,7 +63,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
         )
-    steps = hoisted(_unscaled(flattened("", estimator)))
+    steps = hoisted(_bare(flattened("", estimator)))
     ahead = _ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]
     errors: list[PpdpError] = []
@@ -93,10 +100,10 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
     return converter.steps, Conversion(tuple(converter.report), unused)
 
 
-def _unscaled(steps: list[Step]) -> list[Step]:
-    """Without scalers directly in front of shapes of columns, which are the same in any units, and take gaps."""
-    while len(steps) > 1 and steps[-1].kind in (*TREES, "QuantileRegressor") and role_of(steps[-2]) == "scaler":
-        steps[-1].changed.append(f"{steps[-2].name!r} is left out: shapes of columns are the same in any units")
+def _bare(steps: list[Step]) -> list[Step]:
+    """Without scalers and imputers directly in front of shapes of columns."""
+    while len(steps) > 1 and steps[-1].kind in (*TREES, "QuantileRegressor") and is_needless(steps[-2]):
+        leave_out(steps[-2], steps[-1])
         steps = [*steps[:-2], steps[-1]]
     return steps
 
@@ -181,8 +188,9 @@ class _Converter:
             self.averaged = any(role_of(step) == "label means" for step in rest)
             self.coded = any(holds_codes(block) and not self._averages(block) for block in blocks)
             own: list[str] = []
-            if self.coded and facts.scales and [step.kind in TREES for step in rest] == [True]:
-                made = self._stage(blocks, gaps, own, codes=True)
+            codes = [as_codes(block, rest[0]) for block in blocks] if only_trees(rest) and facts.scales else []
+            if any(map(holds_codes, codes)):
+                made = self._stage(codes, gaps, own, codes=True)
                 self.categories = numbers_of_categories(made, facts.domain)
             if not self.categories:
                 own.clear()
@@ -227,7 +235,7 @@ class _Converter:
     def _filled_later(self, rest: list[Step]) -> bool:
         """Whether a step behind the entrance fills missing values."""
         filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
-        filling = filling or (len(rest) == 1 and rest[0].kind in TREES)
+        filling = filling or only_trees(rest)
         return filling and self.facts.domain.max_missing != 0
 
     def _finished(self, block: ColumnGroup, gaps: bool, notes: list[str], *, codes: bool) -> ColumnGroup:
@@ -343,7 +351,7 @@ class _Converter:
         """What trees see that scikit-learn's do not."""
         self._check_components(step)
         made.categorical_features = self.categories
-        told_of_columns(step, made, {one.given for one in self.report}, self.coded)
+        told_of_columns(step, made, self.coded)
 
     def _check_components(self, step: Step) -> None:
         """Only what is linear may stand behind a projection on components."""

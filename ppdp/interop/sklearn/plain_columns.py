@@ -16,7 +16,14 @@ from ppdp.data.cells import has_one_spelling
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
-from ppdp.transformers.columns.categories import OneHot, OrdinalCodes, ReleasedCategories, is_gap, labels_only
+from ppdp.transformers.columns.categories import (
+    Categorical,
+    OneHot,
+    OrdinalCodes,
+    ReleasedCategories,
+    is_gap,
+    labels_only,
+)
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
@@ -31,7 +38,7 @@ def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None) -> F
         encoder = next((step for step in block.maps if not isinstance(step, FillMode)), None)
         if isinstance(encoder, HashedWords):
             chains += [_hashed(name, block, at, d, names) for at in positions]
-        elif isinstance(encoder, OrdinalCodes | ReleasedCategories | OneHot):  # each column by itself
+        elif isinstance(encoder, OrdinalCodes | ReleasedCategories | Categorical):  # each column by itself
             own = [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
             chains += [[plain.select(at, d, names), *made] for at, made in own]
         else:
@@ -98,6 +105,8 @@ def _encoder(name: str, block: ColumnGroup, facts: ColumnFacts, place: int) -> l
     for step in own:
         rows = step.apply(rows, given)
     other, added = rows[-1], rows[:-1] - rows[-1]
+    if np.isnan(added).any():
+        _refuse(name, "a missing value stays missing behind it.", "encoded_missing_value=-1, or a OneHotEncoder.")
     needed = added.any(axis=1)
     needed[0] = True  # an encoder knows at least one label
     matrix = added[needed]
@@ -120,11 +129,12 @@ def _alone(step: Any, place: int) -> Any:
         return replace(step, labels=step.labels[place : place + 1])
     if isinstance(step, ReleasedCategories):
         return replace(step, found=() if step.found is None else step.found[place : place + 1])
-    return replace(step, categories=step.categories[place : place + 1], dropped=step.dropped[place : place + 1])
+    dropped = {"dropped": step.dropped[place : place + 1]} if isinstance(step, OneHot) else {}
+    return replace(step, categories=step.categories[place : place + 1], **dropped)
 
 
 def _tried(
-    name: str, encoder: OrdinalCodes | ReleasedCategories | OneHot, labels: Sequence[Any]
+    name: str, encoder: OrdinalCodes | ReleasedCategories | Categorical, labels: Sequence[Any]
 ) -> tuple[list[Any], Array]:
     """The labels of a column and what is missing, as cells; and their codes, the last one that of any other cell."""
     import pandas as pd

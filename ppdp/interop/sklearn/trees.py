@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from ppdp.core.domain import Domain
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import Step, is_word, own_name
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting.columns import MOST_CATEGORIES
 from ppdp.mechanisms.boosting.estimators import INTERACTIONS
-from ppdp.transformers.columns.categories import Encoded, ReleasedCategories
+from ppdp.transformers.columns.categories import Encoded, OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.maps import Unclipped
+from ppdp.transformers.columns.maps import PublicMap, Unclipped
 
 FAMILIES = (
     "DecisionTree",
@@ -57,14 +59,11 @@ _READ = (
     "n_estimators",
 )
 _WEIGHTS = "class_weight={label: weight} of public knowledge, or leave it out: probabilities are right without it."
-_CATEGORIES = (
-    "columns that an OrdinalEncoder codes, and no others, hold categories: each has a bin of its own, in no order"
-)
+_CATEGORIES = "columns that an encoder codes, and no others, hold categories: each has a bin of its own, in no order"
 _NUMBERS = (
     "codes of categories count as numbers, in their order: an OrdinalEncoder in a ColumnTransformer directly in front, "
     "with named columns, declared ranges and no scaler, makes them categories"
 )
-_NEEDLESS = ("SimpleImputer", "StandardScaler", "RobustScaler", "OneHotEncoder")
 
 
 def boosted(step: Step, facts: DeclaredFacts) -> Any:
@@ -189,6 +188,23 @@ def _directions(step: Step, given: Mapping[str, Any]) -> Any:
         return dict(directions) if isinstance(directions, Mapping) else np.asarray(directions).tolist()
 
 
+def only_trees(steps: Sequence[Step]) -> bool:
+    """Whether nothing but trees is there."""
+    return [step.kind in TREES for step in steps] == [True]
+
+
+def as_codes(block: ColumnGroup, trees: Step) -> ColumnGroup:
+    """The same with codes in place of a column for each category, unless trees name columns by their places."""
+    last = block.maps[-1] if block.maps and trees.given().get("monotonic_cst") is None else None
+    if isinstance(last, OneHot) and max(map(len, last.categories)) <= MOST_CATEGORIES:
+        made: PublicMap = Encoded(last.categories, last.gap, last.expects, last.step, unknown=-1.0, missing=-1.0)
+    elif isinstance(last, ReleasedCategories):
+        made = replace(last, hot=False)
+    else:
+        return block
+    return replace(block, maps=(*block.maps[:-1], made))
+
+
 def holds_codes(block: ColumnGroup) -> bool:
     """Whether an encoder makes codes of its columns, and nothing behind it changes them."""
     last = block.maps[-1] if block.maps and not block.drop else None
@@ -234,15 +250,9 @@ def _width(first: ColumnMap) -> int | None:
     return max(ordered, 1 + max([*listed, *keys]))
 
 
-def told_of_columns(step: Step, made: Any, kinds: set[str], coded: bool) -> None:
-    """Say what became of categories, and which steps in front nobody needs."""
+def told_of_columns(step: Step, made: Any, coded: bool) -> None:
+    """Say what became of categories."""
     asked = not is_word(step.given().get("categorical_features"), None, "from_dtype")
-    if asked or coded:
+    if asked or coded or made.categorical_features:
         words = _CATEGORIES if made.categorical_features else _NUMBERS
         step.changed.append(f"categorical_features: {words}" if asked else words)
-    needless = [kind for kind in _NEEDLESS if kind in kinds]
-    if needless:
-        step.changed.append(
-            f"it needs no {', '.join(needless)} in front: missing values have a bin of their own, columns any scale, "
-            "and an OrdinalEncoder tells categories apart"
-        )

@@ -63,9 +63,8 @@ FRONTS = {
         make_column_transformer(
             (OneHotEncoder(), ["ward"]), (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS)
         ),
-        None,
+        {0: 6},
     ),
-    "scaled, with missing values": (coded(StandardScaler()), {0: 6}),
     "codes beside filled numbers": (coded(make_pipeline(SimpleImputer(), StandardScaler())), {0: 6}),
 }
 
@@ -79,6 +78,13 @@ def test_a_pipeline_of_trees_ends_in_a_certificate_and_ranks_rows(table, name):
     assert pipe.certificate_.verify()
     assert roc_auc_score(y, pipe.predict_proba(X)[:, 1]) > 0.85
     assert pipe.certificate_["epsilon"] <= 1.0
+
+
+def test_they_are_exported_from_behind_zeros_and_ones(table):
+    X, y, _ = table
+    pipe = grown(FRONTS["zeros and ones"][0], RandomForestClassifier(max_depth=1), random_state=None).fit(X, y)
+    wild = X.iloc[:300].assign(ward=np.resize(np.array([*WARDS, "zzz", None], dtype=object), 300))
+    np.testing.assert_allclose(pipe.release_.to_sklearn().predict_proba(wild), pipe.predict_proba(wild), 0, 1e-12)
 
 
 @pytest.mark.parametrize("given", [np.array([0, 1]), {"dose": 1}])
@@ -170,10 +176,18 @@ def test_the_report_says_what_became_of_parameters(name):
 
 
 def test_the_report_says_which_steps_nobody_needs():
-    assert "it needs no SimpleImputer, StandardScaler, OneHotEncoder in front" in str(
-        told(grown(FRONTS["zeros and ones"][0], RandomForestClassifier()))
-    )
-    assert "needs no" not in str(told(grown(coded(), RandomForestClassifier())))
+    report = str(told(grown(FRONTS["zeros and ones"][0], RandomForestClassifier())))
+    for words in ("simpleimputer' is left out: missing", "standardscaler' is left out: shapes", "hold categories"):
+        assert words in report
+    assert "is left out" not in str(told(grown(coded(), RandomForestClassifier())))
+
+
+def test_places_are_those_of_columns_of_zeros_and_ones(table):
+    """Where directions name columns by their places, categories keep a column each."""
+    front = make_column_transformer((OneHotEncoder(), ["ward"]), ("passthrough", NUMBERS))
+    pipe = grown(front, HistGradientBoostingClassifier(monotonic_cst=[0] * 6 + [1, 0])).fit(*table[:2])
+    assert pipe.steps[-1][1].categorical_features is None
+    assert "categor" not in str(told(pipe))
 
 
 class TestCategories:
@@ -232,12 +246,14 @@ def test_missing_values_reach_the_model_where_it_stands_directly_behind():
     assert filled in str(grown(front, QuantileTransformer(), RandomForestClassifier(), categories=None).conversion)
 
 
-def test_they_also_do_beside_columns_that_are_filled(table):
+@pytest.mark.parametrize("inside", [False, True])
+def test_they_also_do_where_scikit_learn_fills_them(table, inside):
     X, y, _ = table
     front = make_column_transformer((SimpleImputer(), ["dose"]), ("passthrough", ["age"]))
-    pipe = grown(front, HistGradientBoostingClassifier(), categories=None).fit(X, y)
-    assert [step.formula for step in pipe.certificate_.record.steps][-1] == "imputation.public@simpleimputer"
-    empty = X.iloc[:1].assign(age=np.nan)
+    steps = [front] if inside else [SimpleImputer()]
+    pipe = grown(*steps, HistGradientBoostingClassifier(), categories=None).fit(X[NUMBERS], y)
+    assert len(pipe.steps) == 2
+    empty = X[NUMBERS].iloc[:1].assign(age=np.nan)
     assert not np.array_equal(pipe.predict_proba(empty), pipe.predict_proba(empty.assign(age=X["age"].mean())))
 
 
