@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-# Statements that are absent where nobody made them.
-OF_THE_ISSUER = (
-    "purpose",
-    "responsible",
-    "run_by",
-    "accuracy",
-    "justification",
-    "own_values",
-    "other_releases",
-    "limit_set_by",
-    "review_by",
-    "supersedes",
-    "status_list",
-    "attachments",
-)
 # Of an entry of a ledger, not in earlier versions: its link, how many released, what all come to if they are Gaussian.
 OF_A_CHAIN = ("head", "released", "composed")
 
@@ -86,13 +71,22 @@ class Issued:
     ledger: LedgerEntry | None
     purpose: str | None = None
     responsible: str | None = None
+    contact: str | None = None
     run_by: str | None = None
     accuracy: str | None = None
     justification: str | None = None
     own_values: str | None = None
     other_releases: str | None = None
+    legal_basis: str | None = None
+    consent: str | None = None
+    ethics_approval: str | None = None
+    retention: str | None = None
     limit_set_by: str | None = None
     review_by: str | None = None
     supersedes: str | None = None
     status_list: str | None = None
     attachments: tuple[Attachment, ...] | None = None
+
+
+# Statements of the issuer, which are absent where nobody made them.
+OF_THE_ISSUER = tuple(field.name for field in fields(Issued) if field.default is None)

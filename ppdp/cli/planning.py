@@ -277,6 +277,12 @@ delta = {delta}
 # dataset = "?"          # a name of the people whose data these are, for ledger and certificate
 # purpose = "?"          # printed on the page for reviewers, as the next line
 # responsible = "?"      # who answers for the release
+# [pipeline.statements]  # what reviewers ask for; `ppdp help fit` has more
+# contact = "?"          # of the person responsible
+# run_by = "?"           # who runs this
+# legal_basis = "?"      # and consent, ethics_approval, retention
+# limit_set_by = "?"     # of the ledger, with how to reach them
+# other_releases = "?"   # what else of these people got out, or "nothing"
 """
 
 _RELEASE = """\

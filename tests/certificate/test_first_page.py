@@ -63,7 +63,7 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100; .* before, this release adds at most (\d+) right guesses .*"
-        r"in ([\d.]+) of 100 cases, is right in at most (\d+) of 100",
+        r"in ([\d.]+) of 100 cases, at most (\d+) of 100 are right",
         found["For one person"],
     )
     right, more, rare = (int(guesses[i]) for i in (1, 2, 4))
@@ -96,7 +96,7 @@ def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
 
 def test_no_promise_without_its_if():
     promises = of("conditional")["For one person"].split(". ")
-    assert [promise.startswith("Provided that the assumptions hold, ") for promise in promises] == [True] * 3 + [False]
+    assert [promise.startswith("Provided that the assumptions hold, ") for promise in promises] == [True] * 4 + [False]
     assert of("seeded")["For one person"].startswith("Provided that no one can predict the noise, ")
     assert "gains" not in of("seeded")["For one person"]
     assert of("seeded")["May it be published?"].startswith("No.")

@@ -52,7 +52,7 @@ def test_a_mean_is_told_beside_the_largest_and_numbers_beside_rows():
 def test_every_page_tells_both():
     for name in ("unconditional", "persons", "seeded"):
         found = answers(render_page(document(name)))["Usefulness"]
-        assert "numbers were made of" in found
+        assert " numbers from " in found
         assert "Loses most" in found
 
 

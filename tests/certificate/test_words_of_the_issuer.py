@@ -14,6 +14,7 @@ from zoo import document
 
 from ppdp import Certificate, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.certificate import StatusList, verify
+from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.certificate.issuer import UNPROVED
 from ppdp.cli.main import main
 from ppdp.exceptions import CertificateError, InvalidParameter
@@ -136,8 +137,9 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 SOURCES = {"clip": "Protocol 2.4", "classes": "Codebook 3.1"}
 DAY, EARLIER = "2027-06-30", "sha256:" + 64 * "0"
-WORDY = ("run_by", "accuracy", "justification", "own_values", "other_releases", "limit_set_by", "status_list")
-STATED = {name: f"said of {name}" for name in WORDY} | {"review_by": DAY, "supersedes": EARLIER}
+OTHERS = {*WORDS, "review_by", "supersedes", "attachments"}
+STATED = {name: f"said of {name}" for name in OF_THE_ISSUER if name not in OTHERS}
+STATED |= {"review_by": DAY, "supersedes": EARLIER}
 
 
 def test_a_source_stands_beside_its_fact_and_inside_the_digest():

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler as PublicScaler
 
 from ppdp import Adjacency, Certificate, ColumnTransformer, Domain, Ledger, Pipeline, PrivateSearchCV, transformers
 from ppdp.certificate.canonical import digest
+from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
@@ -437,9 +438,8 @@ def stated() -> Certificate:
     steps, _ = ZOO["unconditional"]
     words = {"purpose": "Planning of shifts", "responsible": "Ann Author, Our clinic"}
     earlier = certificate("unconditional").digest
-    said = ("run_by", "accuracy", "justification", "own_values", "other_releases", "limit_set_by", "status_list")
-    further = {name: f"what is said of {name}" for name in said} | {"review_by": "2027-06-30"}
-    further |= {"supersedes": earlier, "attachments": {"audit.json": earlier}}
+    further = {name: f"what is said of {name}" for name in OF_THE_ISSUER if name not in words}
+    further |= {"review_by": "2027-06-30", "supersedes": earlier, "attachments": {"audit.json": earlier}}
     with Ledger(epsilon=3.0, delta=1e-5):
         pipe = Pipeline(steps, dataset="people", sources="Codebook 3.1", statements=further, **words).fit(X, y)
     return pipe.certificate_

@@ -140,8 +140,9 @@ def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
     stated: dict[str, list[str]] = {}
     for fact in asked:
         if fact.stated:
-            name = fact.name if " " in fact.name else WORDS["facts"].get(fact.name, fact.name)
-            stated.setdefault(fact.stated, []).append(fact.column or name)
+            step = f"step {fact.source.step}" if fact.source.step else ""
+            name = fact.column or step or WORDS["facts"].get(fact.name, fact.name)
+            stated.setdefault(fact.stated, []).append(name)
     without = sum(not fact.stated for fact in asked)
     if len(stated) == 1 and not without:
         yield f"Stated source of all that is declared: {next(iter(stated))}."
@@ -154,7 +155,7 @@ def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
 def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
     """The first of them, and how many more there are."""
     once = list(dict.fromkeys(words))
-    more = f" and {len(once) - most} more" if len(once) > most else ""
+    more = f" and {len(once) - most} more, see annex" if len(once) > most else ""
     return f"{', '.join(once[:most])}{more}"
 
 
@@ -173,7 +174,7 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
     for step, (named, others) in by_step.items():
         owns = [f"has {', '.join(named)}"] if named else []
         listed.append(f"{step} {' and '.join([*owns, *others])}")
-    more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
+    more = f"; and {len(settings) - MOST_NAMED} more (annex)" if len(settings) > MOST_NAMED else ""
     filled = any(fact.name == MIN_FILLED for fact in facts) and c.status == "UNCONDITIONAL"
     return f"; among them: {'; '.join(listed)}{more}{' (if fewer, only accuracy suffers)' if filled else ''}"
 

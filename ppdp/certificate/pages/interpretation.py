@@ -22,6 +22,7 @@ from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.loss import PrivacyLoss
 
 Array = NDArray[np.float64]
+NARROW = "\u202f"  # space within a number
 FALSE_ALARMS = (0.01, 0.05)
 SURE, RARE = 0.9, 1e-6  # shares of claims that are right, and of cases in which they are made
 
@@ -217,6 +218,25 @@ def guess_in_words(c: Record) -> str:
     times = times_in_100(right_guesses(c))
     right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
     return f"an attacker who must guess {c.neighbours.phrases.asked} {right}; blind guessing, 50 times"
+
+
+def outcome_in_words(c: Record) -> str:
+    """What epsilon and delta say of any outcome: ``P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta``."""
+    factor = figure(math.exp(c.epsilon), 3, upward=True) if c.epsilon < _MOST else "any number"
+    secret = c.neighbours.phrases.secret
+    told, n = f"{secret} can at most multiply the chance of any outcome by {factor} (ε)", c.entrance.domain["n_rows"]
+    if not c.delta:
+        return f"{told}."
+    alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
+    whole = f"; 1 in {figure(n)} would let one row come out as it is" if alone else ""
+    return f"{told} and add 1 in {one_of(float(c.delta))} (δ{whole})."
+
+
+def one_of(share: float) -> str:
+    """A share as one in so many, of which two digits are told, rounded down: never rarer than it is."""
+    many = int(1 / share * _UP)
+    step = 10 ** max(0, len(str(many)) - 2)
+    return f"{many // step * step:_}".replace("_", NARROW)
 
 
 def rounded_up(share: float) -> str:

@@ -30,6 +30,7 @@ from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.statements import (
     LABELS,
     MOST_FACTS,
+    TESTED,
     excluded_in_short,
     facts_to_show,
     status_in_words,
@@ -46,7 +47,8 @@ from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
-FURTHER = ("limit_set_by", "review_by", "supersedes", "attachments", "status_list")  # under "Made by" on page one
+FURTHER = ("contact", "limit_set_by", "review_by", "supersedes", "attachments")  # under "Made by" on page one
+LAWFUL = ("legal_basis", "consent", "ethics_approval", "retention")  # beside the last condition of publishing
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
@@ -80,7 +82,7 @@ def _foot(c: Record) -> str:
     data, day = c.dataset or "", _day(c)
     short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
     status = {
-        "UNCONDITIONAL": "UNCONDITIONAL, if all under “Taken on trust” is true",
+        "UNCONDITIONAL": "Holds if all under “Taken on trust” is true (UNCONDITIONAL)",
         "CONDITIONAL": "CONDITIONAL on what is assumed, and on “Taken on trust”",
         "SEEDED": "SEEDED: nothing is protected",
     }[c.status]
@@ -105,12 +107,14 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "MOST_MORE": budget.MOST_MORE,
         "GAUSSIAN": GAUSSIAN,
         "CHOICE": CHOICE,
-        "status_on_page": status_in_words(c, "all under “Taken on trust”"),
+        "lede": TESTED if c.status == "UNCONDITIONAL" else status_in_words(c, "all under “Taken on trust”"),
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "left": what_left(c),
         "ledger": budget.ledger_view(c),
         "rho": interpretation.rho(c),
         "further": _further(view),
+        "lawful": "; ".join(f"{LABELS[name]}: {view.stated[name]}" for name in LAWFUL if view.stated[name]),
+        "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not view.stated[name]),
         "UNPROVED": UNPROVED,
         **_people(view),
         **_success(c),
@@ -124,6 +128,7 @@ def _further(view: View) -> str:
     """What is stated and has no other place on page one."""
     ledger = view.record.ledger
     named = {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
+    named |= {"contact"} if view.stated["responsible"] else set()
     told = ((name, view.stated[name]) for name in FURTHER if name not in named)
     return "; ".join(f"{LABELS[name]} {said}" for name, said in told if said)
 
@@ -192,19 +197,17 @@ def _success(c: Record) -> dict[str, Any]:
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
         "summary": interpretation.gaussian_summary(c),
         "right_share": interpretation.right_guesses(c),
+        "outcome": interpretation.outcome_in_words(c),
         "power_curve": power_curve(c),
     }
 
 
 def seldom(share: float) -> str:
-    """In how many cases something comes at most: one of so many, of which two digits are told, rounded down."""
-    least = interpretation.RARE
-    many = round(1 / least) if share <= least else int(1 / share)
-    step = 10 ** max(0, len(str(many)) - 2)
-    told = f"{many // step * step:_}".replace("_", "\u202f")
-    if many < 2:
+    """In how many cases something comes at most."""
+    if share > 1 / 2:
         return "any number of cases"
-    return f"{'less than' if share <= least else 'at most'} 1 of {told} cases"
+    least = interpretation.RARE
+    return f"{'less than' if share <= least else 'at most'} 1 of {interpretation.one_of(max(share, least))} cases"
 
 
 def _released(view: View) -> dict[str, Any]:

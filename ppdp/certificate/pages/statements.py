@@ -39,6 +39,11 @@ LABELS = {
     "justification": "why this epsilon",
     "own_values": "how it is known that each value is of the person of its row alone",
     "other_releases": "what else of these people got out",
+    "contact": "contact",
+    "legal_basis": "legal basis",
+    "consent": "consent",
+    "ethics_approval": "ethics approval",
+    "retention": "how long rows are kept",
     "limit_set_by": "the limit was set by",
     "review_by": "to be reviewed by",
     "supersedes": "takes the place of",
@@ -48,6 +53,7 @@ LABELS = {
 """What the issuer may state, in words."""
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
+TESTED = "What the stages need of the rows was checked first, by a noisy test whose cost is included."
 # statistics that are more than their names
 MEASURED = {
     **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
@@ -104,14 +110,12 @@ def around_the_claim(c: Record) -> tuple[str, str]:
 
 
 def status_in_words(c: Record, rests_on: str = "everything that it rests on") -> str:
-    """One sentence for the status."""
+    """What the status means."""
     if c.status == "SEEDED":
         return "For tests only: do not rely on it."
     if c.status == "CONDITIONAL":
         return f"Holds only if the following is true, which nothing has tested, and if {rests_on} is true."
-    tested = " What the stages need of the rows was checked first, by a noisy test whose cost is included."
-    gated = tested if c.gate is not None else ""
-    return f"Unconditional: whatever the rows hold, if {rests_on} is true.{gated}"
+    return f"Unconditional: whatever the rows hold, if {rests_on} is true. {TESTED if c.gate else ''}".rstrip()
 
 
 def reservation(c: Record) -> str:
