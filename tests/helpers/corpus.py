@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import (
@@ -176,6 +176,8 @@ MODELS = {
     "linear support vectors": Case(_scaled(LinearSVC(C=1.0, dual="auto"))),
     "support vectors, linear kernel": Case(_scaled(SVC(kernel="linear", probability=True))),
     "support vectors, radial kernel": Case(_scaled(SVC(gamma="auto"))),
+    "support vectors, radial kernel of components": Case(_scaled(decomposition.PCA(2), SVC())),
+    "support vectors, little trust in rows": Case(_scaled(LinearSVC(C=0.01))),
     "nearest neighbours": Case(_scaled(KNeighborsClassifier(n_neighbors=5))),
     "network": Case(_scaled(MLPClassifier(hidden_layer_sizes=(20,), max_iter=50))),
     "naive Bayes": Case(GaussianNB()),
@@ -258,6 +260,18 @@ STAGES = {
     "columns that vary": Case(make_pipeline(feature_selection.VarianceThreshold(), StandardScaler(), LinearSVC())),
     "columns that a lasso keeps": Case(
         _scaled(feature_selection.SelectFromModel(LinearSVC(penalty="l1", dual=False)), LogisticRegression())
+    ),
+    "columns of a forest": Case(
+        make_pipeline(feature_selection.SelectFromModel(ensemble.RandomForestClassifier()), LogisticRegression())
+    ),
+    "columns that hardly vary": Case(
+        make_pipeline(feature_selection.VarianceThreshold(threshold=0.1), StandardScaler(), LogisticRegression())
+    ),
+    "components and best columns of scaled numbers": Case(
+        _scaled(
+            FeatureUnion([("pca", decomposition.PCA(2)), ("best", feature_selection.SelectKBest(k=1))]),
+            LogisticRegression(),
+        )
     ),
     "columns one by one": Case(
         _scaled(feature_selection.RFE(LogisticRegression(), n_features_to_select=2), LogisticRegression())
@@ -372,6 +386,13 @@ COLUMNS = {
         model=make_pipeline(kernels.Nystroem(kernel="poly", degree=2, n_components=40, random_state=0), Ridge()),
         answer="amount",
     ),
+    "support vectors behind everything": _mixed(SVC()),
+    "clusters of two columns": _some(
+        (KMeans(n_clusters=4), ["age", "income"]), (StandardScaler(), ["hours"]), model=Ridge(), answer="amount"
+    ),
+    "text as it is for boosting": Case(
+        ensemble.HistGradientBoostingClassifier(categorical_features=LABELS), tuple(ALL), gaps=True
+    ),
     "two scalers": _some(
         (StandardScaler(), ["age", "hours"]), (prep.RobustScaler(), ["income"]), (OneHotEncoder(), LABELS)
     ),
@@ -380,6 +401,15 @@ COLUMNS = {
     ),
     "words counted": Case(make_pipeline(CountVectorizer(), MultinomialNB()), "note"),
     "words weighed": Case(make_pipeline(TfidfVectorizer(), LogisticRegression()), "note"),
+    "words counted, then weighed": Case(
+        make_pipeline(CountVectorizer(stop_words="english"), TfidfTransformer(), SGDClassifier(alpha=1e-3)), "note"
+    ),
+    "components of weighed words": Case(
+        make_pipeline(
+            TfidfVectorizer(), decomposition.TruncatedSVD(4), prep.Normalizer(copy=False), LogisticRegression()
+        ),
+        "note",
+    ),
     "words hashed": Case(make_pipeline(HashingVectorizer(n_features=2**8), SGDClassifier()), "note"),
     "words hashed, binary and one by one": Case(
         make_pipeline(
@@ -429,6 +459,15 @@ AROUND = {
         tuple(ALL),
         gaps=True,
     ),
+    "search for a model": Case(
+        GridSearchCV(
+            Pipeline([("columns", _columns()), ("model", LogisticRegression())]),
+            [{"model__C": [0.1, 1.0]}, {"model": [ensemble.RandomForestClassifier()], "model__max_depth": [3]}],
+        ),
+        tuple(ALL),
+        gaps=True,
+    ),
+    "bagged linear models": Case(ensemble.BaggingClassifier(_scaled(LogisticRegression()), n_estimators=10)),
     "random search of a forest": Case(
         RandomizedSearchCV(ensemble.RandomForestClassifier(), {"max_depth": [3, 5, None]}, n_iter=2)
     ),

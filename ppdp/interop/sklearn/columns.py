@@ -14,9 +14,12 @@ from ppdp.core.formula import AT
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.leaks import quiet
+from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
 from ppdp.interop.sklearn.trees import only_trees
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
+from ppdp.transformers.rowwise.probe import made_up_rows
 
 
 @dataclass
@@ -44,8 +47,23 @@ _IN_FRONT = ("Binarizer", "KBinsDiscretizer", "PolynomialFeatures", "SplineTrans
 
 def _may_be_hoisted(step: Step) -> bool:
     if step.kind == "FunctionTransformer":
-        return isinstance(step.given()["func"], np.ufunc)  # what another does with missing values is not known
+        return isinstance(step.given()["func"], np.ufunc) or _keeps_gaps(step)
     return step.kind in (*_SAME, *_IN_FRONT) and is_public(step)
+
+
+def _keeps_gaps(step: Step) -> bool:
+    """Whether a function leaves something missing of every made-up row that has a gap."""
+    given = step.given()
+    for width in (1, 2, 3):
+        rows = made_up_rows(width, gaps=True)
+        try:
+            with quiet():
+                out = np.asarray(given["func"](rows.copy(), **(given["kw_args"] or {})), dtype=float)
+            if np.isnan(out.reshape(len(rows), -1))[np.isnan(rows).any(axis=1)].any(axis=1).all():
+                return True
+        except (Exception, SystemExit):  # a user's function may raise anything
+            continue
+    return False
 
 
 def hoisted(steps: list[Step]) -> list[Step]:
@@ -330,7 +348,7 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
 def _check_tail(tail: list[Step]) -> None:
     """Behind the public maps come stages that see the rows, imputers first."""
     for inner in tail:
-        if role_of(inner) not in STAGES:
+        if role_of(inner) not in STAGES and inner.kind not in CLUSTERS:
             refuse_unknown(inner)
     roles = [role_of(inner) for inner in tail]
     late = next((i for i, role in enumerate(roles) if role == "imputer" and set(roles[:i]) - {"imputer"}), None)

@@ -16,7 +16,7 @@ from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened
+from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened, is_word
 from ppdp.interop.sklearn.trees import (
     TREES,
     as_codes,
@@ -24,6 +24,7 @@ from ppdp.interop.sklearn.trees import (
     numbers_of_categories,
     only_trees,
     told_of_columns,
+    with_codes,
 )
 from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
@@ -46,6 +47,7 @@ KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 _CATEGORIES_ARE_KEPT = "columns that stand for categories or words stay as they are"
 _PROJECTED = "it scales the projected columns, not the components: for a linear model without a penalty the same"
+_WEIGH_OTHERWISE = "columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise"
 _RELEASED = "undeclared ranges are released with noise, and columns are scaled by them"
 
 
@@ -63,7 +65,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
         )
-    steps = hoisted(_bare(flattened("", estimator)))
+    steps = hoisted(_bare(with_codes(flattened("", estimator), facts)))
     ahead = _ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]
     errors: list[PpdpError] = []
@@ -123,7 +125,8 @@ def _ahead(steps: list[Step]) -> int:
     if columns and all(is_by_column(step) for step in steps[:columns]):
         return columns
     union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
-    return union if all(is_public(step) or role_of(step) == "imputer" for step in steps[:union]) and union else public
+    moved = all(is_public(step) or role_of(step) in ("imputer", "scaler") for step in steps[:union])
+    return union if union and moved else public
 
 
 @dataclass
@@ -200,7 +203,8 @@ class _Converter:
         if made is None:
             return
         scaled = [self._has(_group_of(block), "scaler") for block in blocks if block.encoder is None and not block.drop]
-        self.units = "ranges" if facts.scales and not (scaled and all(scaled)) else "own"
+        own_units = (scaled and all(scaled)) or all(block.takes_texts for block in blocks if not block.drop)
+        self.units = "ranges" if facts.scales and not own_units else "own"
         became = self.add_step(name, made)
         first = whole or (public[0] if public else Step("", None))
         first.changed += notes or ([] if whole is None and public else ["bounds every row"])
@@ -295,6 +299,8 @@ class _Converter:
                 if role == "components":
                     self._components(step, stage)
                     projected = step
+                elif step.kind in CLUSTERS and not self._has(group, "scaler"):
+                    step.changed.append(_WEIGH_OTHERWISE)
                 elif role == "scaler" and projected is not None:
                     self.stretched = True
                     step.changed.append(_PROJECTED)
@@ -344,7 +350,7 @@ class _Converter:
     def _around_centers(self, step: Step) -> None:
         """Distances, which no rotation changes, in units that every step behind them sees."""
         if self.rescaled:
-            step.changed.append("columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise")
+            step.changed.append(_WEIGH_OTHERWISE)
         self.units, self.rescaled, self.shifted, self.projected = "own", False, False, None
 
     def _grown(self, step: Step, made: Any) -> None:
@@ -363,6 +369,13 @@ class _Converter:
                 fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
             )
 
+    def _sees_components(self, step: Step) -> bool:
+        """Whether projected columns do what components do: for distances, and for products of rows with their mean."""
+        if self.stretched or (step.kind == "Normalizer" and not is_word(step.given()["norm"], "l2")):
+            return False
+        distances = step.kind == "RBFSampler" or (step.kind == "Nystroem" and is_word(step.given()["kernel"], "rbf"))
+        return distances or (not self.shifted and step.kind in (*KERNELS, "Normalizer"))
+
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""
         step.scaled = any(isinstance(stage, StandardScaler) for _, stage in self.steps)
@@ -372,7 +385,10 @@ class _Converter:
                 stage=step.name,
                 fix="put it first: missing values pass through it.",
             )
-        self._check_components(step)
+        if not self._sees_components(step):
+            self._check_components(step)
+        elif step.kind in KERNELS:
+            self.projected = None
         if self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ppdp.core.checks import flag, integer, number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.steps import Step, is_word, public_seed
+from ppdp.interop.sklearn.steps import TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
@@ -54,7 +54,7 @@ def _width_of_kernel(step: Step, given: Mapping[str, Any]) -> float | None:
     """Gamma; None is 1 over the number of columns, which is what "scale" gives for columns of variance 1."""
     gamma = given["gamma"]
     if is_word(gamma, "scale") and not step.scaled:
-        step.refuse("gamma='scale' goes by the variance of the columns.", "gamma=0.1, or StandardScaler() in front.")
+        step.changed.append("gamma='scale' became 1 over the number of columns: their variance is read off the rows")
     if is_word(gamma, None, "auto", "scale"):
         return None
     return number("gamma", gamma, step.name, above=0, most=1e100)
@@ -84,10 +84,12 @@ def indicators(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
 
 
 def hashed_words(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
-    """Words of one column of texts, by scikit-learn's own hash."""
+    """Words of one column of texts, by scikit-learn's own hash, also where a vocabulary would be read off the texts."""
     own = [one.name for one in fields(HashedWords) if one.name not in ("max_norm", "step")]
     fixes = {"input": "input='content', texts that stand in the column.", "encoding": "text, or bytes as UTF-8."}
-    given = step.read(*own, "decode_error", fixes=fixes)
+    given = step.read(*own, *_OF_VOCABULARY, "decode_error", fixes=fixes)
+    if step.kind != "HashingVectorizer":
+        given = _hashed_words(step, given, facts)
     if isinstance(columns, (list, tuple)) and len(columns) != 1:
         step.refuse("it takes one column of texts.", "one of it for each column: (HashingVectorizer(...), 'review').")
     if isinstance(columns, (list, tuple)) or columns is None:
@@ -99,8 +101,27 @@ def hashed_words(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     return made
 
 
+_OF_VOCABULARY = ("max_df", "max_features", "min_df", "smooth_idf", "sublinear_tf", "use_idf", "vocabulary")
+_MOST_BUCKETS = 1024
+
+
+def _hashed_words(step: Step, given: Mapping[str, Any], facts: DeclaredFacts) -> dict[str, Any]:
+    """What a vectorizer with a vocabulary asks for, with buckets of a public hash in its place."""
+    most = 256 if given["max_features"] is None else integer("max_features", given["max_features"], step.name)
+    buckets = min(most, _MOST_BUCKETS)
+    step.changed += [
+        f"words go into {buckets} buckets of a public hash, which several may share: which words occur is read off the "
+        "texts; HashingVectorizer(n_features=...) for another number",
+        "no word is weighed or left out by how many texts have it",
+    ]
+    norm = given.get("norm", "l2" if facts.max_norm is None else None)
+    if "norm" not in given and norm is not None:
+        step.changed.append("rows have length 1, so that no text counts more than another")
+    return {**given, "n_features": buckets, "norm": norm, "alternate_sign": True}
+
+
 FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
-    "HashingVectorizer": ("map", hashed_words),
+    **dict.fromkeys(TEXTS, ("map", hashed_words)),
     "MissingIndicator": ("map", indicators),
     "Nystroem": ("map anywhere", landmarks),
     "PolynomialCountSketch": ("map anywhere", sketched_powers),

@@ -56,16 +56,17 @@ class KnownEstimator:
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
 _MODEL = "the fitted model: anyone who holds it can test whether a person was among the rows"
 _NO_CLASSIFIER = (
-    "LogisticRegression(classes=...), LinearSVC(classes=...) or GradientBoostingClassifier(classes=...) "
-    "of ppdp.mechanisms."
+    "SVC() or HistGradientBoostingClassifier() in its place, which follow curves and which from_sklearn converts; or "
+    "LogisticRegression(classes=...) or GradientBoostingClassifier(classes=...) of ppdp.mechanisms."
 )
 _NO_REGRESSOR = (
-    "Ridge, LinearRegression, PoissonRegressor, GammaRegressor, TweedieRegressor or "
-    "GradientBoostingRegressor(y_range=...) of ppdp.mechanisms."
+    "SVR() or HistGradientBoostingRegressor() in its place, which follow curves and which from_sklearn converts; or "
+    "Ridge(y_range=...) or GradientBoostingRegressor(y_range=...) of ppdp.mechanisms."
 )
 _TREES = "thresholds between values of rows, and leaves that may hold one row"
 _INSIDE = "every model inside"
 _FIRST = "one model alone, which learns several classes together: all models of an ensemble look at the rows."
+_VOTES = "the best of its models alone; or each by from_sklearn, and {0} around these pipelines: all are paid for."
 _ROWS = "the rows themselves, which are stored in the fitted object"
 _CONSTANT = "SimpleImputer(strategy='constant', keep_empty_features=True)."
 _RANGES = "smallest and largest values, each of which is one row's"
@@ -266,8 +267,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     ),
     "SelectKBest": KnownEstimator(_BEST, otherwise={lambda given: given.get("k") == "all": _SCORES}),
     "SelectPercentile": KnownEstimator(_BEST, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
-    "RFE SequentialFeatureSelector": _BEST,
-    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFECV": _CHOICE,
+    "RFE RFECV SelectFromModel SequentialFeatureSelector": _BEST,
+    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect": _CHOICE,
     "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "
     "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
         "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
@@ -277,13 +278,13 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
     ),
     "RandomTreesEmbedding": Leak("high", "thresholds between values of rows", fix="RandomProjection(k)."),
-    "KMeans MiniBatchKMeans": Leak(
+    "BisectingKMeans KMeans MiniBatchKMeans": Leak(
         "high",
         "where rows lie: a cluster may be one row",
         "KMeans",
         "KMeans(n_clusters) as the last step, ClusterDistances(n_clusters) in front of a model.",
     ),
-    "BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
+    "Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
     "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
     "BayesianGaussianMixture": Leak(
         "high",
@@ -307,8 +308,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "SGDClassifier RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier": _CLASSIFIER,
     "LinearRegression SGDRegressor HuberRegressor TheilSenRegressor RANSACRegressor": _LEAST_SQUARES,
     "Ridge RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
-    "ARDRegression SVR LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-    "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV": _RIDGE,
+    "ARDRegression KernelRidge SVR LinearSVR NuSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit "
+    "OrthogonalMatchingPursuitCV MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV": _RIDGE,
     "QuantileRegressor": Leak(
         "high",
         _MODEL,
@@ -322,9 +323,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "KNeighborsClassifier RadiusNeighborsClassifier GaussianProcessClassifier LabelPropagation LabelSpreading": Leak(
         "high", _ROWS, fix=_NO_CLASSIFIER
     ),
-    "KNeighborsRegressor RadiusNeighborsRegressor KernelRidge NuSVR GaussianProcessRegressor": Leak(
-        "high", _ROWS, fix=_NO_REGRESSOR
-    ),
+    "KNeighborsRegressor RadiusNeighborsRegressor GaussianProcessRegressor": Leak("high", _ROWS, fix=_NO_REGRESSOR),
     "DecisionTreeClassifier ExtraTreeClassifier ExtraTreesClassifier RandomForestClassifier GradientBoostingClassifier "
     "HistGradientBoostingClassifier": Leak(
         "high", _TREES, "GradientBoostingClassifier", "GradientBoostingClassifier(classes=...)."
@@ -353,11 +352,13 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "GaussianMechanism(query='mean') or ExponentialMechanism(...) of the targets.",
     ),
     # --- estimators around estimators ---
-    "StackingClassifier VotingClassifier ClassifierChain MultiOutputClassifier "
+    "VotingClassifier": Leak("high", _INSIDE, fix=_VOTES.format("VotingClassifier")),
+    "VotingRegressor": Leak("high", _INSIDE, fix=_VOTES.format("VotingRegressor")),
+    "StackingClassifier ClassifierChain MultiOutputClassifier "
     "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Leak(
         "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}"
     ),
-    "StackingRegressor VotingRegressor RegressorChain MultiOutputRegressor": Leak(
+    "StackingRegressor RegressorChain MultiOutputRegressor": Leak(
         "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_REGRESSOR}"
     ),
     "CalibratedClassifierCV": Leak(

@@ -154,7 +154,7 @@ def leak_of_function(function: Callable[..., Any], *, of_rows: bool) -> Leak:
 
 def _mixes_rows(function: Callable[..., Any]) -> bool | None:
     """Whether a made-up row comes out differently alone than among others; None if no made-up row is taken."""
-    with _quiet():
+    with quiet():
         for width in (3, 2, 1):
             rows = made_up_rows(width, gaps=False)
             try:
@@ -170,7 +170,7 @@ def _mixes_rows(function: Callable[..., Any]) -> bool | None:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Nothing is printed, and NumPy's global generator stays as it is."""
     state = np.random.get_state()  # noqa: NPY002
     try:

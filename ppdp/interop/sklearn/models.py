@@ -21,25 +21,24 @@ _FIXES = {
     "positive": "leave it out; coefficients of either sign are learned.",
 }
 _NO_PENALTY = "leave it out: this model has no penalty."
-_KERNEL = ("break_ties", "cache_size", "coef0", "decision_function_shape", "degree", "gamma", "shrinking")
+_KERNEL = "break_ties cache_size coef0 decision_function_shape degree gamma shrinking"
 _SEARCHED = (
-    "Cs",
-    "alpha_per_target",
-    "alphas",
-    "cv",
-    "gcv_mode",
-    "refit",
-    "scoring",
-    "store_cv_results",
-    "store_cv_values",
-    "use_legacy_attributes",
+    "Cs alpha_per_target alphas cv gcv_mode refit scoring store_cv_results store_cv_values use_legacy_attributes"
 )
-CLUSTERS = ("KMeans", "MiniBatchKMeans")
-_OF_CLUSTERS = ("compute_labels", "init_size", "max_no_improvement", "reassignment_ratio", "batch_size")
+CLUSTERS = ("BisectingKMeans", "KMeans", "MiniBatchKMeans")
+_OF_CLUSTERS = "batch_size bisecting_strategy compute_labels init_size max_no_improvement reassignment_ratio"
 """How clusters are looked for."""
-_PRIORS = ("alpha_1", "alpha_2", "alpha_init", "compute_score", "lambda_1", "lambda_2", "lambda_init")
+_PRIORS = "alpha_1 alpha_2 alpha_init compute_score lambda_1 lambda_2 lambda_init threshold_lambda"
 """What says how a penalty is looked for."""
-_DESCENT = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
+_PATHS = "criterion eps fit_path jitter max_n_alphas n_alphas n_nonzero_coefs noise_variance precompute selection"
+"""How coefficients of 0 are looked for."""
+_CONSENSUS = (
+    "is_data_valid is_model_valid max_skips max_subpopulation max_trials min_samples n_subsamples residual_threshold "
+    "stop_n_inliers stop_probability stop_score"
+)
+"""How rows are looked for that are no outliers."""
+_CLIPPED = "squared error: outliers are clipped to the public range of the targets"
+_USUAL_ALPHA = 1e-4
 
 
 def _penalised(step: Step, given: dict[str, Any]) -> bool:
@@ -53,7 +52,7 @@ def _penalised(step: Step, given: dict[str, Any]) -> bool:
 
 
 def _classifier(
-    step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], *, alpha: float | None = None
+    step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], *, alpha: float | str | None = None
 ) -> Any:
     """A classifier; weights of classes are public, or follow from released numbers of rows."""
     step.changed.append("trained with noise" if alpha else "trained with noise, without a penalty")
@@ -80,59 +79,76 @@ def _several(facts: DeclaredFacts) -> bool:
     return isinstance(classes, Sized) and len(classes) > 2
 
 
-def _margins(step: Step, facts: DeclaredFacts, given: dict[str, Any], loss: str, *, probabilities: bool = False) -> Any:
-    """By a smooth hinge loss; by log loss if there are several classes, or probabilities are asked for."""
-    if _several(facts) or probabilities or step.calibrated:
-        why = "which learns all classes together" if _several(facts) else "which gives probabilities"
-        step.changed.append(f"log loss, {why}, instead of {loss}")
-        return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
+def _margins(
+    step: Step, facts: DeclaredFacts, given: dict[str, Any], loss: str, *, alpha: Any = 0.0, probabilities: bool = False
+) -> Any:
+    """By a smooth hinge loss; by log loss for several classes, probabilities, or a penalty that is worth its name."""
+    reasons = {
+        "which learns all classes together": _several(facts),
+        "which gives probabilities": probabilities or step.calibrated,
+        "which has a penalty": alpha != 0,
+    }
+    for why, holds in reasons.items():
+        if holds:
+            step.changed.append(f"log loss, {why}, instead of {loss}")
+            return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=alpha)
     step.changed.append(f"a smooth hinge loss instead of {loss}")
     return _classifier(step, mechanisms.LinearSVC, facts, given)
 
 
-def _check_strength(step: Step, name: str) -> None:
-    """A penalty that is no stronger than scikit-learn's default is left out, a stronger one is refused."""
-    value = step.given()[name]
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not (number >= 1 if name == "C" else 0 <= number <= 1):
-        step.refuse(f"{name}={shown(value)} has no counterpart and would change the result.", _NO_PENALTY)
-    if number != 1:
-        step.changed.append(f"{name}={number:g} has no effect: there is no penalty")
+def _inverse_strength(step: Step) -> float:
+    """The weight of the penalty beside the sum of losses; 0 for one no stronger than scikit-learn's default."""
+    given = step.given()["C"]
+    strength = math.inf if given == math.inf else number("C", given, step.name, above=0)
+    if strength < 1:
+        step.changed.append(f"C={strength:g} became alpha={1 / strength:g}")
+        return 1 / strength
+    if strength > 1:
+        step.changed.append(f"C={strength:g} has no effect: there is no penalty")
+    return 0.0
+
+
+def _strength_of_descent(step: Step) -> float | str:
+    """The same, of a penalty that grows with the number of rows."""
+    alpha = number("alpha", step.given()["alpha"], step.name, least=0)
+    if alpha <= _USUAL_ALPHA:
+        return 0.0
+    step.changed.append(f"alpha={alpha:g}, which counts for every row, became alpha='auto'")
+    return "auto"
 
 
 def support(step: Step, facts: DeclaredFacts) -> Any:
     """Support vectors of a linear kernel, with a smooth hinge loss."""
     given = step.read("loss", "C", "fit_intercept", "class_weight", fixes=_FIXES)
-    _check_strength(step, "C")
-    return _margins(step, facts, given, given["loss"])
+    return _margins(step, facts, given, given["loss"], alpha=_inverse_strength(step))
 
 
 def kernel_support(step: Step, facts: DeclaredFacts) -> Any:
     """Support vectors, of a radial kernel behind features of it."""
-    given = step.read("C", "kernel", "probability", "class_weight", *_KERNEL)
+    given = step.read("C", "kernel", "nu", "probability", "class_weight", _KERNEL)
     if not is_word(given["kernel"], "linear", "rbf"):
         fix = "kernel='rbf', or LinearSVC() behind PolynomialFeatures()."
         step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", fix)
-    _check_strength(step, "C")
-    probabilities = given["probability"] is True
-    return _margins(step, facts, {**given, "fit_intercept": True}, "hinge loss", probabilities=probabilities)
+    alpha = _inverse_strength(step) if "C" in given else 0.0
+    probabilities, given = given["probability"] is True, {**given, "fit_intercept": True}
+    return _margins(step, facts, given, "hinge loss", alpha=alpha, probabilities=probabilities)
 
 
 def descent_classifier(step: Step, facts: DeclaredFacts) -> Any:
     """By its loss."""
-    given = step.read("loss", "penalty", "fit_intercept", "class_weight", fixes=_FIXES | _DESCENT)
-    _penalised(step, given)
+    given = step.read("loss", "penalty", "alpha", "fit_intercept", "class_weight", fixes=_FIXES)
+    alpha = _strength_of_descent(step) if _penalised(step, given) else 0.0
     if is_word(given["loss"], "log_loss"):
-        return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
+        return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=alpha)
     if is_word(given["loss"], "hinge", "squared_hinge", "modified_huber", "perceptron"):
         probabilities = given["loss"] == "modified_huber"
-        return _margins(step, facts, given, f"the {given['loss']} loss", probabilities=probabilities)
+        return _margins(step, facts, given, f"the {given['loss']} loss", alpha=alpha, probabilities=probabilities)
     step.refuse(f"loss={given['loss']!r} has no counterpart.", "loss='log_loss' or loss='hinge'.")
 
 
 def perceptron(step: Step, facts: DeclaredFacts) -> Any:
     """Support vectors without a penalty."""
-    given = step.read("fit_intercept", "class_weight", fixes=_FIXES)
+    given = step.read("C", "loss", "fit_intercept", "class_weight", fixes=_FIXES)
     return _margins(step, facts, given, "the perceptron's")
 
 
@@ -225,7 +241,7 @@ def cluster_distances(step: Step) -> Any:
 
 
 def _n_clusters(step: Step) -> Any:
-    given = step.read("n_clusters", "init", "n_init", *_OF_CLUSTERS)
+    given = step.read("n_clusters", "init", "n_init", _OF_CLUSTERS)
     if not is_word(given["init"], "k-means++", "random"):
         step.refuse("init has no counterpart.", "leave it out: first centres are made of noisy weights of cells.")
     return given["n_clusters"]
@@ -233,25 +249,27 @@ def _n_clusters(step: Step) -> Any:
 
 def logistic_cv(step: Step, facts: DeclaredFacts) -> Any:
     """Without the search."""
-    given = step.read("penalty", "fit_intercept", "class_weight", *_SEARCHED, fixes=_FIXES | {"l1_ratios": _PENALTY})
-    _penalised(step, given)
-    _unsearched(step, "C")
-    kind, weights = mechanisms.LogisticRegression, given["class_weight"]
-    return kind(facts.classes, fit_intercept=given["fit_intercept"], class_weight=weights, alpha="auto")
+    given = step.read("penalty", "fit_intercept", "class_weight", _SEARCHED, fixes=_FIXES | {"l1_ratios": _PENALTY})
+    if step.kind == "RidgeClassifierCV":
+        step.changed.append("log loss instead of squares")
+    else:
+        _penalised(step, given)
+    _unsearched(step, "C" if "Cs" in given else "alpha")
+    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha="auto")
 
 
 def sparse(step: Step, facts: DeclaredFacts) -> Any:
     """Ridge in place of a model with coefficients of 0."""
-    given = step.read("alpha", "l1_ratio", "eps", "n_alphas", "precompute", "selection", *_SEARCHED, "fit_intercept")
+    given = step.read("alpha", "l1_ratio", _PATHS, _SEARCHED, "fit_intercept")
     step.changed += [_DENSE, "the weight of its penalty is alpha='auto'"]
     return _regressor(step, mechanisms.Ridge, facts, given)
 
 
-def huber(step: Step, facts: DeclaredFacts) -> Any:
+def robust(step: Step, facts: DeclaredFacts) -> Any:
     """Least squares of targets in their range."""
-    given = step.read("epsilon", "alpha", "fit_intercept", fixes=_FIXES)
-    step.changed.append("squared error: outliers are clipped to the public range of the targets")
-    return _regressor(step, mechanisms.LinearRegression, facts, given)
+    given = step.read("epsilon alpha estimator loss fit_intercept", _CONSENSUS, fixes=_FIXES)
+    step.changed.append(_CLIPPED)
+    return _regressor(step, mechanisms.LinearRegression, facts, {"fit_intercept": True, **given})
 
 
 def few_directions(step: Step, facts: DeclaredFacts) -> Any:
@@ -263,7 +281,7 @@ def few_directions(step: Step, facts: DeclaredFacts) -> Any:
 
 def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
     """Ridge whose penalty follows from no search, or from no prior."""
-    given = step.read("fit_intercept", *_SEARCHED, *_PRIORS)
+    given = step.read("fit_intercept", _SEARCHED, _PRIORS)
     if step.kind == "RidgeCV":
         _unsearched(step, "alpha")
     else:
@@ -273,10 +291,9 @@ def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
 
 def kernel_regressor(step: Step, facts: DeclaredFacts) -> Any:
     """Squared error, of a radial kernel behind features of it."""
-    given = step.read("C", "epsilon", "kernel", "loss", "fit_intercept", *_KERNEL)
+    given = step.read("C alpha epsilon kernel kernel_params loss nu fit_intercept", _KERNEL)
     if not is_word(given.get("kernel"), None, "linear", "rbf"):
         step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf' or kernel='linear'.")
-    _check_strength(step, "C")
     step.changed.append("squared error with a penalty of alpha='auto' instead of an error that counts beyond epsilon")
     return _regressor(step, mechanisms.Ridge, facts, {"fit_intercept": True, **given})
 
@@ -289,8 +306,13 @@ def _regressor(step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any
 
 def descent_regressor(step: Step, facts: DeclaredFacts) -> Any:
     """Least squares."""
-    given = step.read("penalty", "fit_intercept", fixes=_DESCENT | {"loss": "loss='squared_error'."})
-    _penalised(step, given)
+    given = step.read("penalty", "alpha", "loss", "fit_intercept")
+    if not is_word(given["loss"], "squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"):
+        step.refuse(f"loss={shown(given['loss'])} has no counterpart.", "loss='squared_error'.")
+    if given["loss"] != "squared_error":
+        step.changed.append(_CLIPPED)
+    if _penalised(step, given) and _strength_of_descent(step):
+        return _regressor(step, mechanisms.Ridge, facts, given)
     return _regressor(step, mechanisms.LinearRegression, facts, given)
 
 
@@ -307,10 +329,19 @@ def ridge(step: Step, facts: DeclaredFacts) -> Any:
     return _regressor(step, mechanisms.Ridge, facts, given, alpha=float(given["alpha"]))
 
 
+def _check_penalty(step: Step) -> None:
+    """A penalty that is no stronger than scikit-learn's default is left out, a stronger one is refused."""
+    alpha = number("alpha", step.given()["alpha"], step.name, least=0)
+    if alpha > 1:
+        step.refuse(f"alpha={alpha:g} has no counterpart and would change the result.", _NO_PENALTY)
+    if alpha != 1:
+        step.changed.append(f"alpha={alpha:g} has no effect: there is no penalty")
+
+
 def log_link(step: Step, facts: DeclaredFacts) -> Any:
     """Counts and amounts, with a logarithm as link."""
     fixes = {"link": "leave it out: the link is the logarithm."}
-    _check_strength(step, "alpha")
+    _check_penalty(step)
     if step.kind != "TweedieRegressor":
         return _regressor(step, getattr(mechanisms, step.kind), facts, step.read("alpha", "fit_intercept", fixes=fixes))
     given = step.read("alpha", "power", "link", "fit_intercept", fixes=fixes)
@@ -320,35 +351,30 @@ def log_link(step: Step, facts: DeclaredFacts) -> Any:
     return _regressor(step, mechanisms.TweedieRegressor, facts, given, power=float(power))
 
 
-MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "LogisticRegression": ("model", logistic),
-    "LogisticRegressionCV": ("model", logistic_cv),
-    "GaussianNB": ("model", naive_bayes),
-    **dict.fromkeys(CLUSTERS, ("model", clusters)),
-    "LinearSVC": ("model", support),
-    "SVC": ("model", kernel_support),
-    "Perceptron": ("model", perceptron),
-    "RidgeClassifier": ("model", ridge_classifier),
-    "LinearDiscriminantAnalysis": ("model", discriminant),
-    "QuadraticDiscriminantAnalysis": ("model", quadratic_discriminant),
-    **dict.fromkeys(_LAWS, ("model", linear_bayes)),
-    "QuantileRegressor": ("model", quantile),
-    "SGDClassifier": ("model", descent_classifier),
-    "LinearRegression": ("model", least_squares),
-    "SGDRegressor": ("model", descent_regressor),
-    "Lasso": ("model", sparse),
-    "LassoCV": ("model", sparse),
-    "ElasticNet": ("model", sparse),
-    "ElasticNetCV": ("model", sparse),
-    "HuberRegressor": ("model", huber),
-    "LinearSVR": ("model", kernel_regressor),
-    "SVR": ("model", kernel_regressor),
-    "Ridge": ("model", ridge),
-    "RidgeCV": ("model", ridge_auto),
-    "BayesianRidge": ("model", ridge_auto),
-    "PLSRegression": ("model", few_directions),
-    "PoissonRegressor": ("model", log_link),
-    "GammaRegressor": ("model", log_link),
-    "TweedieRegressor": ("model", log_link),
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "LogisticRegression": logistic,
+    "LogisticRegressionCV RidgeClassifierCV": logistic_cv,
+    "GaussianNB": naive_bayes,
+    " ".join(CLUSTERS): clusters,
+    "LinearSVC": support,
+    "NuSVC SVC": kernel_support,
+    "PassiveAggressiveClassifier Perceptron": perceptron,
+    "RidgeClassifier": ridge_classifier,
+    "LinearDiscriminantAnalysis": discriminant,
+    "QuadraticDiscriminantAnalysis": quadratic_discriminant,
+    " ".join(_LAWS): linear_bayes,
+    "QuantileRegressor": quantile,
+    "SGDClassifier": descent_classifier,
+    "LinearRegression": least_squares,
+    "SGDRegressor": descent_regressor,
+    "ElasticNet ElasticNetCV Lars LarsCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC": sparse,
+    "OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV": sparse,
+    "HuberRegressor RANSACRegressor TheilSenRegressor": robust,
+    "KernelRidge LinearSVR NuSVR SVR": kernel_regressor,
+    "Ridge": ridge,
+    "ARDRegression BayesianRidge RidgeCV": ridge_auto,
+    "PLSRegression": few_directions,
+    "GammaRegressor PoissonRegressor TweedieRegressor": log_link,
 }
+MODELS = {name: ("model", make) for names, make in _MAKERS.items() for name in names.split()}
 """By class: its role, and what makes its counterpart of a step and facts."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.feature_selection import chi2, f_classif, f_regression
+from sklearn.feature_selection import chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from ppdp import transformers
@@ -35,8 +35,8 @@ def imputer(step: Step, facts: DeclaredFacts) -> Any:
 
 def regression_imputer(step: Step, facts: DeclaredFacts) -> Any:
     """A regression of the other columns."""
-    fixes = dict.fromkeys(("estimator", "add_indicator"), "leave it out.")
-    given = step.read("missing_values", *_PASSES, *_NEIGHBOURS, fixes=fixes)
+    fixes = {"add_indicator": "leave it out."}
+    given = step.read("missing_values", "estimator", *_PASSES, *_NEIGHBOURS, fixes=fixes)
     if not is_gap(given["missing_values"]):
         step.refuse(f"missing_values={shown(given['missing_values'])} has no counterpart.", "NaN for missing values.")
     if step.kind == "KNNImputer":
@@ -109,12 +109,12 @@ def _components(step: Step, value: Any) -> int:
 def pca(step: Step, facts: DeclaredFacts) -> Any:
     """The projection on the components."""
     whiten = {"whiten": "leave it out, and put StandardScaler before it."}
-    rank = step.read("n_components", fixes=whiten)["n_components"]
+    rank = step.read("n_components", "batch_size", fixes=whiten)["n_components"]
     if step.kind == "PCA" and isinstance(rank, float) and 0 < rank < 1:
         step.changed.append("how many components have this share of the variance is told by the released second moment")
     else:
         rank = _components(step, rank)
-    return transformers.PCA(rank, with_mean=step.kind == "PCA")
+    return transformers.PCA(rank, with_mean=step.kind != "TruncatedSVD")
 
 
 def projection(step: Step, facts: DeclaredFacts) -> Any:
@@ -147,7 +147,13 @@ def target_encoder(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.TargetMeanEncoder(smooth=number("smooth", given["smooth"], step.name, least=0))
 
 
-_COMPARED = {"f_classif": f_classif, "f_regression": f_regression, "chi2": chi2}
+_COMPARED = {
+    "f_classif": f_classif,
+    "f_regression": f_regression,
+    "chi2": chi2,
+    "mutual_info": mutual_info_classif,
+    "mutual_info_": mutual_info_regression,
+}
 
 
 def selector(step: Step, facts: DeclaredFacts) -> Any:
@@ -160,19 +166,30 @@ def selector(step: Step, facts: DeclaredFacts) -> Any:
     step.changed.append("columns are compared, as by F, by released sums of every class, or products with the targets")
     if compared == "chi2":
         step.changed.append("of columns of 0 and 1 chi2 is that times the share of zeros")
+    if compared.startswith("mutual_info"):
+        step.changed.append("F sees straight effects alone: mutual information goes by the nearest rows")
     return getattr(transformers, step.kind)(given[name])
 
 
 def weighed(step: Step, facts: DeclaredFacts) -> Any:
     """As many columns as a selector keeps that asks a model; a public number of them, or half."""
-    step.read("estimator", "n_features_to_select", "step", "importance_getter", "direction", "scoring", "cv")
-    kept = step.given()["n_features_to_select"]
+    step.read(_OF_WEIGHTS)
+    given = step.given()
+    kept = next((given[name] for name in ("n_features_to_select", "max_features") if name in given), None)
     step.changed.append("columns that labels explain most, one by one, instead of those that a model gives most weight")
     if kept is None or is_word(kept, "auto"):
+        if step.kind in ("RFECV", "SelectFromModel"):
+            step.changed.append("half of the columns stay: how many weights are large enough is read off the rows")
         return transformers.SelectPercentile(50)
     if isinstance(kept, float) and 0 < kept <= 1:
         return transformers.SelectPercentile(100 * kept)
-    return transformers.SelectKBest(integer("n_features_to_select", kept, step.name))
+    return transformers.SelectKBest(integer("the number of columns", kept, step.name))
+
+
+_OF_WEIGHTS = (
+    "cv direction estimator importance_getter max_features min_features_to_select n_features_to_select norm_order "
+    "prefit scoring step threshold"
+)
 
 
 FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -183,14 +200,12 @@ FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "RobustScaler": ("scaler", robust),
     "PowerTransformer": ("quantiles", quantile_ranks),
     "QuantileTransformer": ("quantiles", quantile_ranks),
-    "PCA": ("components", pca),
-    "TruncatedSVD": ("components", pca),
+    **dict.fromkeys(("IncrementalPCA", "PCA", "TruncatedSVD"), ("components", pca)),
     "GaussianRandomProjection": ("projection", projection),
     "SparseRandomProjection": ("projection", projection),
     "TargetEncoder": ("label means", target_encoder),
     "SelectKBest": ("selector", selector),
     "SelectPercentile": ("selector", selector),
-    "RFE": ("selector", weighed),
-    "SequentialFeatureSelector": ("selector", weighed),
+    **dict.fromkeys(("RFE", "RFECV", "SelectFromModel", "SequentialFeatureSelector"), ("selector", weighed)),
 }
 """By class: its role, and what makes its counterpart of a step and facts."""

@@ -72,10 +72,13 @@ class Step:
         return found
 
     def read(self, *used: str, fixes: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults."""
-        given, signature = self.given(), inspect.signature(type(self.estimator)).parameters
+        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults.
+
+        One of ``used`` may be several names with spaces between.
+        """
+        given, known = self.given(), inspect.signature(type(self.estimator)).parameters
         for name, value in given.items():
-            if name in used or (name in signature and _same(value, signature[name].default)):
+            if name in " ".join(used).split() or (name in known and _same(value, known[name].default)):
                 continue
             if name not in _HARMLESS:
                 self.refuse(
@@ -147,11 +150,19 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
             f"an estimator is needed, got {shown(estimator)}.", stage=name or None, fix="an instance of its class."
         )
     step = Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)
-    if step.kind in (*_AROUND, "TransformedTargetRegressor"):
+    if _stands_around(step):
         if depth > DEEPEST:
             raise InvalidParameter("an estimator contains itself, or too many others.", fix="one model.")
         return _unwrapped(step, name, depth) if step.kind in _AROUND else _of_targets(step, name, depth)
     return _behind_codes(step) if step.kind == "TargetEncoder" else _with_kernel(step)
+
+
+def _stands_around(step: Step) -> bool:
+    """Whether it is an estimator around a model; bags of trees are a forest."""
+    if step.kind.startswith("Bagging"):
+        inner = step.given()["estimator"]
+        return inner is not None and "Tree" not in own_name(inner)
+    return step.kind in _AROUND or step.kind == "TransformedTargetRegressor"
 
 
 def _behind_codes(step: Step) -> list[Step]:
@@ -166,16 +177,17 @@ def _with_kernel(step: Step) -> list[Step]:
         products = Step(f"{step.name}-products", PolynomialFeatures(2, include_bias=False))
         products.changed.append("products of two columns, of which a linear model has quadratic log-odds")
         return [products, step]
-    if step.kind not in ("SVC", "SVR") or not is_word(step.given()["kernel"], "rbf"):
+    if step.kind not in KERNEL_MACHINES or not is_word(step.given()["kernel"], "rbf"):
         return [step]
     features = Step(f"{step.name}-kernel", RBFSampler(gamma=step.given()["gamma"], n_components=200, random_state=0))
     features.changed.append("200 random Fourier features of the radial kernel, and a linear model of them")
     return [features, step]
 
 
+KERNEL_MACHINES = ("KernelRidge", "NuSVC", "NuSVR", "SVC", "SVR")
 ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
+TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
 _WITHOUT_EFFECT = {
-    "VarianceThreshold": ("threshold", 0),
     "SelectKBest": ("k", "all"),
     "SelectPercentile": ("percentile", 100),
 }
@@ -188,12 +200,26 @@ def _settled(steps: list[Step]) -> list[Step]:
         mode = step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "most_frequent")
         if mode and any(later.kind in ENCODERS for later in steps[i + 1 :]):
             step.fills_labels = True
-    steps = [_beside_indicators(step) for step in steps]
+    steps = [_beside_indicators(step) for step in _unweighed(steps)]
     kept = [step for step in steps if not _is_idle(step)]
     if not kept:
         return steps
     for step in filter(_is_idle, steps):
-        kept[0].changed.append(f"{step.name!r} is left out: a column that does not vary does no harm")
+        kept[0].changed.append(f"{step.name!r} is left out: a column that hardly varies does no harm")
+    return kept
+
+
+def _unweighed(steps: list[Step]) -> list[Step]:
+    """Without weights of words by how many texts have them; the length of rows stays as it is."""
+    kept: list[Step] = []
+    for step in steps:
+        if step.kind != "TfidfTransformer" or not kept or kept[-1].kind not in TEXTS:
+            kept.append(step)
+            continue
+        texts = kept[-1]
+        if "norm" in texts.given():
+            texts.estimator = clone(texts.estimator).set_params(norm=step.given()["norm"])
+        texts.changed.append(f"{step.name!r} is left out: no word is weighed by how many texts have it")
     return kept
 
 
@@ -207,11 +233,16 @@ def _beside_indicators(step: Step) -> Step:
 
 
 def _is_idle(step: Step) -> bool:
+    if step.kind == "VarianceThreshold":  # which columns vary less than it says would be read off the rows
+        return True
     name, value = _WITHOUT_EFFECT.get(step.kind, ("", None))
     return bool(name) and _same(step.given()[name], value)
 
 
+_BAGGED = "is left out: one model of all rows, where each of many would pay for its own noise"
 _AROUND = {
+    "BaggingClassifier": _BAGGED,
+    "BaggingRegressor": _BAGGED,
     "CalibratedClassifierCV": "is left out: log loss is calibrated by itself, and held-out rows need not be read",
     "OneVsOneClassifier": "is left out: one model learns all classes together",
     "OneVsRestClassifier": "is left out: one model learns all classes together",
@@ -222,12 +253,13 @@ _AROUND = {
 """What stands around a classifier, and why it is not needed."""
 
 
+_BAGS = ("bootstrap", "bootstrap_features", "max_features", "max_samples", "n_estimators", "oob_score")
 _THRESHOLDS = ("refit", "response_method", "store_cv_results", "threshold", "thresholds")
 
 
 def _unwrapped(step: Step, name: str, depth: int) -> list[Step]:
     """The steps of the estimator inside."""
-    given = step.read("estimator", "cv", "ensemble", "method", "code_size", "scoring", *_THRESHOLDS)
+    given = step.read("estimator", "cv", "ensemble", "method", "code_size", "scoring", *_THRESHOLDS, *_BAGS)
     calibrated = step.kind == "CalibratedClassifierCV"
     inner = LinearSVC() if given["estimator"] is None and calibrated else given["estimator"]
     steps = flattened(name, inner, depth + 1)

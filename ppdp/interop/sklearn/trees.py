@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ppdp.core.checks import integer, number, shown
@@ -66,6 +68,16 @@ _NUMBERS = (
 )
 
 
+def with_codes(steps: list[Step], facts: DeclaredFacts) -> list[Step]:
+    """With codes of declared categories in front of boosting that takes text of a frame as it is."""
+    named = isinstance(facts.categories, Mapping) and all(isinstance(name, str) for name in facts.categories)
+    if not (named and facts.categories and len(steps) == 1 and steps[0].kind.startswith("HistGradientBoosting")):
+        return steps
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = ColumnTransformer([("codes", codes, list(facts.categories))], remainder="passthrough")
+    return [Step("columns", columns), *steps]
+
+
 def boosted(step: Step, facts: DeclaredFacts) -> Any:
     """Boosted shapes of columns and of pairs of them."""
     if step.kind in _ENSEMBLES:
@@ -120,7 +132,8 @@ _SAMPLES = ("algorithm", "bootstrap_features", "loss", "oob_score")
 def _check_loss(step: Step, given: Mapping[str, Any], classifies: bool) -> None:
     """Log loss, and the losses of targets that boosting has; how forests choose splits is not asked."""
     name = "loss" if "loss" in given else "criterion"
-    known = ("log_loss", "gini", "entropy") if classifies else ("squared_error", "friedman_mse", *_LOSSES)
+    others = ("gini", "entropy", "exponential") if classifies else ("friedman_mse", "huber", *_LOSSES)
+    known = ("log_loss" if classifies else "squared_error", *others)
     if not is_word(given[name], *known):
         step.refuse(f"{name}={given[name]!r} has no counterpart.", f"{name}='{known[0]}'.")
     if given[name] != known[0] and given[name] not in _LOSSES:

@@ -129,7 +129,7 @@ def _grid(step: Step, pipes: Sequence[Pipeline]) -> list[dict[str, list[Any]]]:
             "Pipeline.from_sklearn(estimator, ...), which needs no search.",
         )
     if any(own != names[0] for own in names):
-        step.refuse("candidates have other steps.", "a search for each list of steps.")
+        return [{"steps": [pipe.steps]} for pipe in pipes]
     grid: list[dict[str, list[Any]]] = [{} for _ in pipes]
     for place, name in enumerate(names[0]):
         steps = [pipe.steps[place][1] for pipe in pipes]

@@ -9,40 +9,57 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    BaggingClassifier,
     BaggingRegressor,
     ExtraTreesClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.feature_selection import RFE, SelectKBest, VarianceThreshold, f_classif
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_selection import (
+    RFE,
+    SelectFromModel,
+    SelectKBest,
+    VarianceThreshold,
+    f_classif,
+    mutual_info_classif,
+)
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
     BayesianRidge,
     ElasticNetCV,
     HuberRegressor,
     Lasso,
+    LassoLarsCV,
     LogisticRegression,
     LogisticRegressionCV,
     Perceptron,
     PoissonRegressor,
     QuantileRegressor,
+    Ridge,
     RidgeClassifier,
     RidgeCV,
     SGDClassifier,
+    SGDRegressor,
+    TheilSenRegressor,
 )
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     KBinsDiscretizer,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PowerTransformer,
@@ -53,7 +70,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 
 AMOUNT = {"y_range": (0, 1)}
 THREE = {"classes": ("a", "b", "c")}
@@ -126,6 +143,26 @@ CASES = {
     "powers": ([PowerTransformer(), LOG], {}, "QuantileTransformer", "instead of the power that fits best"),
     "bins": ([SimpleImputer(), KBinsDiscretizer(3), LOG], {}, "KBinsDiscretizer", "its edges are quantiles"),
     "columns that vary": ([VarianceThreshold(), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
+    "columns that hardly vary": ([VarianceThreshold(0.1), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
+    "columns by weights": ([SelectFromModel(LOG), LOG], {}, "SelectPercentile", "half of the columns stay"),
+    "a number of columns by weights": ([SelectFromModel(LOG, max_features=2), LOG], {}, "SelectKBest", "most weight"),
+    "mutual information": ([SelectKBest(mutual_info_classif, k=2), LOG], {}, "SelectKBest", "straight effects alone"),
+    "strong penalty": (LinearSVC(C=0.1), {}, "LogisticRegression", "C=0.1 became alpha=10"),
+    "descent with a penalty": (SGDClassifier(alpha=0.01), {}, "LogisticRegression", "became alpha='auto'"),
+    "descent with outliers": (SGDRegressor(loss="huber"), AMOUNT, "LinearRegression", "outliers are clipped"),
+    "steepest lines": (TheilSenRegressor(), AMOUNT, "LinearRegression", "outliers are clipped"),
+    "boosted outliers": (GradientBoostingRegressor(loss="huber"), AMOUNT, "GradientBoostingRegressor", "of huber"),
+    "paths": (LassoLarsCV(), AMOUNT, "Ridge", "none of them will be"),
+    "kernel ridge": (KernelRidge(kernel="rbf"), AMOUNT, "Ridge", "200 random Fourier features"),
+    "bags of models": (BaggingClassifier(LOG), {}, "LogisticRegression", "where each of many would pay"),
+    "width by the rows": (SVC(), {}, "ColumnMap", "gamma='scale' became 1 over the number of columns"),
+    "kernel of components": ([StandardScaler(), PCA(2), SVC()], {}, "PCA", "200 random Fourier features"),
+    "union of scaled columns": (
+        [StandardScaler(), FeatureUnion([("a", PCA(2)), ("b", SelectKBest(k=1))]), LOG],
+        {},
+        "ColumnSplit",
+        "groups",
+    ),
     "bins of filled columns": (
         [SimpleImputer(), KBinsDiscretizer(3, strategy="uniform"), LOG],
         {},
@@ -141,6 +178,63 @@ def test_it_converts_and_says_how_it_differs(name):
     pipe = convert(steps, ranges=(0, 1), **(answer or {"classes": (0, 1)}))
     assert kind in [type(step).__name__ for _, step in pipe.steps]
     assert told in str(pipe.conversion)
+
+
+TEXTS = ["good food and good wine", "bad food", "wine", "good"] * 250
+
+
+@pytest.mark.parametrize(
+    ("steps", "theirs"),
+    [
+        ([TfidfVectorizer(max_features=64, ngram_range=(1, 2), min_df=2)], {"ngram_range": (1, 2), "n_features": 64}),
+        ([CountVectorizer(max_features=10**5, binary=True)], {"binary": True, "n_features": 1024}),
+        ([CountVectorizer(), TfidfTransformer()], {"n_features": 256}),
+        ([HashingVectorizer(n_features=32, norm=None), TfidfTransformer(norm="l1")], {"n_features": 32, "norm": "l1"}),
+    ],
+    ids=str,
+)
+def test_words_that_are_read_off_the_texts_are_hashed(steps, theirs):
+    pipe = convert([*steps, LOG], classes=(0, 1)).fit(TEXTS, [1, 0, 1, 0] * 250)
+    assert np.allclose(pipe[:-1].transform(TEXTS[:4]), HashingVectorizer(**theirs).fit_transform(TEXTS[:4]).toarray())
+    assert pipe.predict(["bad food", "good food and good wine"]).tolist() == [0, 1]
+
+
+def test_components_of_words_have_the_lengths_of_projected_rows():
+    steps = [HashingVectorizer(n_features=16), TruncatedSVD(2), Normalizer(), LOG]
+    pipe = convert(steps, classes=(0, 1)).fit(TEXTS, [1, 0, 1, 0] * 250)
+    assert np.allclose(np.linalg.norm(pipe[:-1].transform(TEXTS[:4]), axis=1), 1, atol=1e-6)
+    with pytest.raises(UnsupportedOrder):  # these rows keep their mean, which scikit-learn subtracts
+        convert([StandardScaler(), PCA(2), Normalizer(), LOG], ranges=(0, 1), classes=(0, 1))
+
+
+def test_text_of_a_frame_goes_to_boosting_as_codes():
+    table = pd.DataFrame({"age": np.tile([0.0, 1.0, np.nan], 400), "ward": pd.Categorical(["a", "b", "c", "d"] * 300)})
+    facts = {"ranges": {"age": (0, 1)}, "categories": {"ward": ["a", "b", "c", "d"]}, "classes": (0, 1)}
+    pipe = convert(HistGradientBoostingClassifier(), **facts).fit(table, table["ward"].isin(["a", "d"]).astype(int))
+    assert pipe.steps[-1][1].categorical_features == {0: 4}
+    assert pipe.score(table, table["ward"].isin(["a", "d"]).astype(int)) > 0.95
+
+
+def test_distances_from_centres_of_some_columns():
+    table = pd.DataFrame(np.random.default_rng(0).uniform(size=(900, 3)), columns=["north", "east", "size"])
+    columns = make_column_transformer((KMeans(3), ["north", "east"]), (StandardScaler(), ["size"]))
+    pipe = convert([columns, Ridge()], ranges=dict.fromkeys(table, (0, 1)), y_range=(0, 1)).fit(table, table["size"])
+    assert pipe[:-1].transform(table[:5]).shape == (5, 4)
+    assert "distances weigh otherwise" in str(pipe.conversion)
+
+
+@pytest.mark.parametrize(("function", "moves"), [(lambda X: X[:, :1] / X[:, 1:], True), (lambda X: X > 0.5, False)])
+def test_a_function_that_leaves_gaps_may_stand_in_front_of_what_fills_them(function, moves):
+    steps = make_pipeline(SimpleImputer(), FunctionTransformer(function))
+    columns = make_column_transformer((steps, ["age", "dose"]))
+    facts = {"ranges": {"age": (1, 2), "dose": (1, 2)}, "functions": {"pipeline-functiontransformer": (0, 2)}}
+    if not moves:
+        with pytest.raises(InvalidParameter, match="units are not public"):
+            convert([columns, LOG], classes=(0, 1), **facts)
+        return
+    gappy = pd.DataFrame({"age": [1.0, 2.0, np.nan], "dose": [2.0, 1.0, 1.0]})
+    found = convert([columns, LOG], classes=(0, 1), **facts)[0].fit_transform(gappy)
+    assert np.allclose(found[:, 0], [-0.5, 1.0, np.nan], equal_nan=True)  # from [0, 2] to [-1, 1]
 
 
 def features(*steps, ranges=(-1.0, 2.0), **answer):

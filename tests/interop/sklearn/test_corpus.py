@@ -11,9 +11,6 @@ REFUSED = {
     "network",
     "nearest neighbours for amounts",
     "components for neighbours",
-    "columns that a lasso keeps",
-    "words counted",
-    "words weighed",
     "random search of a forest",
     "voting",
     "stacking",
@@ -24,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_most_of_them_convert():
-    assert len(CONVERTED) >= 0.85 * len(CORPUS)
+    assert len(CONVERTED) >= 0.9 * len(CORPUS)
     assert set(CORPUS) > REFUSED
 
 
