@@ -14,7 +14,7 @@ from ppdp.certificate.formats import format_of
 from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import read_statements
-from ppdp.certificate.pages.view import printable_view
+from ppdp.certificate.pages.statements import printable_view
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
 from ppdp.certificate.replay.rules import refuse_unsafe

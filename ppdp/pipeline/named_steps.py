@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, estimator_html_repr
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issue_statement import account_in_words
-from ppdp.certificate.pages.markup import bound, element, to_html
+from ppdp.certificate.pages.typography import bound, element, to_html
 from ppdp.core.pages import page_of
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn import FromSklearn

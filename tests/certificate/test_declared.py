@@ -8,7 +8,7 @@ from zoo import document, sealed
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.certificate import verify
-from ppdp.certificate.pages.glossary import WORDS
+from ppdp.certificate.pages.statement import WORDS
 from ppdp.certificate.pages.statements import MOST_FACTS
 from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression

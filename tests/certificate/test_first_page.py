@@ -14,9 +14,9 @@ from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate.facts import read_fact
-from ppdp.certificate.pages.glossary import GLOSSARY, terms_in
 from ppdp.certificate.pages.interpretation import missed, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.page import seldom
+from ppdp.certificate.pages.statement import GLOSSARY, terms_in
 from ppdp.certificate.record import FactRecord
 from ppdp.certificate.share import pdf
 from ppdp.exceptions import ExportError, InvalidParameter

@@ -9,8 +9,8 @@ from pages import answers
 from zoo import document
 
 from ppdp import make_pipeline
+from ppdp.certificate.pages.derivation import expected_error, loses_most
 from ppdp.certificate.pages.interpretation import rho
-from ppdp.certificate.pages.usefulness import expected_error, loses_most
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, Report
 from ppdp.transformers import MinMaxScaler
 

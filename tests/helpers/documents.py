@@ -3,7 +3,7 @@
 from functools import wraps
 
 from ppdp.certificate import guarantee
-from ppdp.certificate.pages import assumptions, derivation, interpretation, page, renderers, view
+from ppdp.certificate.pages import assumptions, derivation, interpretation, page, renderers, statements
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.share import registry_record
 
@@ -27,7 +27,7 @@ def record_of(document):
 
 
 def view_of(document):
-    return view.printable_view(record_of(document))
+    return statements.printable_view(record_of(document))
 
 
 def of_document(function, made=record_of):

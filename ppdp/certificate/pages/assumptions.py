@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origin, PublicFact, Trust, public_facts
-from ppdp.certificate.pages.glossary import WORDS
-from ppdp.certificate.pages.statement import Statement, Topic
+from ppdp.certificate.pages.statement import WORDS, Statement, Topic
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, StepRecord
 from ppdp.core.figures import figure
 from ppdp.core.formula import AT, Answer

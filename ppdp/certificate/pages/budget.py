@@ -12,7 +12,6 @@ from ppdp.certificate.pages.interpretation import right_at, right_guesses, right
 from ppdp.certificate.record import Record
 from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.privacy_filter import Entry, GaussianAccount, composed, refuse_overspend, total_epsilon
-from ppdp.privacy.loss import PrivacyLoss
 
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
@@ -21,51 +20,19 @@ _TOLD = 1e-3  # of an epsilon: what it has to differ by to be told beside anothe
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """What the ledger of a release says, as an attacker's success in 100 guesses.
+    """What the ledger of a release says; an attacker's success is told as right guesses in 100, at most."""
 
-    Attributes
-    ----------
-    entry : LedgerEntry
-        As the certificate has it.
-    alone : bool
-        Whether the ledger holds this release and nothing else.
-    right : int
-        Right guesses, at most, by everything that was released so far.
-    right_at_limit : int or None
-        The same if releases of any kind use up the limit; None without one.
-    right_of_this_kind : int or None
-        The same if all of them are like this one, where that is known and not 100.
-    room : int or None
-        How many more like this one the limit admits.
-    total : float or None
-        Epsilon of this release and one more like it; infinite if the ledger refuses it, None if unknown.
-    right_of_two : int
-        Right guesses by these two.
-    exact : float or None
-        Epsilon of everything so far as its noise composes, at the entry's delta; None if the entry does not tell, or if
-        it is the ledger's own figure.
-    exact_of_more : float or None
-        The same with one more release like this one; None if the entry does not tell.
-    right_of_more : int
-        Right guesses by these.
-    """
-
-    entry: LedgerEntry
-    alone: bool
-    right: int
-    right_at_limit: int | None
-    right_of_this_kind: int | None
-    room: int | None
-    total: float | None
-    right_of_two: int
-    exact: float | None
-    exact_of_more: float | None
-    right_of_more: int
-
-    @property
-    def known(self) -> bool:
-        """Whether the noise of the others is known."""
-        return self.entry.composed is not None
+    entry: LedgerEntry  # as the certificate has it
+    alone: bool  # whether the ledger holds this release and nothing else
+    right: int  # by everything that was released so far
+    right_at_limit: int | None  # if releases of any kind use up the limit; None without one
+    right_of_this_kind: int | None  # if all of them are like this one, where that is known and not 100
+    room: int | None  # how many more like this one the limit admits
+    total: float | None  # epsilon of this release and one more like it; infinite if refused, None if unknown
+    right_of_two: int  # by these two
+    exact: float | None  # epsilon of everything so far as its noise composes; None if unknown or the ledger's own
+    exact_of_more: float | None  # with one more release like this one; None if unknown
+    right_of_more: int  # by these
 
     @property
     def refused(self) -> bool:
@@ -84,12 +51,14 @@ def ledger_view(c: Record) -> LedgerView | None:
     if ledger is None:
         return None
     alone, limit, more = ledger.position == 1 and c.part_of is None, ledger.limit, room(c)
-    right = right_at(math.inf if ledger.epsilon is None else ledger.epsilon, ledger.delta)
     so_far, more_of_it = _sums(c)
+    right = right_at(math.inf if ledger.epsilon is None else ledger.epsilon, ledger.delta)
     right = min([right, *(right_of(entry.loss, entry.total_variation) for entry in so_far)])
     exact = total_epsilon(so_far, ledger.delta, None) if so_far else math.inf
+    with_more = total_epsilon(more_of_it, ledger.delta, None) if more_of_it else math.inf
     known = more is not None and 0 < more < MOST_MORE
     of_kind = times_in_100(right_of_releases(c, (more or 0) + 1)) if known else 100
+    draws = math.fsum(entry.total_variation for entry in more_of_it)
     return LedgerView(
         entry=ledger,
         alone=alone,
@@ -100,10 +69,8 @@ def ledger_view(c: Record) -> LedgerView | None:
         total=total_of_two(c),
         right_of_two=times_in_100(right_of_releases(c, 2)),
         exact=exact if exact * (1 + _TOLD) < (ledger.epsilon or math.inf) else None,
-        exact_of_more=_finite(total_epsilon(more_of_it, ledger.delta, None)) if more_of_it else None,
-        right_of_more=times_in_100(
-            right_of(composed(more_of_it), math.fsum(entry.total_variation for entry in more_of_it))
-        ),
+        exact_of_more=with_more if math.isfinite(with_more) else None,
+        right_of_more=times_in_100(right_of(composed(more_of_it), draws)),
     )
 
 
@@ -114,17 +81,14 @@ def _sums(c: Record) -> tuple[list[Entry], list[Entry]]:
         return [], []
     sums = ledger.composed.mu, ledger.composed.failure, ledger.composed.total_variation
     so_far = Entry(1, ledger.dataset, "", *sums, 1, "released", "")
-    more = Entry(2, ledger.dataset, "", loss.mu, _failure(loss), draws_of(c), 1, "released", "")
-    return [so_far], [] if c.part_of is not None or loss.parts else [so_far, more]
+    return [so_far], [] if c.part_of is not None or loss.parts else [so_far, _as_entry(c, ledger, 2, 1)]
 
 
-def _failure(loss: PrivacyLoss) -> float:
-    """Probability with which nothing is promised beside other spends."""
-    return loss.failure + (1 - loss.failure) * loss.gate
-
-
-def _finite(epsilon: float) -> float | None:
-    return epsilon if math.isfinite(epsilon) else None
+def _as_entry(c: Record, ledger: LedgerEntry, position: int, rows: int) -> Entry:
+    """What its ledger counts this release as."""
+    loss = loss_of(c)
+    failure = loss.failure + (1 - loss.failure) * loss.gate  # with which nothing is promised beside other spends
+    return Entry(position, ledger.dataset, "", loss.mu, failure, draws_of(c), rows, "released", "")
 
 
 def total_of_two(c: Record) -> float | None:
@@ -151,7 +115,7 @@ def _entry(c: Record) -> Entry | None:
     ledger, loss = c.ledger, loss_of(c)
     if ledger is None or ledger.epsilon is None or ledger.position != 1 or loss.parts:
         return None
-    entry = Entry(1, ledger.dataset, "", loss.mu, _failure(loss), draws_of(c), c.rows_per_unit, "released", "")
+    entry = _as_entry(c, ledger, 1, c.rows_per_unit)
     alone = total_epsilon([entry], ledger.delta, _GAUSSIAN)
     return entry if abs(alone - ledger.epsilon) <= 1e-6 * ledger.epsilon else None
 

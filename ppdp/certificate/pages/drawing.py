@@ -14,7 +14,7 @@ from ppdp.certificate.pages.interpretation import (
     gaussian_summary,
     powers_in_words,
 )
-from ppdp.certificate.pages.markup import element
+from ppdp.certificate.pages.typography import element
 from ppdp.certificate.record import Record
 
 WIDTH, HEIGHT = 360.0, 228.0  # of the curve, in its own units

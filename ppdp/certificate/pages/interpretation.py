@@ -33,23 +33,13 @@ _STEPS, _MOST = 32, 700.0  # of the grid of epsilons, and the largest of them th
 
 @dataclass(frozen=True, slots=True)
 class GaussianSummary:
-    """One number for the whole trade-off, with what it leaves out.
+    """One number for the whole trade-off, with what it leaves out."""
 
-    Attributes
-    ----------
-    mu : float
-        At every rate a of false alarms a test misses at least ``f(a + slack) - slack``, where ``f(x)`` is
-        ``Φ(Φ⁻¹(1 - x) - mu)``.
-    slack : float
-        What no Gaussian curve covers: the sampler's error and chances of failure, or the certificate's delta.
-    error : float
-        How far the trade-off that the certificate promises is better than that of ``mu``, at most: the least e with
-        ``T(a + e) - e <= f(a)`` for all a. 0 if everything released is Gaussian.
-    """
-
-    mu: float
-    slack: float
-    error: float
+    mu: float  # at every rate a of false alarms a test misses at least Φ(Φ⁻¹(1 - a - slack) - mu) - slack
+    slack: (
+        float  # what no Gaussian curve covers: the sampler's error and chances of failure, or the certificate's delta
+    )
+    error: float  # how far the promised trade-off T is better, at most: the least e with T(a + e) - e <= f(a) for all a
 
 
 def detection_power(content: Record, false_alarm: float) -> float:

@@ -11,26 +11,15 @@ from markupsafe import Markup
 
 from ppdp.certificate.facts import COLUMNS, Origin, PublicFact
 from ppdp.certificate.guarantee import privacy_profile
-from ppdp.certificate.issuer import UNPROVED
-from ppdp.certificate.pages import budget, interpretation
-from ppdp.certificate.pages.assumptions import (
-    CHOSEN_BLINDLY,
-    NOT_MADE_FROM_OTHERS,
-    ONE_PERSON_EACH,
-    unit_is_declared,
-    unit_on_trust,
-)
+from ppdp.certificate.pages import assumptions, budget, interpretation
 from ppdp.certificate.pages.derivation import is_model, law_of, only_the_last
-from ppdp.certificate.pages.drawing import (
-    distance_bars,
-    power_curve,
-)
-from ppdp.certificate.pages.glossary import TERMS, WAYS, WORDS, terms_in
-from ppdp.certificate.pages.statement import Topic
+from ppdp.certificate.pages.drawing import distance_bars, power_curve
+from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, terms_in
 from ppdp.certificate.pages.statements import (
     LABELS,
     MOST_FACTS,
     TESTED,
+    View,
     excluded_in_short,
     facts_to_show,
     status_in_words,
@@ -39,7 +28,6 @@ from ppdp.certificate.pages.statements import (
 )
 from ppdp.certificate.pages.templating import html_page, render
 from ppdp.certificate.pages.typography import minus
-from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import AlternativeRecord, Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
@@ -60,34 +48,27 @@ RANGES = "ranges of the columns, as they stand at these steps"
 
 def render_page(view: View, signer: str | None = None) -> str:
     """The page; whatever text the certificate has is shown as text."""
-    c, context = view.record, {**view.context, **_context(view, signer)}
-    body = render("page.html", context)
+    c = view.record
+    body = render("page.html", {**view.context, **_context(view, signer), **_released(view), **_tables(c)})
     terms = render("terms.html", {"terms": terms_in(re.sub("<[^>]*>", " ", body))})
     main = Markup('<main class="{}">{}{}</main>').format(c.status.lower(), body, terms)
-    title = _title(c)
-    return html_page(f"{title}: {c.dataset}" if c.dataset else title, main, _foot(c))
-
-
-def _title(c: Record) -> str:
     pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.row_level else " (for bounded changes only)")
-    return {
-        "UNCONDITIONAL": f"UNCONDITIONAL {pair} certificate",
-        "CONDITIONAL": f"CONDITIONAL certificate: {pair} if what it assumes holds",
-        "SEEDED": "SEEDED certificate: nothing is protected",
+    title, status = {
+        "UNCONDITIONAL": (
+            f"UNCONDITIONAL {pair} certificate",
+            "Holds if all under “Taken on trust” is true (UNCONDITIONAL)",
+        ),
+        "CONDITIONAL": (
+            f"CONDITIONAL certificate: {pair} if what it assumes holds",
+            "CONDITIONAL on what is assumed, and on “Taken on trust”",
+        ),
+        "SEEDED": ("SEEDED certificate: nothing is protected", "SEEDED: nothing is protected"),
     }[c.status]
-
-
-def _foot(c: Record) -> str:
-    """What a single sheet must say: what it is a part of, and that there is an if."""
-    data, day = c.dataset or "", _day(c)
+    data = c.dataset or ""
     short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
-    status = {
-        "UNCONDITIONAL": "Holds if all under “Taken on trust” is true (UNCONDITIONAL)",
-        "CONDITIONAL": "CONDITIONAL on what is assumed, and on “Taken on trust”",
-        "SEEDED": "SEEDED: nothing is protected",
-    }[c.status]
-    first = " · ".join(filter(None, (status, f"digest {c.digest[:19]}…", day)))
-    return f"{first}\nPrivacy certificate{f': {short}' if short else ''}"
+    foot = " · ".join(filter(None, (status, f"digest {c.digest[:19]}…", _day(c))))
+    foot += f"\nPrivacy certificate{f': {short}' if short else ''}"  # what a single sheet is a part of
+    return html_page(f"{title}: {data}" if data else title, main, foot)
 
 
 def _day(c: Record) -> str:
@@ -95,111 +76,42 @@ def _day(c: Record) -> str:
 
 
 def _context(view: View, signer: str | None) -> dict[str, Any]:
-    c = view.record
+    """What page one needs, and how often an attacker is right."""
+    c, stated, ledger = view.record, view.stated, view.record.ledger
+    elsewhere = {"contact"} if stated["responsible"] else set()
+    elsewhere |= {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
+    further = [name for name in FURTHER if stated[name] and name not in elsewhere]
+    profile = dict(privacy_profile(c)) | {c.delta: c.epsilon}
+    deltas = sorted({*OTHER_DELTAS, c.delta}, reverse=True)
+    powers = [(alarm, interpretation.detection_power(c, alarm)) for alarm in interpretation.FALSE_ALARMS]
     return {
         "signer": signer,
         "options": SIGNED if signer else "",
         "day": _day(c),
         "UNPROTECTED": UNPROTECTED,
-        "NOT_MADE_FROM_OTHERS": NOT_MADE_FROM_OTHERS,
-        "ONE_PERSON_EACH": ONE_PERSON_EACH,
-        "CHOSEN_BLINDLY": CHOSEN_BLINDLY,
+        "trust": assumptions,
+        "tradeoff": interpretation,
         "MOST_MORE": budget.MOST_MORE,
-        "GAUSSIAN": GAUSSIAN,
-        "CHOICE": CHOICE,
         "lede": TESTED if c.status == "UNCONDITIONAL" else status_in_words(c, "all under “Taken on trust”"),
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "left": what_left(c),
         "ledger": budget.ledger_view(c),
-        "rho": interpretation.rho(c),
-        "further": _further(view),
-        "lawful": "; ".join(f"{LABELS[name]}: {view.stated[name]}" for name in LAWFUL if view.stated[name]),
-        "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not view.stated[name]),
-        "UNPROVED": UNPROVED,
-        **_people(view),
-        **_success(c),
-        **_released(view),
-        **_stages(view),
-        **_tables(view),
+        "further": "; ".join(f"{LABELS[name]} {stated[name]}" for name in further),
+        "lawful": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
+        "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not stated[name]),
+        "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
+        "excluded_in_short": excluded_in_short(c, " (not this one)"),
+        "seldom": seldom(interpretation.mostly_right(c)),
+        "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
+        "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
+        "summary": interpretation.gaussian_summary(c),
+        "power_curve": power_curve(c),
     }
-
-
-def _further(view: View) -> str:
-    """What is stated and has no other place on page one."""
-    ledger = view.record.ledger
-    named = {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
-    named |= {"contact"} if view.stated["responsible"] else set()
-    told = ((name, view.stated[name]) for name in FURTHER if name not in named)
-    return "; ".join(f"{LABELS[name]} {said}" for name, said in told if said)
 
 
 def _neighbours(words: str, c: Record) -> str:
     """Which datasets are neighbours, with what becomes of too many rows: no run drops one for their number."""
     return f"{words}: with more, the run stops" if c.neighbours.bounds_contributions else words
-
-
-def _people(view: View) -> dict[str, Any]:
-    """Who is protected, and what is not covered."""
-    c = view.record
-    duplicates = [step for step in c.steps if step.class_.endswith("Deduplicator")]
-    two = interpretation.times_in_100(interpretation.right_of_two_rows(c))
-    known = two if c.status == "UNCONDITIONAL" and two < 100 else None  # the table between may break what is assumed
-    together = f" (two people: right at most {known} times in 100)" if known else ""
-    group = f"a family: protected less than one person{together}"
-    beyond = group if c.neighbours.row_level else "several changes: protected less than one"
-    checklist = "consent, bias, access to rows: annex, checklist"
-    named = ["what the other releases named at the top cost"] if view.texts(Topic.BESIDE) else []
-    general = "what holds of people in general, and so of anyone"
-    measured = c.issued is not None and c.issued.accuracy is not None
-    others = ["others, such as people whom accuracy was measured on"] if measured else []
-    at_length = (
-        "what the release shows of people in general: it can be applied to anyone, whether in the table or not, and"
-        " nearly the same would be learned without that person’s rows"
-    )
-    return {
-        "unit_declared": unit_is_declared(c),
-        "unit_on_trust": unit_on_trust(c),
-        "two": known,
-        "duplicates": [f"“{step.name}”" for step in duplicates],
-        "close_duplicates": any(step.class_ != "Deduplicator" for step in duplicates),
-        "not_covered_in_short": [
-            *excluded_in_short(c, " (not this one)"),
-            *named,
-            beyond,
-            *others,
-            general,
-            checklist,
-        ],
-        "beyond_at_length": [beyond, at_length, checklist],
-    }
-
-
-def _success(c: Record) -> dict[str, Any]:
-    """How often an attacker is right, at most."""
-    powers = [(alarm, interpretation.detection_power(c, alarm)) for alarm in interpretation.FALSE_ALARMS]
-    alarm, power = powers[0]
-    gate, total, rare = c.gate, c.total, any(release.failure for release in c.releases)
-    fails = ["the gate passes although a condition fails"] if gate else [] if rare else ["nothing is promised"]
-    fails += ["a category is released that only one person's rows hold"] if rare else []
-    profile = dict(privacy_profile(c)) | {c.delta: c.epsilon}
-    deltas = sorted({*OTHER_DELTAS, c.delta}, reverse=True)
-    return {
-        "guesses": interpretation.times_in_100(interpretation.right_guesses(c)),
-        "by_epsilon": interpretation.times_in_100(interpretation.right_at(c.epsilon, c.delta)),
-        "claims": figure(50 * (alarm + power), 3),
-        "right_claims": interpretation.times_in_100(interpretation.right_alarms(alarm, power)),
-        "sure_times": interpretation.times_in_100(interpretation.SURE),
-        "seldom": seldom(interpretation.mostly_right(c)),
-        "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
-        "failing": max(gate.delta if gate else 0.0, total.failure),
-        "fails": fails,
-        "rare": rare,
-        "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
-        "summary": interpretation.gaussian_summary(c),
-        "right_share": interpretation.right_guesses(c),
-        "outcome": interpretation.outcome_in_words(c),
-        "power_curve": power_curve(c),
-    }
 
 
 def seldom(share: float) -> str:
@@ -211,53 +123,48 @@ def seldom(share: float) -> str:
 
 
 def _released(view: View) -> dict[str, Any]:
-    """What left, with its noise."""
-    c, m = view.record, view.record.mechanism
+    """How far apart neighbouring datasets are, and what left, with its noise.
+
+    Bars that would only repeat each other are left out.
+    """
+    c, m, points = view.record, view.record.mechanism, view.points
     laws = {noise.law for noise in view.noises}
     idealised = any(Part.from_dict(part).idealised for part in c.total.parts)
-    names = c.released.names
     known = FORMULAS.get(m.formula) if m is not None else None
+    answer = known if isinstance(known, Answer) else None
+    ways = [(way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)]
     return {
-        "gaussian": laws <= {GAUSSIAN},
+        "bars": distance_bars(points) if len({point.labels for point in points}) > 1 else [],
+        "toggled": any(point.distance.toggled for point in points),
+        "moved": any(point.distance.moved for point in points),
+        "stage_terms": [*ways, *terms(word for point in points for word in point.changes)],
+        "GAUSSIAN": GAUSSIAN,
+        "CHOICE": CHOICE,
+        "GATE_KINDS": GATE_KINDS,
         "laws": sorted(laws),
         "exact_noise": laws <= {GAUSSIAN, *EXACT_LAWS} and not idealised,
         "some_mu": any(noise.part.mu is not None for noise in view.noises),
         "proofs": sorted({step.page for step in c.steps} | {noise.part.page for noise in view.noises}),
         "released_terms": terms(release.statistic.partition(AT)[0] for release in c.releases),
-        "arrays": list(names.items()),
-        "matrix": next((shape for shape in names.values() if len(shape) == 2), None),
-        "path": any(name.endswith(".path") for name in names),
+        "matrix": next((shape for shape in c.released.names.values() if len(shape) == 2), None),
+        "path": any(name.endswith(".path") for name in c.released.names),
         "ladder": c.gate.ladder if c.gate is not None else None,
-        "gate_scale": GATE_KINDS[c.gate.kind].scale_words if c.gate is not None else "",
         "last_law": law_of(m) if m is not None else "",
-        "tells": known.tells if isinstance(known, Answer) else "",
+        "tells": answer.tells if answer else "",
         "hides_iterates": m is not None and only_the_last(m),
         "releases_model": m is not None and is_model(m),
-        "releases_rows": isinstance(known, Answer) and known.rows,
+        "releases_rows": answer is not None and answer.rows,
     }
 
 
-def _stages(view: View) -> dict[str, Any]:
-    """How far apart neighbouring datasets are; bars that would only repeat each other are left out."""
-    c, points = view.record, view.points
-    same = len({point.labels for point in points}) == 1
-    ways = [(way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)]
-    return {
-        "bars": [] if same else distance_bars(points),
-        "toggled": any(point.distance.toggled for point in points),
-        "moved": any(point.distance.moved for point in points),
-        "stage_terms": [*ways, *terms(word for point in points for word in point.changes)],
-    }
-
-
-def _tables(view: View) -> dict[str, Any]:
+def _tables(c: Record) -> dict[str, Any]:
     """Facts, settings and routes."""
-    c = view.record
-    shown = facts_to_show(c)
+    shown, routes = facts_to_show(c), _routes(c)
     places = [(name, kind, parameters) for name, kind, parameters in _places(c) if parameters]
     values = [value for *_, parameters in places for value in parameters.values()]
-    long = any(isinstance(value, Sequence) and len(value) > MOST_VALUES for value in values)
     last = c.mechanism or (c.releases[-1] if c.releases else None)
+    chosen = [route.noise_scale for route in c.alternatives if route.status == "chosen"]
+    priced = [r.noise_scale for r in c.alternatives if r.status != "not offered" and r.noise_scale is not None]
     return {
         "facts": list(_fact_rows(c, shown)),
         "cut_facts": MOST_FACTS if len(shown) < len(c.facts) else None,
@@ -266,13 +173,12 @@ def _tables(view: View) -> dict[str, Any]:
             for name, kind, parameters in places
         ],
         "settings_terms": terms(key for *_, parameters in places for key in parameters),
-        "long_lists": f", and of a list of more than {MOST_VALUES} values the first three and the last are shown"
-        if long
-        else "",
-        "routes": _routes(c),
-        "route_terms": [(status, STATUSES[status]) for status in STATUSES if status in dict(_statuses(c))],
+        "MOST_VALUES": MOST_VALUES,
+        "long_lists": any(isinstance(value, Sequence) and len(value) > MOST_VALUES for value in values),
+        "routes": routes,
+        "route_terms": [(status, STATUSES[status]) for status in STATUSES if status in {one for _, one in routes}],
         "route_noise": "Noise σ" if last is None or law_of(last) == GAUSSIAN else "Noise scale",
-        "least_noise": _has_least_noise(c),
+        "least_noise": c.mechanism is not None and len(priced) > 1 and chosen == [min(priced)],
     }
 
 
@@ -285,7 +191,8 @@ def _fact_rows(c: Record, shown: Sequence[PublicFact]) -> Iterator[tuple[str, st
         )
     origins: dict[tuple[str, str, str], list[str]] = {}
     for fact in shown:
-        told = f"{_origin(fact, c)} (what comes out)" if fact.comes_out else _origin(fact, c)
+        told = f"{_said_by(fact, c)}{f'; source: {fact.stated}' if fact.stated else ''}"
+        told += " (what comes out)" if fact.comes_out else ""
         name = f"range of {fact.column}" if fact.column else names.get(fact.name, fact.name)
         origins.setdefault((name, fact.column, _value(fact, shown, c)), []).append(told)
     lines = [(*line, "; ".join(of_line)) for line, of_line in origins.items()]
@@ -316,12 +223,8 @@ def _value(fact: PublicFact, shown: Sequence[PublicFact], c: Record) -> str:
     return minus(words) if fact.is_limit else words
 
 
-def _origin(fact: PublicFact, c: Record) -> str:
-    """An origin in the words of page one, and the source that was stated."""
-    return f"{_said_by(fact, c)}; source: {fact.stated}" if fact.stated else _said_by(fact, c)
-
-
 def _said_by(fact: PublicFact, c: Record) -> str:
+    """An origin in the words of page one."""
     source = fact.source
     if fact.name == "adjacency":
         kept = "; the run itself keeps no more rows of a person" if c.neighbours.bounds_contributions else ""
@@ -375,25 +278,14 @@ def _plain(value: Any) -> str:
     return minus(figure(value)) if isinstance(value, (int, float)) else "none"
 
 
-def _statuses(c: Record) -> list[tuple[str, AlternativeRecord]]:
+def _routes(c: Record) -> list[tuple[AlternativeRecord, str]]:
     """Routes with what became of them, those in use first; on a ladder its rungs, the tightest first."""
     if c.gate is not None and c.gate.ladder:
         passed = c.gate.ladder.rung
-        return [(RUNGS[(i >= passed) + (i > passed)], route) for i, route in enumerate(c.alternatives)]
+        return [(route, RUNGS[(i >= passed) + (i > passed)]) for i, route in enumerate(c.alternatives)]
     order = list(STATUSES)
     routes = sorted(c.alternatives, key=lambda route: (order.index(route.status), route.noise_scale or 0.0))
-    return [(route.status, route) for route in routes]
-
-
-def _routes(c: Record) -> list[tuple[AlternativeRecord, str]]:
-    return [(route, status) for status, route in _statuses(c)]
-
-
-def _has_least_noise(c: Record) -> bool:
-    """Whether the route in use was chosen for the least final noise."""
-    chosen = [route.noise_scale for route in c.alternatives if route.status == "chosen"]
-    priced = [r.noise_scale for r in c.alternatives if r.status != "not offered" and r.noise_scale is not None]
-    return c.mechanism is not None and len(priced) > 1 and chosen == [min(priced)]
+    return [(route, route.status) for route in routes]
 
 
 def terms(words: Any) -> list[tuple[str, str]]:

@@ -14,10 +14,9 @@ from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.interpretation import powers_in_words
 from ppdp.certificate.pages.page import render_page
 from ppdp.certificate.pages.statement import Topic
-from ppdp.certificate.pages.statements import excluded_in_short, what_left
+from ppdp.certificate.pages.statements import View, excluded_in_short, printable_view, what_left
 from ppdp.certificate.pages.templating import html_page, render
 from ppdp.certificate.pages.typography import printable
-from ppdp.certificate.pages.view import View, printable_view
 from ppdp.certificate.replay.verify import Verification
 from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import InvalidParameter

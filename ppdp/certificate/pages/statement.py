@@ -1,9 +1,22 @@
-"""One thing that is said of a certificate, of whatever form."""
+"""One thing that is said of a certificate, of whatever form, and the words that need an explanation.
+
+Their source is ``words.json``: ``docs/reference/glossary.md`` has the same sentences, and a test says where it has not.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from ppdp.certificate.canonical import shipped
+
+WORDS = shipped("ppdp.certificate.pages", "words.json")
+GLOSSARY: Mapping[str, str] = WORDS["glossary"]
+WAYS: Mapping[str, str] = WORDS["ways"]
+TERMS: Mapping[str, str] = WORDS["terms"]
+"""Names of statistics, parameters and changes of rows, explained where a table has them."""
 
 
 class Topic(Enum):
@@ -42,32 +55,37 @@ class Topic(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence, or a part of one.
-
-    Attributes
-    ----------
-    topic : Topic
-        What it is about.
-    words : str
-        What is said, as text.
-    short : str
-        The same where there is little room; empty if it is left out there.
-    plain : str
-        What the words of a document mean, if they name parameters.
-    consequence : str
-        A second sentence: what follows if the first is false.
-    name : str
-        Of what the issuer states.
-    """
+    """A sentence, or a part of one."""
 
     topic: Topic
-    words: str
-    short: str = ""
-    plain: str = ""
-    consequence: str = ""
-    name: str = ""
+    words: str  # as text
+    short: str = ""  # where there is little room; empty if it is left out there
+    plain: str = ""  # what the words of a document mean, if they name parameters
+    consequence: str = ""  # a second sentence: what follows if the first is false
+    name: str = ""  # of what the issuer states
 
     @property
     def text(self) -> str:
         """All of it but the short form."""
         return f"{self.words} {self.consequence}".rstrip()
+
+
+def terms_in(words: str) -> Sequence[tuple[str, str]]:
+    """The terms that stand in these words, and in the sentences that explain those, with their sentences.
+
+    Examples
+    --------
+    >>> [term for term, _ in terms_in("The gate passed.")]
+    ['gate', 'row']
+    """
+    found: dict[str, str] = {}
+    while more := {term: said for term, said in GLOSSARY.items() if term not in found and _stands(term, words)}:
+        found |= more
+        words = " ".join(more.values())
+    return [(term, said) for term, said in GLOSSARY.items() if term in found]
+
+
+def _stands(term: str, words: str) -> bool:
+    """Whether a term stands there, at the beginning of a sentence as well."""
+    first = f"[{term[0]}{term[0].upper()}]"
+    return re.search(rf"(?<!\w){first}{re.escape(term[1:])}", words) is not None

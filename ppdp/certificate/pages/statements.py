@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
+from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.certificate.issue_statement import account_in_words, other_releases
 from ppdp.certificate.issuer import UNPROVED, issuer_statements
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
-from ppdp.certificate.pages.derivation import NoisyRelease, gate_in_words, is_model, noises_of, points_of
-from ppdp.certificate.pages.glossary import WORDS
+from ppdp.certificate.pages.derivation import (
+    NoisyRelease,
+    Point,
+    expected_error,
+    gate_in_words,
+    is_model,
+    loses_most,
+    noises_of,
+    points_of,
+    spreads,
+)
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words, rho
-from ppdp.certificate.pages.statement import Statement, Topic
-from ppdp.certificate.pages.typography import up
-from ppdp.certificate.pages.usefulness import expected_error, loses_most
+from ppdp.certificate.pages.statement import WORDS, Statement, Topic
+from ppdp.certificate.pages.typography import printable, up
 from ppdp.certificate.record import (
     Diagnostics,
     FactRecord,
@@ -24,6 +35,8 @@ from ppdp.certificate.record import (
     Record,
     ReleaseRecord,
     StepRecord,
+    read_as,
+    written,
 )
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
@@ -274,3 +287,66 @@ def excluded_in_short(c: Record, of_this_run: str = "") -> list[str]:
         charged = ", if not charged to its ledger" if words == Exclusion.EVALUATION.value and c.ledger else ""
         short.append(f"{_excluded(words).short}{charged}")
     return short
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is said of a certificate that holds."""
+
+    record: Record
+    statements: tuple[Statement, ...]
+    points: tuple[Point, ...]
+    noises: tuple[NoisyRelease, ...]
+
+    def texts(self, *topics: Topic) -> list[str]:
+        """What is said on these topics."""
+        return [statement.text for statement in self.statements if statement.topic in topics]
+
+    def claim(self, pair: str) -> str:
+        """The headline without the status."""
+        before, after = around_the_claim(self.record)
+        return f"{before}{pair}{after}"
+
+    @property
+    def issued(self) -> str | None:
+        """Date and account, with symbols."""
+        return account_in_words(self.record, symbols=True)
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """What the issuer states, by name, in short; empty where nothing is stated."""
+        said = {s.name: s.short for s in self.statements if s.topic is Topic.STATED}
+        return {name: said.get(name, "") for name in OF_THE_ISSUER}
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What every template may use."""
+        c = self.record
+        return {
+            "c": c,
+            "Topic": Topic,
+            "statements": self.statements,
+            "texts": self.texts,
+            "neighbours": c.neighbours,
+            "phrases": c.neighbours.phrases,
+            "claim_around": around_the_claim(c),
+            "claim_in_text": self.claim(f"(ε, δ) = ({up(c.epsilon)}, {up(c.delta)})"),
+            "reservation": reservation(c),
+            "warnings": [f"Warning: {words}" for words in self.texts(Topic.WARNING)],
+            "stated": self.stated,
+            "responsible": self.stated["responsible"],
+            "issued": self.issued,
+            "noises": self.noises,
+            "stages": list(zip(self.points, [None, *c.steps])),
+            "logarithmic": spreads([point.rows for point in self.points]),
+        }
+
+
+def view_of(c: Record) -> View:
+    """What is said of a certificate that holds."""
+    return View(c, tuple(statements_of(c)), points_of(c), tuple(noises_of(c)))
+
+
+def printable_view(c: Record) -> View:
+    """The same of a certificate without invisible characters: for whatever people read."""
+    return view_of(read_as(Record, printable(written(c))))

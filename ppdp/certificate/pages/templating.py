@@ -15,8 +15,16 @@ from markupsafe import Markup, escape
 
 from ppdp.certificate.pages.drawing import budget_bar
 from ppdp.certificate.pages.interpretation import rounded_up
-from ppdp.certificate.pages.markup import to_html
-from ppdp.certificate.pages.typography import capitalised, markdown_text, minus, sentences, together, typeset, up
+from ppdp.certificate.pages.typography import (
+    capitalised,
+    markdown_text,
+    minus,
+    sentences,
+    to_html,
+    together,
+    typeset,
+    up,
+)
 from ppdp.core.figures import figure
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ppdp.certificate.canonical import shipped
 from ppdp.certificate.pages.derivation import law_of, only_the_last
 from ppdp.certificate.pages.interpretation import rho
 from ppdp.certificate.pages.statement import Topic
-from ppdp.certificate.pages.view import view_of
+from ppdp.certificate.pages.statements import view_of
 from ppdp.certificate.record import Record
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.formula import FORMULAS, GAUSSIAN
