@@ -19,6 +19,8 @@ from ppdp.pipeline.estimator import same_kind
 from ppdp.pipeline.steps import any_fills_gaps
 from ppdp.transformers.columns.spread_steps import gathered, origins
 
+_OF_STAGES = ("fit_transform", "get_feature_names_out", "transform")
+
 
 class NamedSteps(FromSklearn, BaseEstimator):
     """Parameters, access and display of an estimator with ``steps``; once it is fitted, released twins."""
@@ -32,6 +34,25 @@ class NamedSteps(FromSklearn, BaseEstimator):
             for item in self.steps:
                 if isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str):
                     yield item[0], item[1]
+
+    def _lacking(self, name: str, error: AttributeError) -> AttributeError:
+        """The error of an attribute that there is not, with where it is or what to do in its place."""
+        told = "" if name.startswith("_") else self._told_of(name)
+        return AttributeError(f"{str(error).removesuffix('.')}{told}") if told else error
+
+    def _told_of(self, name: str) -> str:
+        """Where that is which somebody asks a pipeline for, or why it is not there; empty if nothing is known."""
+        steps = vars(self).get("twins_") or (list(self._named()) if "steps" in vars(self) else [])
+        if not steps:
+            return ""
+        last = steps[-1][1]
+        if name in _OF_STAGES and len(steps) > 1:
+            return f". Fix: pipe[:-1].{name.removeprefix('fit_')} of the fitted pipeline: its last step maps no rows."
+        try:
+            getattr(last, name)
+        except AttributeError as error:  # a mechanism says itself what is the rows' own
+            return f": {str(error).partition(': ')[2]}" if "Fix: " in str(error) else ""
+        return f". Fix: pipe[-1].{name}, of its last step." if name.endswith("_") else ""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the pipeline and, if ``deep``, of its steps as ``name__parameter``."""

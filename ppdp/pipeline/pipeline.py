@@ -392,6 +392,12 @@ class Pipeline(PrivateEstimator, NamedSteps):
         """
         return expected_errors(self, domain, alpha)
 
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            raise self._lacking(name, error) from None
+
     def _has_method(self, method: str) -> bool:
         getattr(self._own()[-1][1], method)  # whose error says that it does not
         return True

@@ -135,8 +135,10 @@ def test_more_than_memory_and_missing_values_are_refused():
 
 @pytest.mark.parametrize("name", ["labels_", "inertia_", "fit_predict"])
 def test_what_is_the_rows_own_is_named_where_somebody_asks_for_it(name):
-    with pytest.raises(AttributeError, match=f"'{name}': .* Fix: "):
-        getattr(KMeans(3), name)
+    for asked in (KMeans(3), Pipeline([("range", MinMaxScaler((0, 1))), ("clusters", KMeans(3))])):
+        with pytest.raises(AttributeError, match=f"'{name}': .* Fix: "):
+            getattr(asked, name)
+        assert not hasattr(asked, name)
 
 
 def test_numbers_of_clusters_are_not_searched_for():

@@ -5,7 +5,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier, VotingRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -102,7 +109,7 @@ def test_a_grid_in_words_of_scikit_learn():
     ("around", "fix"),
     [
         (GridSearchCV(classifier(), {}), "alpha, which is 1/C"),
-        (BaggingClassifier(LogisticRegression()), "without the BaggingClassifier"),
+        (AdaBoostClassifier(LogisticRegression()), "without the AdaBoostClassifier"),
         (StackingClassifier([("a", LogisticRegression())]), "one model alone"),
     ],
 )

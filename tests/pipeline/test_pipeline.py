@@ -302,6 +302,15 @@ class TestParameters:
         with pytest.raises(KeyError):
             pipe["nothing"]
 
+    def test_what_a_step_has_is_named_where_somebody_asks_the_pipeline(self, patients):
+        pipe = classifier().fit(*patients)
+        for asked, where in {"coef_": "pipe[-1].coef_", "transform": "pipe[:-1].transform", "nothing_": None}.items():
+            assert not hasattr(pipe, asked)
+            with pytest.raises(AttributeError, match="has no attribute") as missing:
+                getattr(pipe, asked)
+            assert (where or "") in str(missing.value)
+            assert ("Fix: " in str(missing.value)) == (where is not None)
+
     def test_names_made_from_classes(self):
         pipe = make_pipeline(NormClipper(), StandardScaler(), NormClipper(), GaussianMechanism(), epsilon=3.0)
         names = [name for name, _ in pipe.steps]
