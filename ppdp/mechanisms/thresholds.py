@@ -41,6 +41,11 @@ SCORES: Mapping[str, Callable[[Array, Array, float, float], Array]] = {
     "f1": lambda true, false, second, first: 2 * true / np.maximum(true + false + second, 1.0),
 }
 """By scikit-learn's names: what is largest where the score is, of rows of the second and of the first class."""
+HELD: Mapping[str, Callable[[Array, Array, float], Array]] = {
+    "precision": lambda true, false, second: true / np.maximum(true + false, 1.0),
+    "recall": lambda true, false, second: true / max(second, 1.0),
+}
+"""What may be held, of rows that are predicted to be of the second class."""
 
 
 @dataclass(eq=False, repr=False)
@@ -49,10 +54,11 @@ class TunedThreshold(SharedDocstring):
 
     Parameters
     ----------
-    threshold : float or {"accuracy", "balanced_accuracy", "f1"}, optional
+    threshold : float, {"accuracy", "balanced_accuracy", "f1"} or pair, optional
         Of two classes: the public probability of the second from which on it is predicted. Or the score for which it is
-        to be the best: then numbers of rows by class and predicted probability are released with noise behind the
-        training, for a tenth of mu² (``docs/theory/thresholds.md``).
+        to be the best, or what it is to hold, ``("recall", 0.9)`` with as few predictions of the second class as can
+        be, ``("precision", 0.8)`` with as many: then numbers of rows by class and predicted probability are released
+        with noise behind the training, for a tenth of mu² (``docs/theory/thresholds.md``). What is held is an estimate.
 
     Attributes
     ----------
@@ -61,7 +67,7 @@ class TunedThreshold(SharedDocstring):
     """
 
     _: KW_ONLY
-    threshold: float | str | None = None
+    threshold: float | str | tuple[str, float] | None = None
 
     def _score_rows(self, X: Array) -> Array:
         """Log-odds of the second class, to the same bits wherever a row stands."""
@@ -85,16 +91,21 @@ class TunedThreshold(SharedDocstring):
         """
         return np.asarray(self._probabilities(self.decision_function(X)))
 
-    def _tuned_for(self: Any, domain: Domain) -> str | None:
-        """The score for which a threshold is to be found; None where it is public."""
+    def _tuned_for(self: Any, domain: Domain) -> Any:
+        """What a threshold is to be found for; None where it is public."""
         if self.threshold is None:
             return None
         if self._n_classes(domain) != 2:
             raise self._refused("a threshold is one of two classes.", "leave threshold out.")
-        if not isinstance(self.threshold, str):
-            number("threshold", self.threshold, self, above=0, most=1 - 1e-12, fix="a probability, or 'f1'.")
+        if isinstance(self.threshold, list | tuple) and len(self.threshold) == 2:
+            choice("threshold[0]", self.threshold[0], list(HELD), self)
+            number("threshold[1]", self.threshold[1], self, above=0, most=1, fix="a share, as in ('recall', 0.9).")
+        elif isinstance(self.threshold, str):
+            choice("threshold", self.threshold, list(SCORES), self)
+        else:
+            fix = "a probability, 'f1', or ('recall', 0.9)."
+            number("threshold", self.threshold, self, above=0, most=1 - 1e-12, fix=fix)
             return None
-        choice("threshold", self.threshold, list(SCORES), self)
         if self.class_weight is not None:
             raise self._refused("class_weight moves probabilities, and threshold is found by them.", "one of the two.")
         return self.threshold
@@ -164,12 +175,12 @@ class TunedThreshold(SharedDocstring):
         values: tuple[Value, ...] = super().declared(domain)  # type: ignore[misc]
         if self.threshold is None:
             return values
-        word = (
-            f"best for {self.threshold}, by released counts"
-            if isinstance(self.threshold, str)
-            else plain(self.threshold)
-        )
-        return *values, ("threshold of the second class", word, "declared")
+        word: Any = self.threshold
+        if isinstance(word, str):
+            word = f"best for {word}, by released counts"
+        elif isinstance(word, list | tuple):
+            word = f"{word[0]} of at least {plain(word[1])}, by released counts"
+        return *values, ("threshold of the second class", word if isinstance(word, str) else plain(word), "declared")
 
     def _predicted(self: Any, scores: Array) -> NDArray[Any]:
         if self.threshold is None or scores.ndim > 1:
@@ -191,7 +202,7 @@ def _of_model(question: QuerySpec) -> QuerySpec:
     return replace(question, formula=name, parameters=own, steps=question.steps - 1)
 
 
-def best_threshold(counts: Array, noise: float, scoring: str) -> float:
+def best_threshold(counts: Array, noise: float, wanted: str | tuple[str, float]) -> float:
     """The probability of the second class from which on it is best predicted, from noisy counts by cell and class.
 
     Rows lie evenly in their cells. Their log-odds are those of the model but for a slope and an offset, which are
@@ -208,9 +219,20 @@ def best_threshold(counts: Array, noise: float, scoring: str) -> float:
     each = np.repeat(rows / PARTS, PARTS)
     second, first = each * shares, each * (1 - shares)
     true, false = (np.append(np.cumsum(one[::-1])[::-1], 0.0) for one in (second, first))
-    best = int(np.argmax(SCORES[scoring](true, false, true[0], false[0])))
+    if isinstance(wanted, str):
+        best = int(np.argmax(SCORES[wanted](true, false, true[0], false[0])))
+    else:
+        best = _holding(HELD[wanted[0]](true, false, true[0])[:-1], wanted)
     ends = np.append(fine, fine[-1] + width / PARTS) - width / PARTS / 2
     return float(expit(ends[best]))
+
+
+def _holding(shares: Array, wanted: tuple[str, float]) -> int:
+    """Where a share is held with the fewest rows for recall, with the most for precision; else where it is largest."""
+    held = np.flatnonzero(shares >= wanted[1])
+    if not held.size:
+        return int(np.argmax(shares))
+    return int(held[-1] if wanted[0] == "recall" else held[0])
 
 
 def _calibrated(counts: Array, rows: Array, middles: Array, noise: float) -> tuple[Array, Array]:

@@ -97,6 +97,9 @@ def test_a_public_threshold_costs_nothing():
     [
         (1.5, {}, "threshold must be a finite number"),
         ("recall", {}, "threshold must be one of"),
+        (("f1", 0.9), {}, r"threshold\[0\] must be one of"),
+        (("recall", 90), {}, r"threshold\[1\] must be a finite number"),
+        (["recall"], {}, "threshold must be a finite number"),
         ("f1", {"class_weight": "balanced"}, "one of the two"),
         ("f1", {"solver": "poisson"}, "solver='newton' or 'dpgd'"),
         (0.3, {"classes": (0, 1, 2)}, "leave threshold out"),
@@ -124,7 +127,31 @@ def test_without_noise_it_is_where_the_class_is_as_likely_as_the_score_asks(slop
         assert math.log(found[score] / (1 - found[score])) == pytest.approx((odds - offset) / slope, abs=0.15)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_without_noise_what_is_to_be_held_is_held_and_no_more(share):
+    counts = exact(0.8, -0.5)
+    for name, axis in (("recall", 0), ("precision", 1)):
+        odds = math.log(1 / (1 / best_threshold(counts, 1.0, (name, share)) - 1))
+        # What is predicted from here on, from log-odds of -6.25 in steps of a quarter.
+        part = np.interp(odds, np.arange(51) / 4 - 6.25, np.arange(51))
+        above = np.clip(np.arange(1, 51) - part, 0, 1) @ counts
+        found = above[1] / (counts[:, 1].sum() if axis == 0 else above.sum())
+        assert found == pytest.approx(max(share, counts[:, 1].sum() / counts.sum()) if axis else share, abs=0.02)
+
+
+def test_a_recall_is_held_on_rows_that_nobody_trained_on(tmp_path):
+    X, y = table()
+    pipe = pipeline(threshold=("recall", 0.8)).fit(X[: N // 2], y[: N // 2])
+    fresh = pipe.predict(X[N // 2 :]) == 1
+    assert fresh[y[N // 2 :] == 1].mean() == pytest.approx(0.8, abs=0.06)
+    assert fresh.mean() < 0.35
+    assert "recall of at least 0.8, by released counts" in pipe.certificate_.to_html()
+    pipe.export(tmp_path / "model.zip")
+    assert ppdp.load(tmp_path / "model.zip")[-1].threshold == ("recall", 0.8)
+
+
 def test_counts_that_are_all_noise_give_some_threshold():
     noise = np.random.default_rng(0).normal(scale=50.0, size=(50, 2))
     for counts in (noise, np.zeros((50, 2)), -np.abs(noise)):
-        assert all(0 < best_threshold(counts, 50.0, score) < 1 for score in ("accuracy", "balanced_accuracy", "f1"))
+        wanted = ("accuracy", "balanced_accuracy", "f1", ("recall", 0.9), ("precision", 0.9))
+        assert all(0 < best_threshold(counts, 50.0, score) < 1 for score in wanted)

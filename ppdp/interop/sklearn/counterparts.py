@@ -113,6 +113,8 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
                 _learn_function(step, counterpart)
             if step.threshold is not None:
                 _set_threshold(step, counterpart)
+            if step.calibrated and getattr(counterpart, "class_weight", None) is not None:
+                _unweigh(step, counterpart, "probabilities would be those of other shares of classes")
             _check_answers(step, counterpart, facts)
         return counterpart
     if step.kind == "FeatureUnion":
@@ -144,13 +146,19 @@ def _learn_function(step: Step, counterpart: Any) -> None:
     step.changed.append(f"TransformedTargetRegressor became target_func={step.target_func!r}")
 
 
+def _unweigh(step: Step, counterpart: Any, why: str) -> None:
+    """Leave out weights of classes, and what was said of them."""
+    counterpart.class_weight = None
+    step.changed[:] = [words for words in step.changed if not words.startswith("class_weight")]
+    step.changed.append(f"class_weight is left out: {why}")
+
+
 def _set_threshold(step: Step, counterpart: Any) -> None:
     """Tell a classifier its threshold; one that has none weighs classes where that does the same."""
     if hasattr(counterpart, "threshold"):
         counterpart.threshold = step.threshold
         if isinstance(step.threshold, str) and counterpart.class_weight is not None:
-            counterpart.class_weight = None
-            step.changed.append("class_weight is left out: the threshold, which is found behind it, does what it did")
+            _unweigh(step, counterpart, "the threshold, which is found behind it, does what it did")
     elif step.threshold == "balanced_accuracy" and hasattr(counterpart, "class_weight"):
         counterpart.class_weight = "balanced"
         step.changed.append("class_weight='balanced' does what a threshold does for balanced accuracy")

@@ -222,6 +222,8 @@ def naive_bayes(step: Step, facts: DeclaredFacts) -> Any:
     """From released moments of every class."""
     fixes = {"priors": "leave it out: shares of classes are released."}
     given = step.read("var_smoothing", fixes=fixes)
+    if step.calibrated:
+        return _margins(step, facts, {"fit_intercept": True, "class_weight": None}, "means and variances of classes")
     step.changed.append("means and variances of every class are released with noise")
     return mechanisms.GaussianNB(facts.classes, var_smoothing=given["var_smoothing"])
 

@@ -53,7 +53,7 @@ from sklearn.linear_model import (
 )
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.naive_bayes import BernoulliNB, MultinomialNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
@@ -137,6 +137,13 @@ CASES = {
     "one against the rest": (OneVsRestClassifier(LOG), THREE, "LogisticRegression", "OneVsRestClassifier is left out"),
     "one against one": (OneVsOneClassifier(LinearSVC()), THREE, "LogisticRegression", "learns all classes together"),
     "calibrated": (CalibratedClassifierCV(), {}, "LogisticRegression", "CalibratedClassifierCV is left out"),
+    "calibrated moments": (CalibratedClassifierCV(GaussianNB()), {}, "LogisticRegression", "instead of means and var"),
+    "calibrated weights": (
+        CalibratedClassifierCV(LogisticRegression(class_weight="balanced")),
+        {},
+        "LogisticRegression",
+        "class_weight is left out",
+    ),
     "rounds of regressions": ([IterativeImputer(), LOG], {}, "RegressionImputer", "instead of rounds of them"),
     "nearest rows": ([KNNImputer(), LOG], {}, "RegressionImputer", "instead of the nearest rows"),
     "ranks": ([QuantileTransformer(n_quantiles=500), LOG], {}, "QuantileTransformer", "n_quantiles=500 became 20"),
