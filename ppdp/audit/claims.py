@@ -26,7 +26,7 @@ from ppdp.audit.external_transforms import (
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance, Moves, Sensitivity
 from ppdp.core.domain import Domain
-from ppdp.core.tables import visible
+from ppdp.core.figures import visible
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter

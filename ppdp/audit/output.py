@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from ppdp.audit.bets import bets_of
-from ppdp.audit.events import Event, Wager, chosen_events, counted_event, purposes_of
+from ppdp.audit.events import Event, Wager, bets_of, chosen_events, counted_event, purposes_of
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, make_trials
 from ppdp.core.checks import flag, integer

@@ -18,7 +18,7 @@ from ppdp.audit.pairs import pair_to_dict
 from ppdp.audit.search import SIZES
 from ppdp.audit.stability import NOTHING_MOVED, StabilityReport
 from ppdp.certificate.share.files import write_atomically
-from ppdp.core.tables import aligned, html_table, visible
+from ppdp.core.figures import aligned, html_table, visible
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.confidence import Certified
 from ppdp.testing.neighbours import Pair

@@ -20,8 +20,8 @@ from typing import cast
 import numpy as np
 
 from ppdp.audit.claims import StabilityTarget, Uses, one_line
+from ppdp.core.figures import visible
 from ppdp.core.progress import progress
-from ppdp.core.tables import visible
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.testing.neighbours import Pair, hill_climb

@@ -15,7 +15,7 @@ from ppdp.audit.search import SIZES, search, share
 from ppdp.core.checks import integer, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.tables import aligned, html_table, visible
+from ppdp.core.figures import aligned, html_table, visible
 from ppdp.exceptions import InvalidParameter
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.testing.neighbours import EXCESS, Pair, World, inhabited

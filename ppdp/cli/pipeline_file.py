@@ -14,7 +14,7 @@ from typing import Any
 from ppdp.cli.documents import place_of, read_document
 from ppdp.cli.output import Misuse, refuse, suggestion
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.renamed import renamed_parameters, under_new_names
+from ppdp.core.keywords import renamed_parameters, under_new_names
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
 
 _CODE = ("function", "preprocessor", "tokenizer", "transformer", "utility")

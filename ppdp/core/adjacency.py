@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ppdp.core.checks import columns_of, integer, length
 from ppdp.core.distance import Distance, Moves
-from ppdp.core.renamed import warn_of_name
+from ppdp.core.keywords import warn_of_name
 from ppdp.exceptions import InvalidParameter
 
 Limit = float | tuple[tuple[str | int, float], ...]

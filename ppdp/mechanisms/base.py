@@ -17,9 +17,8 @@ from ppdp.core.checks import positive
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.keywords import Answering
+from ppdp.core.keywords import Answering, under_earlier_name
 from ppdp.core.pages import Documented
-from ppdp.core.renamed import under_earlier_name
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.weights import balanced_factors

@@ -13,9 +13,8 @@ from sklearn.base import clone
 
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
-from ppdp.data.intervals import half_width
 from ppdp.data.public_facts import merged
-from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns, half_width
 from ppdp.mechanisms.query.statistics import MOVED
 from ppdp.pipeline.certify import release_record
 from ppdp.pipeline.planning.route import columns_behind

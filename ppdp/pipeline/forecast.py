@@ -22,10 +22,9 @@ from scipy.special import ndtr
 
 from ppdp.core.checks import integer, number
 from ppdp.core.domain import Domain
-from ppdp.core.figures import figure
+from ppdp.core.figures import aligned, figure, html_table
 from ppdp.core.formula import FORMULAS
 from ppdp.core.progress import progress
-from ppdp.core.tables import aligned, html_table
 from ppdp.data.public_facts import merged
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns

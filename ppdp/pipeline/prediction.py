@@ -28,6 +28,7 @@ from ppdp.pipeline.input_checks import check_sparse_twins
 from ppdp.pipeline.release.released_steps import mapped
 from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, as_texts, coding_of, reading_of, takes_texts
 from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_stage import ColumnStage
 
 Then = Callable[[Array], Any]
 
@@ -151,8 +152,9 @@ class Predictor:
 
     def transform(self, X: Any) -> Any:
         """New rows through all twins."""
-        if len(self.twins) == 1 and hasattr(self.last, "rows_of"):  # cells are read once, as at the entrance
-            values, last = self.mapped(X, whole=True), copy(self.last)
+        if len(self.twins) == 1 and isinstance(self.last, ColumnStage):  # cells are read once, as at the entrance
+            values = self.mapped(X, whole=True)
+            last: Any = copy(self.last)
             last.rows_of = lambda _: values
             return last.transform(X)
         values, last = self.mapped(X), self.last

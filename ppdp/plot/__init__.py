@@ -2,9 +2,8 @@
 
 from ppdp.core.keywords import answering_all
 from ppdp.plot.bars import advice, comparison, distance
-from ppdp.plot.curves import epsilon_delta, gate, membership
+from ppdp.plot.curves import epsilon_delta, gate, membership, privacy_utility
 from ppdp.plot.shapes import shape
-from ppdp.plot.utility import privacy_utility
 
 __all__ = ["advice", "comparison", "distance", "epsilon_delta", "gate", "membership", "privacy_utility", "shape"]
 

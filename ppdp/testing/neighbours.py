@@ -15,8 +15,18 @@ from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after, summed
-from ppdp.testing.groups import bounded_in_groups, confined_in_groups, parts
+from ppdp.testing.changes import (
+    around,
+    attained_moves,
+    bounded_in_groups,
+    confined,
+    confined_in_groups,
+    corner,
+    most_moves,
+    parts,
+    rows_after,
+    summed,
+)
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, one_of, units
 
 Random = np.random.Generator

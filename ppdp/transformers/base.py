@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
-from ppdp.data.rows import Array, Rows
+from ppdp.data.rows import Array, Rows, encode_alone
 from ppdp.data.summary import Extent
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidInput, MissingBudget
@@ -151,15 +152,19 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         """Hold statistics of rows, by the sums over them (and over earlier batches) if those are all it needs."""
         way = self.standalone_mode(domain, domain.neighbours)
         if way.name == "noisy":
-            raise MissingBudget(
-                "noisy statistics need a budget.",
-                stage=type(self).__name__,
-                fix="use it inside ppdp.Pipeline(..., epsilon=...)."
-                + ("" if self.chooses else " Outside a pipeline, fit_mode='auto' is exact and private."),
-            )
+            return self._hold_standalone(self.read(self.exact(Rows.of(X), way, domain), way, domain), way)
         if self.adds_up and way.name == "exact":
             return self._hold_standalone(self._of_sums(sums(), way, domain), way)
         return self._hold_standalone(self.prepare(Rows.of(X), way, domain), way)
+
+    def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Any:
+        """What :meth:`~Stage.read` takes, without noise: of a stage whose only way is a release."""
+        raise MissingBudget(
+            "noisy statistics need a budget.",
+            stage=type(self).__name__,
+            fix="use it inside ppdp.Pipeline(..., epsilon=...)."
+            + ("" if self.chooses else " Outside a pipeline, fit_mode='auto' is exact and private."),
+        )
 
     def _hold_standalone(self, statistics: Statistics, way: FitMode) -> Statistics:
         # Bounds that an imputer reads off these rows are none on rows to come.
@@ -192,7 +197,11 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         """
         check_is_fitted(self)
-        return self._contained(self._mapped(self._checked(X, reset=False), self.held()))
+        return self._contained(self.rows_of(X))
+
+    def rows_of(self, X: Any) -> Array:
+        """Mapped rows of a table."""
+        return self._mapped(self._checked(X, reset=False), self.held())
 
     def set_output(self, *, transform: str | None = None) -> Transformer:
         """Choose the container of mapped rows.
@@ -242,3 +251,43 @@ def chosen(ways: dict[str, FitMode], fit_mode: Any, stage: object) -> tuple[FitM
     """The ways that the parameter ``fit_mode`` admits."""
     picked = choice("fit_mode", fit_mode, ["auto", *ways], stage)
     return tuple(ways.values()) if picked == "auto" else (ways[picked],)
+
+
+class LabelledTransformer(Transformer):
+    """A stage with one way, from a statistic of rows and labels that is released: a subclass gives :meth:`exact`."""
+
+    needs_y = True
+    chooses = False  # there is one way
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        yield from ()
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels or targets.
+        """
+        name = type(self).__name__
+        if y is None:
+            raise InvalidInput(f"This {name} estimator requires y to be passed, but the target y is None.")
+        finite = "allow-nan" if self.allows_gaps else True
+        X, y = validated(self, readable(X), y, dtype=np.float64, ensure_all_finite=finite)
+        facts = self._observed_domain(self._extent(X))
+        facts, codes = encode_alone(facts, y, name, targets=type_of_target(y).startswith("continuous"))
+        (way,) = self.fit_modes(facts, facts.neighbours)
+        self._hold_standalone(self.read(self.exact(Rows.of(X, codes), way, facts), way, facts), way)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
+        return self.fit(X, y).transform(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

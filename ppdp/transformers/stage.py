@@ -13,9 +13,8 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
-from ppdp.core.keywords import Answering
+from ppdp.core.keywords import Answering, under_earlier_name
 from ppdp.core.pages import Documented
-from ppdp.core.renamed import under_earlier_name
 from ppdp.data.altered import Property
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments

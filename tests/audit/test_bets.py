@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from ppdp.audit.bets import Bets, bets_of, tangents
+from ppdp.audit.events import Bets, bets_of, tangents
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import ScalarLaplace
 from ppdp.testing.confidence import Certified

@@ -24,7 +24,7 @@ from ppdp.cli.documents import schema
 from ppdp.cli.main import main
 from ppdp.cli.parser import RUN, commands_of, make_parser
 from ppdp.cli.pipeline_file import read_pipeline_file
-from ppdp.core.renamed import renamed_parameters
+from ppdp.core.keywords import renamed_parameters
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, StandardScaler
 

@@ -8,7 +8,7 @@ from sklearn import preprocessing
 from sklearn.base import clone
 
 from ppdp import Adjacency, Domain, Pipeline, lint, mechanisms, transformers
-from ppdp.core.renamed import PARAMETERS, renamed_parameters
+from ppdp.core.keywords import PARAMETERS, renamed_parameters
 from ppdp.exceptions import UnknownParameter
 from ppdp.mechanisms import LaplaceMechanism
 from ppdp.mechanisms.base import Mechanism

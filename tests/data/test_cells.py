@@ -21,7 +21,7 @@ from refusals import N, classifier, labels, rows
 
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data import cells
-from ppdp.data.privacy_ids import NOBODY, check_groups, encode_ids
+from ppdp.data.slot_assignment import NOBODY, check_groups, encode_ids
 from ppdp.data.validation import check_labels, read_labels
 from ppdp.exceptions import InvalidInput
 from ppdp.mechanisms import GaussianMechanism, LinearRegression

@@ -24,7 +24,7 @@ import pytest
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
 from ppdp.data.deferred_input import resolve_inputs
 from ppdp.data.frames import column, opened
-from ppdp.data.privacy_ids import NOBODY, encode_ids
+from ppdp.data.slot_assignment import NOBODY, encode_ids
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ppdp.data.privacy_ids import NOBODY, encode_ids
+from ppdp.data.slot_assignment import NOBODY, encode_ids
 
 
 def test_a_reader_that_makes_numbers_of_some_ids_makes_no_two_persons_of_one():

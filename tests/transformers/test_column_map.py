@@ -19,8 +19,8 @@ from ppdp.testing import check_stage
 from ppdp.testing.stages import DOMAINS
 from ppdp.transformers import MeanImputer, MinMaxScaler
 from ppdp.transformers.columns.categories import Encoded, OneHot
+from ppdp.transformers.columns.features import PolynomialTerms
 from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, FunctionMap, Normalised, RangeScale
-from ppdp.transformers.columns.powers import PolynomialTerms
 from ppdp.transformers.rowwise.probe import CROWD, ENTRIES, check_row_by_row
 
 ONE = Adjacency.replace().distance

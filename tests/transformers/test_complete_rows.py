@@ -26,7 +26,7 @@ from ppdp.transformers import (
 )
 from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.columns.categories import OneHot
-from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PolynomialTerms, Splines
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -38,8 +38,6 @@ from ppdp.transformers.columns.maps import (
     PublicMap,
     RangeScale,
 )
-from ppdp.transformers.columns.powers import PolynomialTerms
-from ppdp.transformers.columns.splines import Splines
 
 D = 3
 LARGEST = np.finfo(np.float64).max

@@ -42,7 +42,7 @@ TERMS = {
     r"\b[Tt]wins?\b": ("counterpart", ""),
     r"\b[Nn]obody\b": ("unknown, undeclared, no one", r"“Nobody's word”|Nobody has stated"),
     r"\bso many\b": ("at most k, that many", ""),
-    r"\b(statistics|coef_norm|step_size|invalid|center)=|Adjacency\.person": ("the new name, of core/renamed.py", ""),
+    r"\b(statistics|coef_norm|step_size|invalid|center)=|Adjacency\.person": ("the new name, of core/keywords.py", ""),
     r"\blists of labels\b|\blabels? of (a|the) categor": ("category, for a value of a column of text", ""),
 }
 RAISED = {*exceptions.__all__} - {"escaped"}

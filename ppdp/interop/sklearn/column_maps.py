@@ -24,6 +24,7 @@ from ppdp.transformers.columns.categories import (
     ReleasedCategories,
     is_gap,
 )
+from ppdp.transformers.columns.features import PolynomialTerms
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -34,7 +35,6 @@ from ppdp.transformers.columns.maps import (
     RangeScale,
 )
 from ppdp.transformers.columns.modes import FillMode
-from ppdp.transformers.columns.powers import PolynomialTerms
 
 
 def _names(columns: Any) -> list[Any]:

@@ -10,10 +10,9 @@ from ppdp.core.checks import flag, integer, number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
-from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
 from ppdp.transformers.columns.maps import MOST_COLUMNS, GapIndicators, PublicMap
-from ppdp.transformers.columns.splines import Splines
 
 
 def fourier(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:

@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, dataclass
 from html import escape
 from typing import Any
 
-from ppdp.core.renamed import warn_of_name
+from ppdp.core.keywords import warn_of_name
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.known_estimators import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak
 from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of

@@ -22,8 +22,8 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
-from ppdp.interop.sklearn import plain_quantiles, plain_trees
-from ppdp.interop.sklearn.plain_columns import plain_columns
+from ppdp.interop.sklearn import plain_trees
+from ppdp.interop.sklearn.plain_columns import bins, naive_bayes, plain_columns, ranks
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.target_functions import FUNCTIONS
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -197,10 +197,10 @@ def _quantiles(name: str, step: Any, domain: Domain) -> Objects:
     if step.columns_ == []:
         return []
     if isinstance(step, transformers.QuantileTransformer):
-        return [plain_quantiles.ranks(step)]
+        return [ranks(step)]
     if domain.max_missing != 0:
         _refuse("rows may have missing values here, which scikit-learn's bins refuse.", name, "an imputer in front.")
-    return [plain_quantiles.bins(step)]
+    return [bins(step)]
 
 
 def _selected(name: str, step: Any, domain: Domain) -> Objects:
@@ -263,7 +263,7 @@ TREES: dict[type, Callable[[Any], Any]] = {
 
 OTHERS: dict[type, Callable[[Any], Any]] = {
     **TREES,
-    mechanisms.GaussianNB: plain_quantiles.naive_bayes,
+    mechanisms.GaussianNB: naive_bayes,
     mechanisms.KMeans: _clusters,
 }
 """What makes the object of each model that is not linear."""

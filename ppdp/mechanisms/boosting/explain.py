@@ -11,9 +11,8 @@ import numpy as np
 
 from ppdp.core.domain import Domain
 from ppdp.data.cell_grid import Codes as Cells
-from ppdp.data.intervals import no_ends
 from ppdp.data.rows import Array
-from ppdp.data.unit_conversion import Answers, Codes, Columns
+from ppdp.data.unit_conversion import Answers, Codes, Columns, no_ends
 from ppdp.mechanisms.boosting.model import AdditiveModel, mean
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
-from ppdp.data.intervals import no_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
-from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns, no_ends, rows_are_a_sample
 from ppdp.data.validation import validated
 from ppdp.mechanisms.base import QuerySpec, SharedDocstring
 from ppdp.mechanisms.learn.errors import coefficient_answers

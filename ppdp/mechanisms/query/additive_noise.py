@@ -12,9 +12,8 @@ from sklearn.base import clone
 
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
-from ppdp.data.intervals import Law
 from ppdp.data.rows import Array, Rows
-from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.data.unit_conversion import Answers, Columns, Law
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.query.public_grids import grid_in_units
 from ppdp.mechanisms.query.statistics import QUERIES

@@ -18,10 +18,17 @@ from ppdp.bounds.report import ReportLayout
 from ppdp.core.domain import Domain
 from ppdp.data.cell_grid import CellGrid
 from ppdp.data.histograms import between
-from ppdp.data.intervals import gaussian_ends, half_width, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import symmetric
-from ppdp.data.unit_conversion import Answers, Codes, Columns
+from ppdp.data.unit_conversion import (
+    Answers,
+    Codes,
+    Columns,
+    gaussian_ends,
+    half_width,
+    quotient_ends,
+    rows_are_a_sample,
+)
 from ppdp.mechanisms.query.statistics import cell_answers
 
 ROOT = math.sqrt(2)

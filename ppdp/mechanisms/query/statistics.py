@@ -17,11 +17,10 @@ import numpy as np
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import histograms, present
-from ppdp.data.intervals import Law, gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import ColumnSums, SecondMoment, column_sums, symmetric, upper_triangle
 from ppdp.data.together import Weight, together
-from ppdp.data.unit_conversion import Answers, Codes, Columns
+from ppdp.data.unit_conversion import Answers, Codes, Columns, Law, gaussian_ends, quotient_ends, rows_are_a_sample
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.query.public_grids import public_grid
 

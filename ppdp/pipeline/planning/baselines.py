@@ -13,8 +13,7 @@ import numpy as np
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.figures import figure
-from ppdp.core.tables import html_table, visible
+from ppdp.core.figures import figure, html_table, visible
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.pipeline.planning.plan import Plan

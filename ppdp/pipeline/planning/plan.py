@@ -11,8 +11,8 @@ from typing import Any
 from ppdp.bounds.column_groups import span_of
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.figures import html_table, visible
 from ppdp.core.formula import AT, lookup, of_group
-from ppdp.core.tables import html_table, visible
 from ppdp.data.engine.disk_cache import BESIDE, fit_memory
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.public_facts import Fact, taken_on_trust

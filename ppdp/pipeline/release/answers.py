@@ -18,18 +18,25 @@ from ppdp.bounds.queries import by_column
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
-from ppdp.core.figures import figure
+from ppdp.core.figures import figure, html_table
 from ppdp.core.formula import AT, FORMULAS
-from ppdp.core.tables import html_table
 from ppdp.data.categories import released_weights
 from ppdp.data.clusters import center_answers
 from ppdp.data.histograms import CLEAR
-from ppdp.data.intervals import FIGURES, gaussian_ends, half_width, no_ends, rows_are_a_sample
 from ppdp.data.label_moments import LabelMoments
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
-from ppdp.data.unit_conversion import Answers, Codes, Columns
+from ppdp.data.unit_conversion import (
+    FIGURES,
+    Answers,
+    Codes,
+    Columns,
+    gaussian_ends,
+    half_width,
+    no_ends,
+    rows_are_a_sample,
+)
 from ppdp.pipeline.release.released_steps import question_of
 
 ELSE = "anything else"

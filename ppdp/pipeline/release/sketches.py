@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuance import content_hash
 from ppdp.core.checks import integer, positive
-from ppdp.core.tables import html_table
+from ppdp.core.figures import html_table
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, ExportError, InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.query.signs import ANGLE

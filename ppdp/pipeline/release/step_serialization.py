@@ -21,7 +21,7 @@ import numpy as np
 
 from ppdp import mechanisms, transformers
 from ppdp.certificate.canonical import strict_json
-from ppdp.core.renamed import renamed_parameters
+from ppdp.core.keywords import renamed_parameters
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.steps import assumption_stages
@@ -32,8 +32,8 @@ from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PolynomialTerms, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
-from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -46,8 +46,6 @@ from ppdp.transformers.columns.maps import (
     Unclipped,
 )
 from ppdp.transformers.columns.modes import FillMode
-from ppdp.transformers.columns.powers import PolynomialTerms
-from ppdp.transformers.columns.splines import Splines
 from ppdp.transformers.rowwise.ranges import RISING
 
 Steps = list[tuple[str, Any]]

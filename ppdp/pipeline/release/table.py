@@ -24,7 +24,7 @@ from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_onnx import to_onnx
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
 from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of
-from ppdp.pipeline.release.mlflow import logged
+from ppdp.pipeline.release.export import logged
 from ppdp.pipeline.release.parquet import CertifiedFile, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.sketches import SketchTable

@@ -10,7 +10,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils import murmurhash3_32
@@ -55,10 +55,8 @@ class LabelParser:
         """Refuse a type that can hold none of the labels: every cell would count as another one."""
         own = type_of_values(dtype)
         if kind_of(own) not in ("text", "unknown") and all(isinstance(label, str) for label in self.labels):
-            raise NonNumericData(
-                f"the column {name!r} holds {described(own)}, and its declared categories are text.",
-                fix="declare the categories as the column has them, or convert the column.",
-            )
+            fix = "declare the categories as the column has them, or convert the column."
+            _refuse(own, name, "its declared categories are text", fix)
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,8 @@ class DateParser:
         """The column as numbers; its name is for errors."""
         kind = kind_of(column.dtype)
         if kind in ("boolean", "none"):
-            raise NonNumericData(
-                f"the column {name!r} holds {described(column.dtype)}, and dates are declared.",
-                fix="dates, times with a date, text, or numbers of units since the epoch.",
-            )
+            fix = "dates, times with a date, text, or numbers of units since the epoch."
+            _refuse(column.dtype, name, "dates are declared", fix)
         if kind == "number":
             if not (self.plain or len(column)):  # once, where the form of the table is looked at
                 warnings.warn(
@@ -115,11 +111,7 @@ class TextParser:
         return np.asarray(coded(texts, found)[places]), found
 
     def _texts(self, column: Any, name: Any) -> tuple[Places, list[str | float]]:
-        if kind_of(column.dtype) in ("date", "none"):
-            raise NonNumericData(
-                f"the column {name!r} holds {described(column.dtype)}, and categories are text, numbers or truths.",
-                fix="DateEncoder for dates, or leave the column out.",
-            )
+        _check_category(column, name)
         further = {name: code for name, code in ((self.other, OTHER), (self.missing, MISSING)) if name is not None}
         return texts_of(column, further)
 
@@ -132,11 +124,7 @@ class HashParser:
 
     def codes(self, column: Any, name: Any) -> Array:
         """The column as numbers; its name is for errors."""
-        if kind_of(column.dtype) in ("date", "none"):
-            raise NonNumericData(
-                f"the column {name!r} holds {described(column.dtype)}, and categories are text, numbers or truths.",
-                fix="DateEncoder for dates, or leave the column out.",
-            )
+        _check_category(column, name)
         places, texts = texts_of(column, {})
         hashed = [murmurhash3_32(t, positive=True) % self.buckets if isinstance(t, str) else t for t in texts]
         return np.array(hashed, dtype=np.float64)[places]
@@ -153,11 +141,18 @@ class WordsParser:
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
         """The column as codes of its texts, and these texts, which are private."""
         if kind_of(column.dtype) in ("date", "none"):
-            raise NonNumericData(
-                f"the column {name!r} holds {described(column.dtype)}, and words are declared.",
-                fix="text; DateEncoder for dates, or leave the column out.",
-            )
+            _refuse(column.dtype, name, "words are declared", "text; DateEncoder for dates, or leave the column out.")
         return coded_texts(column)
+
+
+def _check_category(column: Any, name: Any) -> None:
+    if kind_of(column.dtype) in ("date", "none"):
+        fix = "DateEncoder for dates, or leave the column out."
+        _refuse(column.dtype, name, "categories are text, numbers or truths", fix)
+
+
+def _refuse(dtype: Any, name: Any, declared: str, fix: str) -> NoReturn:
+    raise NonNumericData(f"the column {name!r} holds {described(dtype)}, and {declared}.", fix=fix)
 
 
 CellParser = LabelParser | DateParser | TextParser | HashParser | WordsParser

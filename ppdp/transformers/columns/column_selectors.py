@@ -17,9 +17,8 @@ from ppdp.data.label_moments import LabelMoments, measured
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import Statistics
+from ppdp.transformers.base import LabelledTransformer, Statistics
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
-from ppdp.transformers.labelled import LabelledTransformer
 
 
 class Selector(LabelledTransformer):

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.altered import CLIPPED, TINY
 from ppdp.core.checks import columns_of, length
@@ -28,12 +27,11 @@ from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.data.texts import Words
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.exceptions import DomainMismatch, InvalidParameter, NonNumericData
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.categories import FOUND, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import TextParser, WordsParser
-from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released
-from ppdp.transformers.columns.column_releases import readings, request_of
+from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released, readings, request_of
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
 from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.fit_mode import FitMode
@@ -121,8 +119,7 @@ class ColumnStage(RowWiseTransformer):
         self, names: Sequence[str] | None, count: int, reach: float, released: Released | None
     ) -> list[tuple[ColumnGroup, list[int], tuple[ColumnFacts, ...]]]:
         """The same for columns of these names, with the categories that were released for them."""
-        parts = self._parts(names, count, reach, released)
-        return [(part.block, part.positions, part.facts) for part in parts]
+        return [(part.block, part.positions, part.facts) for part in self._parts(names, count, reach, released)]
 
     def _asked(self, blocks: Sequence[ColumnGroup]) -> list[str]:
         """Columns that ranges or blocks name."""
@@ -234,25 +231,7 @@ class ColumnStage(RowWiseTransformer):
         made: Columns = hold(clone(self), self.read({}, way, domain), domain).units(columns)
         return made
 
-    def transform(self, X: Any) -> Any:
-        """Map rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        check_is_fitted(self)
-        return self._contained(self.rows_of(X))
-
     def rows_of(self, X: Any) -> Array:
-        """Mapped rows of a table of cells.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Rows as a user has them.
-        """
         table, texts = self.read_cells(X)
         held = self.held() if texts is None else {**self.held(), "texts": texts}
         return self._mapped(self._checked_codes(table, reset=False), held)
@@ -260,9 +239,15 @@ class ColumnStage(RowWiseTransformer):
     def _checked(self, X: Any, *, reset: bool) -> Array:
         return self._checked_codes(self.coded(X), reset=reset)
 
+    improper: tuple[str, str] | None = None  # what to say of cells that are not what they should be
+
     def _checked_codes(self, table: Any, *, reset: bool) -> Array:
         """A table of which the cells were read, as an array."""
-        return super()._checked(table, reset=reset)
+        values = super()._checked(table, reset=reset)
+        if self.improper is not None and np.isinf(values).any():
+            what, fix = self.improper
+            raise NonNumericData(f"a cell is {what}.", stage=type(self).__name__, fix=fix)
+        return values
 
     @property
     def takes_texts(self) -> bool:
@@ -270,23 +255,11 @@ class ColumnStage(RowWiseTransformer):
         return False
 
     def coded(self, X: Any) -> Any:
-        """The same table with numbers for labels and zeros in columns that are left out; row by row, by public rules.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Rows as a user has them.
-        """
+        """A table with numbers for labels and zeros in columns that are left out; row by row, by public rules."""
         return self._coded_by(getattr(self, "found_", {}), X)
 
     def read_cells(self, X: Any) -> tuple[Any, dict[int, Any] | None]:
-        """The same, with the texts of columns that are mapped whole, by position; these are private.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Rows as a user has them.
-        """
+        """The same, with the texts of columns that are mapped whole, by position; these are private."""
         texts: dict[int, Any] = {}
         table = self._coded_by(getattr(self, "found_", {}), X, texts, WordsParser)
         return table, texts or None
@@ -298,13 +271,10 @@ class ColumnStage(RowWiseTransformer):
         return table, texts or None
 
     def _coded_by(self, released: Released, X: Any, learned: dict[int, Any] | None = None, learn: Any = ()) -> Any:
-        """The table with codes, those of released categories; texts of readers that ``learn`` are put into a mapping.
-
-        What has no cells comes back as it is: the check of its form says what is wrong.
-        """
+        """The table with codes, those of released categories; texts of readers that ``learn`` go into a mapping."""
         X = opened(X)
-        if not _has_cells(X):
-            return X
+        if getattr(X, "ndim", 0) != 2 or issparse(X) or getattr(getattr(X, "dtype", None), "kind", "") == "c":
+            return X  # it has no cells: the check of its form says what is wrong
         framed = hasattr(X, "iloc")
         found = self._found(named(X), X.shape[1], released)
         codes_of, used = readings(found), {i for _, positions in found for i in positions}
@@ -407,11 +377,6 @@ def _made(part: LocatedBlock, group: str) -> ColumnBounds:
     """What a block has made for its group."""
     norm = inflate(math.sqrt(part.end.square))
     return ColumnBounds(group, len(part.end.names), norm if 0 < norm < math.inf else None, None, part.block.fills)
-
-
-def _has_cells(X: Any) -> bool:
-    """Whether it is a table whose cells may be anything."""
-    return getattr(X, "ndim", 0) == 2 and not issparse(X) and getattr(getattr(X, "dtype", None), "kind", "") != "c"
 
 
 def _reach(domain: Domain) -> float:

@@ -14,7 +14,7 @@ from ppdp.core.declared import PRIVATE
 from ppdp.data.cells import seconds_of
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns, Dates
-from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
+from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.cell_parsers import SECONDS, CellParser, DateParser
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, RangeScale
@@ -111,6 +111,11 @@ class DateEncoder(Encoder):
     feature_range: tuple[float, float] | None = (-1, 1)
     format: str | None = None
 
+    improper = (
+        "no date: each argument must be a date, a string that is one, or a number",
+        "dates in ISO 8601, or format=... as they are written.",
+    )
+
     @classmethod
     def example(cls) -> Any:
         return cls((-10, 10))
@@ -137,16 +142,6 @@ class DateEncoder(Encoder):
         if self.feature_range is None:
             return (read,)
         return read, RangeScale(pair("feature_range", self.feature_range, self))
-
-    def _checked_codes(self, table: Any, *, reset: bool) -> Array:
-        values = super()._checked_codes(table, reset=reset)
-        if np.isinf(values).any():
-            raise NonNumericData(
-                "a cell is no date: each argument must be a date, a string that is one, or a number.",
-                stage=_NAME,
-                fix="dates in ISO 8601, or format=... as they are written.",
-            )
-        return values
 
     def _numbers(self, columns: Sequence[Any]) -> Any:
         """The public ranges in units since the epoch, in the form in which they are given."""

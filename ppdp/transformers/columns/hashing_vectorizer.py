@@ -17,7 +17,7 @@ from ppdp.core.closure_inspection import refuse_captured
 from ppdp.data.rows import Array
 from ppdp.data.statistics import clip_norms
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData, said_by
+from ppdp.exceptions import InvalidParameter, MissingBound, said_by
 from ppdp.transformers.columns.cell_parsers import CellParser, WordsParser
 from ppdp.transformers.columns.column_stage import Encoder
 from ppdp.transformers.columns.maps import MOST_COLUMNS, ColumnFacts, PublicMap
@@ -218,6 +218,10 @@ class HashingVectorizer(Encoder):
     max_norm: float | None = None
 
     fills_gaps = True
+    improper = (
+        "no text: each argument must be a string or a number",
+        "lists of words as one text, ' '.join(words).",
+    )
 
     @classmethod
     def example(cls) -> Any:
@@ -237,16 +241,6 @@ class HashingVectorizer(Encoder):
     def declarations(self) -> tuple[str, ...]:
         told = replace(HashedWords(1), **{name: getattr(self, name) for name in FUNCTIONS}).declares
         return () if told is None else (told,)
-
-    def _checked_codes(self, table: Any, *, reset: bool) -> Array:
-        values = super()._checked_codes(table, reset=reset)
-        if np.isinf(values).any():
-            raise NonNumericData(
-                "a cell is no text: each argument must be a string or a number.",
-                stage=_NAME,
-                fix="lists of words as one text each, ' '.join(words).",
-            )
-        return values
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

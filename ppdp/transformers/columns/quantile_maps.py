@@ -15,12 +15,10 @@ from ppdp.core.checks import choice, integer
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import inflate
-from ppdp.data.frames import readable
 from ppdp.data.noisy_statistics import of_columns
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
-from ppdp.data.validation import validated
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 from ppdp.transformers.rowwise.probe import clipped_to_ball
@@ -164,26 +162,8 @@ class _QuantileMap(ColumnScaler):
         count = self._places(len(given), self.columns_)[-1][-1] + 1
         return np.asarray(names or [f"{type(self).__name__.lower()}{i}" for i in range(count)], dtype=object)
 
-    def fit(self, X: Any, y: Any = None) -> _QuantileMap:
-        """Fit without noise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        """
-        X = validated(self, readable(X), dtype=np.float64, ensure_all_finite="allow-nan")
-        facts = self._observed_domain(self._extent(X))
-        (way,) = self.fit_modes(facts, facts.neighbours)
-        rows = Rows.of(X)
-        if way.request is None:
-            self._hold_standalone(self.prepare(rows, way, facts), way)
-            return self
-        quantiles = column_quantiles(of_columns(rows, columns_of_way(way)), tuple(self._levels))
-        self._hold_standalone(self.read(quantiles, way, facts), way)
-        return self
+    def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Array:
+        return column_quantiles(of_columns(rows, columns_of_way(way)), tuple(self._levels))
 
 
 @dataclass(eq=False, repr=False)

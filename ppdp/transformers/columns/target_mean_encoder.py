@@ -18,9 +18,8 @@ from ppdp.data.histograms import cells_of, smoothed_shares, weights_by_label
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import Statistics
+from ppdp.transformers.base import LabelledTransformer, Statistics
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
-from ppdp.transformers.labelled import LabelledTransformer
 
 
 @dataclass(eq=False, repr=False)

@@ -14,10 +14,8 @@ from ppdp.bounds.naive_bayes import longest_row
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.clusters import HalvedCells, count_of_clusters, exact_centers, squared_distances
-from ppdp.data.frames import readable
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
-from ppdp.data.validation import validated
 from ppdp.transformers.base import Statistics, Transformer
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 
@@ -82,22 +80,8 @@ class ClusterDistances(ClassNamePrefixFeaturesOutMixin, Transformer):
         lengths = np.sqrt(np.square(centers).sum(axis=1, keepdims=True))
         return {"cluster_centers": centers * (norm / np.maximum(lengths, norm)), "reach": 2 * norm}
 
-    def fit(self, X: Any, y: Any = None) -> ClusterDistances:
-        """Fit without noise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        """
-        X = validated(self, readable(X), dtype=np.float64)
-        facts = self._observed_domain(self._extent(X))
-        (way,) = self.fit_modes(facts, facts.neighbours)
-        cells = HalvedCells(facts.d, FIXED_DEPTH, largest_entry(facts))
-        self._hold_standalone(self.read(exact_centers(Rows.of(X), cells, self.n_clusters), way, facts), way)
-        return self
+    def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Any:
+        return exact_centers(rows, HalvedCells(domain.d, FIXED_DEPTH, largest_entry(domain)), self.n_clusters)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         distances = np.sqrt(squared_distances(X, statistics["cluster_centers"]))

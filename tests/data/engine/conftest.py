@@ -10,9 +10,9 @@ import multiprocessing
 import pytest
 
 import ppdp
-from ppdp.data.engine import cluster
+from ppdp.data.engine import dask
 
-RARELY = cluster.RARELY | {
+RARELY = dask.RARELY | {
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.memory.monitor-interval": "10s",
 }

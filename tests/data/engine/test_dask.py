@@ -25,9 +25,9 @@ from streamed import front, left, table_of
 import ppdp
 from ppdp import Ledger, make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
-from ppdp.data.engine import arrow, cluster, tasks
+from ppdp.data.engine import arrow, tasks
 from ppdp.data.engine import dask as engine
-from ppdp.data.engine.cluster import connected
+from ppdp.data.engine.dask import connected
 from ppdp.data.engine.registry import opened_source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import (
@@ -211,7 +211,7 @@ def test_only_this_process_spends_and_draws_noise(tmp_path, chosen, monkeypatch)
 def test_where_no_worker_is_nobody_waits_for_ever(when, tmp_path, monkeypatch):
     if when == "later":
         monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
-    monkeypatch.setattr(cluster, "PATIENCE", 0.1)
+    monkeypatch.setattr(engine, "PATIENCE", 0.1)
     written(tmp_path)
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as own,
@@ -282,7 +282,7 @@ def test_where_no_scheduler_answers_nobody_waits_for_ever(when, ordinary, tmp_pa
     if when == "later":
         monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
     scheduler.send_signal(signal.SIGKILL if when == "killed" else signal.SIGSTOP)
-    monkeypatch.setattr(cluster, "GONE" if when == "killed" else "SILENCE", 0.5)
+    monkeypatch.setattr(engine, "GONE" if when == "killed" else "SILENCE", 0.5)
     written(tmp_path)
     began = time.monotonic()
     with pytest.raises(WorkerLost), ppdp.engine("dask", client):
@@ -479,7 +479,7 @@ def test_what_has_no_cluster_says_so(monkeypatch):
         ppdp.engine("arrow", "tcp://head:8786")
     with pytest.raises(InvalidParameter, match="no scheduler"), ppdp.engine("dask", "nowhere://"):
         pass
-    monkeypatch.setattr(cluster, "open_client", lambda: None)
+    monkeypatch.setattr(engine, "open_client", lambda: None)
     with pytest.raises(InvalidInput, match=r"no client of Dask is open.*ppdp\.engine"):
         fitted(frame_of("one"))
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -581,7 +581,7 @@ def answering(how):
 def test_an_address_without_a_scheduler_leaves_nothing_behind(where, client, monkeypatch):
     import dask
 
-    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    monkeypatch.setattr(engine, "ANSWER", 0.5)
     before = dask.config.get("scheduler", None), distributed.Client.current()
     address, began = where if "://" in where or where == "x" else answering(where), time.monotonic()
     with pytest.raises(InvalidParameter, match="no scheduler of Dask answers"), ppdp.engine("dask", address):
@@ -597,7 +597,7 @@ def test_a_client_without_a_connection_is_not_taken(monkeypatch):
         status = "connecting"
 
     monkeypatch.setattr(distributed.Client, "current", classmethod(lambda _: HalfMade()))
-    assert cluster.open_client() is None
+    assert engine.open_client() is None
 
 
 def test_all_of_a_cluster_of_its_own_writes_to_one_private_folder(tmp_path, monkeypatch):

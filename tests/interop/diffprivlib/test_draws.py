@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 from ppdp.exceptions import PpdpError
-from ppdp.interop.diffprivlib.draws import Draws
+from ppdp.interop.diffprivlib.step import Draws
 from ppdp.privacy.noise.sampler import Noise
 
 

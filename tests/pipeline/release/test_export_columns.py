@@ -24,7 +24,7 @@ from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
 from ppdp.pipeline.release.step_serialization import describe, restore
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.kernels import FourierFeatures, Landmarks
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PolynomialTerms, Splines
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -34,8 +34,6 @@ from ppdp.transformers.columns.maps import (
     Normalised,
     RangeScale,
 )
-from ppdp.transformers.columns.powers import PolynomialTerms
-from ppdp.transformers.columns.splines import Splines
 
 N = 600
 RANGES = {"age": (0, 100), "dose": (-5, 5)}

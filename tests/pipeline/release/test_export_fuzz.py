@@ -26,8 +26,8 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.release.export import CERTIFICATE, EXAMPLE, INFERENCE, MANIFEST, PARAMETERS, README
 from ppdp.transformers import NormClipper, RowMap, StandardScaler
 from ppdp.transformers.columns.categories import OneHot
+from ppdp.transformers.columns.features import PolynomialTerms
 from ppdp.transformers.columns.maps import Binned, FillConstant, FunctionMap
-from ppdp.transformers.columns.powers import PolynomialTerms
 
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module
 

@@ -11,9 +11,8 @@ from scipy.stats import dlaplace
 from sklearn import linear_model
 
 from ppdp import Domain, load, make_pipeline
-from ppdp.data.intervals import half_width, quotient_ends
 from ppdp.data.rows import Rows
-from ppdp.data.unit_conversion import Columns
+from ppdp.data.unit_conversion import Columns, half_width, quotient_ends
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import (
     ExponentialMechanism,
