@@ -206,10 +206,7 @@ def _timed(work: Callable[[Any], object], given: Sequence[Any]) -> float:
 
 
 def fewest_rows(plan: Callable[[Domain], Plan], domain: Domain) -> Plan:
-    """The plan for the fewest of :data:`ROWS` that has a route, and a gate that data can pass.
-
-    If there is none, NoRoute is raised, or what every number of rows ends in.
-    """
+    """The plan for the fewest of :data:`ROWS` with a route and a gate that data can pass; raises if there is none."""
     refused: PpdpError | None = None
     for n_rows in ROWS:
         try:

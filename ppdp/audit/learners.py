@@ -38,10 +38,7 @@ _MOST_LABELS = 20  # of more only the ends are tried for a canary
 
 @dataclass(frozen=True)
 class Learner:
-    """What trains on rows, None for a refusal, with what is certified of it.
-
-    ``labels`` are those that a canary may have.
-    """
+    """What trains on rows, None for a refusal, with what is certified of it and the ``labels`` of a canary."""
 
     fit: Callable[[Rows, Noise], Scorer | None]
     certified: Certified
@@ -51,10 +48,7 @@ class Learner:
 
 
 def learner_of_plan(plan: Plan) -> Learner:
-    """The execution of a plan, as ``fit`` does it, but that nothing is charged or kept.
-
-    Refused is a plan that ends in no model, protects changes of rows, or assumes conditions that nothing tests.
-    """
+    """The execution of a plan as in ``fit``, uncharged; refused if it has no model, or assumes what nothing tests."""
     last, domain = plan.mechanism, plan.domain
     if last is None or not hasattr(last.stage, "predict"):
         raise InvalidParameter("the pipeline ends in no model.", fix="a last step that predicts, or audit().")
@@ -73,10 +67,7 @@ def learner_of_plan(plan: Plan) -> Learner:
 
 
 def learner_of_function(train: Any, classes: NDArray[Any], claimed: Any, delta: float) -> Learner:
-    """A function ``train(X, y)`` that returns ``score(X, y)``, and what is claimed of it: a loss, numbers, nothing.
-
-    Labels are positions among ``classes``, which are all labels of y.
-    """
+    """A function ``train(X, y)`` that returns ``score(X, y)``, and what is claimed of it; labels are positions."""
     if isinstance(claimed, tuple) and len(claimed) == 2:
         epsilon, delta = claimed
         claimed = PrivacyLoss(failure=delta, parts=(Pure(epsilon=epsilon),) if epsilon else ())

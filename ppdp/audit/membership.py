@@ -297,10 +297,7 @@ def _often(target: _Canary, confidence: float, random_state: int | None, slices:
 
 
 def _once(target: _Canary, confidence: float, random_state: int | None) -> Told:
-    """One training: of every canary, how much better it is fitted than the row whose place it takes.
-
-    Of several numbers of canaries the best fitted are guessed to be there, and as many of the worst not to be.
-    """
+    """One training: how much better each canary is fitted than the row it replaces; best and worst are guessed."""
     told, inside = _tossed(target, random_state)
     certified, low, violated = target.certified, 0.0, False
     order, counts = np.argsort(told, kind="stable"), {max(2, inside.size >> k) for k in range(_HALVINGS)}

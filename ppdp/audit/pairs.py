@@ -81,10 +81,7 @@ def pair_to_attack(
     n_jobs: int | None,
     stability: StabilityReport,
 ) -> tuple[Pair | None, str]:
-    """The worst pair that is found, or why there is none.
-
-    Where there is no gate the stability attack has made the same search.
-    """
+    """The worst pair that is found, or why there is none; without a gate the stability attack searched already."""
     margin = plan.gate.needed_margin() if plan.gate is not None else 0.0
     name = answer_target(plan).name
     pair = next((f.pair for f in stability.findings if plan.gate is None and f.name == name), None)
@@ -128,10 +125,7 @@ def _best(plan: Plan, pair: Pair, others: Iterator[Pair], margin: float, n_jobs:
 
 
 def _crossing(world: World, pair: Pair) -> Iterator[Pair]:
-    """The same with a row that changes from one side of the middle of its ranges to the other, as far as it can.
-
-    There signs are as likely as not: elsewhere what they may tell is rare.
-    """
+    """The same with a row that goes across the middle of its ranges, as far as it can: there signs tell most."""
     tables, weights, labels = (np.stack([getattr(rows, name) for rows in pair]) for name in ("X", "weight", "y"))
     low, high = world.box or (np.zeros(world.domain.d),) * 2
     for change in world.far:

@@ -157,10 +157,7 @@ def _rows_target(plan: Plan) -> StabilityTarget:
 
 
 def attained(out: Pair, free: Collection[int], before: Distance, behind: Distance) -> Uses:
-    """What two datasets attain of the distance that is claimed behind some stages.
-
-    The slots in ``free`` differed at the entrance, where they were as far apart as ``before`` says.
-    """
+    """What two datasets attain of the distance behind some stages; ``free`` slots, and others ``before`` apart."""
     granted = behind.by_position()
     move = row_norms(finite(out[0].X) - finite(out[1].X))
     move[(out[0].weight > 0) != (out[1].weight > 0)] = 0.0  # they count as toggled

@@ -301,9 +301,7 @@ class _Replay:
         return [*found, *self._shares(first=True)]
 
     def _shares(self, *, first: bool = False) -> list[_Expected]:
-        """The noisy numbers of altered rows, if there are any: behind everything else, or before a last step that
-        weighs classes by them.
-        """
+        """The noisy numbers of altered rows, if any: after all else, or before a step that weighs classes by them."""
         own, last = self.plan.diagnostics, self.plan.mechanism
         if own is None or first != (last is not None and last.stage.balances):
             return []

@@ -28,10 +28,7 @@ Score = Callable[[Array], Array]
 
 
 def scores(left: Array, right: Array, exact: tuple[Array, Array, int] | None) -> dict[str, Score]:
-    """All statistics that are tried, the simplest first, made from outcomes on either dataset that are not counted.
-
-    ``exact``, if known, are both datasets' numbers without noise, and 2 for Gaussian noise, 1 for Laplace noise.
-    """
+    """Statistics to try, the simplest first, from outcomes that are not counted, and ``exact`` numbers if known."""
     known = exact is not None and exact[0].shape == (left.shape[1] - 1,) and (exact[0] != exact[1]).any()
     first = {"likelihood ratio": _likelihood_ratio(left, right, *exact)} if exact is not None and known else {}
     linear, boosting = _classifiers(left, right)
@@ -111,10 +108,7 @@ def numbers_of(found: Any) -> Array:
 
 
 def finite(numbers: Array) -> Array:
-    """The same numbers, but what is not finite or above 3e100 becomes a number about 2e100 of its own.
-
-    What has become one stays it.
-    """
+    """The same numbers, but what is not finite, or above 3e100, becomes one about 2e100 of its own, and stays it."""
     size = np.abs(numbers)
     if (size <= 3 * _LARGE).all():
         return numbers
@@ -139,10 +133,7 @@ def form_of(parts: Sequence[Array]) -> tuple[int, bool]:
 
 
 def in_form(parts: Sequence[Array], width: int, counted: bool) -> Array:
-    """Outcomes one below the other, so wide, with 0 for what was not released, and how much was in a last column.
-
-    A function of one outcome: what is wider is cut off.
-    """
+    """Outcomes one below the other, so wide, 0 for what is lacking, cut, with how much there was in a last column."""
     rows = joined([*parts, np.zeros((0, width))])[:, :width]
     absent = rows == _ABSENT
     rows = np.where(absent, 0.0, rows)

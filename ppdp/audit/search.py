@@ -178,10 +178,7 @@ def _minimise(loss: Callable[[Array], float], start: Array, size: float, rng: np
 def search(
     target: StabilityTarget, *, evaluations: int, seconds: float = math.inf, enough: float = math.inf, seed: int = 0
 ) -> Search:
-    """Look for the pairs of datasets that attain most of what is claimed, with so many pairs and seconds at most.
-
-    It ends as soon as a ratio exceeds ``enough``. Without a limit of time the result is a function of the seed.
-    """
+    """The pairs that attain most of what is claimed, among so many and in so many seconds, until one has ``enough``."""
     rng = np.random.default_rng(seed)
     drawn = max(1, int(DRAWN * evaluations))
     rounds = 1 + (evaluations - drawn) // CLIMB  # each takes at least one climb

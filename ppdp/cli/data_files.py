@@ -23,13 +23,7 @@ _UTF8 = 'pandas.read_csv(path, encoding="latin-1").to_csv(path, index=False), wi
 
 
 def header(path: Path, delimiter: str) -> list[str]:
-    """The names of the columns, in the first line.
-
-    Raises
-    ------
-    Misuse
-        Saying which form the file has, if it is not one with a name for every column.
-    """
+    """The names of the columns, in the first line; :class:`Misuse` says which form the file has, if it has none."""
     with readable(path), _opened(path, "rt", encoding="utf-8-sig", newline="") as text:
         names = next(csv.reader(text, delimiter=delimiter, strict=True), [])
     if not names:

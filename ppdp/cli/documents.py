@@ -55,10 +55,7 @@ def read_document(path: Path, *steps: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
-    """The content of a file in TOML or YAML, whatever its form, if it holds nothing that JSON has not.
-
-    For messages: ``what`` it should be, and the ``fix`` if it is empty.
-    """
+    """The content of a file in TOML or YAML, if JSON has all of it; ``what`` and ``fix`` are for messages."""
     if path.suffix not in _SUFFIXES:
         refuse(f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="rename it.")
     from ppdp.certificate.share.files import read_file

@@ -50,10 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Signals that end the process let it clean up first, even if a library makes another error of them, as NumPy does.
-
-    Ctrl-C is an interrupt; what a system or a terminal sends as it goes down is an exit.
-    """
+    """Signals that end the process let it clean up first: Ctrl-C is an interrupt, what a system sends an exit."""
     import signal
     import threading
 

@@ -135,11 +135,7 @@ def called_from(module: str) -> bool:
 
 @contextmanager
 def at_step(name: str) -> Iterator[None]:
-    """In this context the step ``name`` looks at private rows: what others than ppdp raise may quote a row.
-
-    :class:`StageFailed` takes the place of any exception that is not ppdp's own, :class:`DiskFull` of one of a full
-    disk; interrupts are left alone.
-    """
+    """In this context step ``name`` looks at private rows: errors of others may quote them, and become StageFailed."""
     try:
         with named(name):
             yield

@@ -142,10 +142,7 @@ def library_name(function: Any) -> str:
 
 
 def functions_in(value: Any, *, deep: bool, name: str = "", above: frozenset[int] = frozenset()) -> Iterator[Named]:
-    """Every function among parameters, by name, as a ``partial`` of the arguments that stand beside it.
-
-    Those in containers and in fields of dataclasses are found as well; those in estimators if ``deep``.
-    """
+    """Every function among parameters, in containers and dataclasses, in estimators if ``deep``; as a ``partial``."""
     if id(value) in above or isinstance(value, type | str | bytes):
         return
     within = partial(functions_in, deep=deep, above=above | {id(value)})

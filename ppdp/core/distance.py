@@ -47,10 +47,7 @@ class Moves:
         return weighed[: int(min(self.columns, len(weighed)))]
 
     def scaled(self, factors: Sequence[float], most: float, error: float) -> Moves:
-        """Behind a map of every column by itself, with these Lipschitz constants.
-
-        Two values of one column differ by ``most`` at most behind it; ``error`` is rounding, on each side.
-        """
+        """Behind a map of columns one by one with Lipschitz constants, at most ``most`` apart; ``error``: rounding."""
         slopes = [abs(factor) for factor in factors]
         slope, each = max(slopes), self.linf if isinstance(self.linf, tuple) else (self.linf,) * len(slopes)
         limits = [min(a * entry + 2 * error, most) if entry else 0.0 for a, entry in zip(slopes, each, strict=True)]

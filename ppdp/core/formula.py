@@ -251,10 +251,7 @@ def drawn_exactly(name: str) -> bool:
 def draws_that_count(
     name: str, domain: Domain, distance: Distance, *, steps: int, size: int, parameters: Mapping[str, Any] | None = None
 ) -> int:
-    """How many drawn numbers of a mechanism can have another law on the other side, for the sampler's part of delta.
-
-    Of rows in their places those that are equal have equal answers, and one law of noise.
-    """
+    """How many drawn numbers can have another law on the other side: not those of equal rows in the same places."""
     if drawn_exactly(name):
         return 0
     draws = getattr(FORMULAS.get(name), "draws", None)
@@ -265,10 +262,7 @@ def draws_that_count(
 
 
 def sane(holds: bool) -> None:
-    """Refuse parameters for which a bound means nothing.
-
-    Estimators check theirs with better words; this is for certificates that anybody may have written.
-    """
+    """Refuse parameters for which a bound means nothing, in certificates that anybody may have written."""
     if not holds:
         raise CertificateError("the parameters of a formula are impossible.")
 

@@ -47,20 +47,14 @@ for _ in range(100):
 
 
 def temporary_folder() -> str:
-    """Where private rows may be written: what ``TMPDIR`` names by now, and else the system's own folder.
-
-    ``tempfile`` would choose another place, and say nothing, where this one is full or missing.
-    """
+    """Where private rows may be written: what ``TMPDIR`` names, else the system's folder; never a third place."""
     named = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     by_system = "/tmp" if os.name == "posix" else tempfile.gettempdir()
     return os.path.abspath(next(filter(None, named), None) or tempfile.tempdir or by_system)
 
 
 def check_temporary(needed: int = 0) -> None:
-    """Refuse a place for private rows that takes none, or has less room than so many bytes.
-
-    Nothing is left there of processes that are gone.
-    """
+    """Refuse a place for private rows that takes none or lacks room; what processes left that are gone goes first."""
     with private_file() as file, _typed():
         file.write(bytes(1))
         file.flush()
@@ -111,10 +105,7 @@ def private_folder() -> Iterator[str]:
 
 
 def locked(folder: str | os.PathLike[str]) -> int | None:
-    """A lock on a folder, an open descriptor that ends with this process; None if another process holds it.
-
-    ``OSError`` if the system cannot tell.
-    """
+    """A lock on a folder, a descriptor that ends with this process; None if another holds it, `OSError` if unknown."""
     if fcntl is None:
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -35,10 +35,7 @@ def tiny(value: float) -> float:
 
 
 def fixed_point_exponent(n_rows: int) -> int:
-    """Exponent k such that n integers of size at most 2^k sum without overflow in int64.
-
-    Also ``EXACT`` of them sum exactly in float64.
-    """
+    """Exponent k such that n integers of size at most 2^k sum without overflow in int64, ``EXACT`` also in float64."""
     rows = math.ceil(math.log2(max(n_rows, 2)))
     return min(61 - rows, 53 - min(rows, math.ceil(math.log2(EXACT))))
 

@@ -64,10 +64,7 @@ class Marker:
     stages: tuple[tuple[Any, Any, Any], ...]
 
     def __call__(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> Marks:
-        """Marks of rows, of shape (n, counted); ``values`` are cells as they were read, ``X`` behind the entrance.
-
-        ``beside`` says which labels, targets and weights have a property, by its kind.
-        """
+        """Marks of shape (n, counted), of ``values`` as they were read, ``X`` behind the entrance, and ``beside``."""
         found = np.zeros((X.shape[0], len(self.counted)), dtype=bool)
         for piece in pieces(X.shape[0]):
             own = {kind: marks[piece].reshape(X[piece].shape[0], -1) for kind, marks in beside.items()}

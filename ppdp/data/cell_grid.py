@@ -79,10 +79,7 @@ class CellGrid:
         return codes
 
     def regions(self, column: int) -> tuple[Array, Codes]:
-        """Thresholds of the values of a column, and the cells of what is no larger than each, and of what is larger.
-
-        What lies in front of the first category or behind the last one is missing.
-        """
+        """Thresholds of a column's values, cells of what is no larger than each, and of what is larger."""
         cells = np.arange(self.widths[column])
         if not self.categories[column]:
             return np.asarray((cells[1:-1] - EARLY) * (2 * self.bound / self.count) - self.bound), cells[:-1]
@@ -90,10 +87,7 @@ class CellGrid:
         return halves, np.concatenate([cells[-1:], cells])
 
     def terms(self, column: int, shares: Array) -> Array:
-        """Of every cell what a linear model may have beside a shape, scaled by released shares of the cells.
-
-        Indicators of categories, or one line in the values; missing values lie in the middle of it.
-        """
+        """Of every cell what a linear model may have: indicators of categories, or one line; scaled by shares."""
         if self.categories[column]:
             tables = np.eye(len(shares))[:-1]
         else:

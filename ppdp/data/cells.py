@@ -51,15 +51,7 @@ LONGEST_TEXT = 1_000_000  # characters of a text that are looked at, so that no 
 
 
 class Cells(NamedTuple):
-    """Cells that were read.
-
-    Attributes
-    ----------
-    values : ndarray
-        Numbers, NaN where a cell is missing and infinity where it is improper; or text, None for both.
-    improper : ndarray of bool
-        Where a cell is neither readable nor missing. An infinite number can be read, and is outside of every range.
-    """
+    """Cells that were read: NaN or None where missing, infinity or None where neither readable nor missing."""
 
     values: NDArray[Any]
     improper: Mask
@@ -113,17 +105,7 @@ def _numbers_of(cells: NDArray[np.object_]) -> Cells:
 
 
 def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | None = None) -> Cells:
-    """Every cell of a column as seconds since 1970; a date with a zone in UTC.
-
-    Parameters
-    ----------
-    column : array or column of pandas
-        Dates, or objects. A number among these is so many units since the epoch.
-    unit, epoch : float
-        In seconds.
-    form : str, optional
-        Of text, as for ``datetime.strptime``; ISO 8601 without.
-    """
+    """Every cell as ``unit``s since ``epoch``, both in seconds; a zone is read as UTC, text by ``form`` or ISO 8601."""
     if kind_of(column.dtype) == "date":
         return Cells(*seconds_of_instants(column))
 
@@ -177,10 +159,7 @@ def _looked_up(column: Any, labels: Sequence[Any]) -> Cells:
 
 
 def category_texts(column: Any) -> tuple[NDArray[np.intp], Cells]:
-    """Cells of a column as texts of categories, of which some are one cell's only once; and the place of every cell.
-
-    See :func:`text_of`. None where a cell is missing, and the empty text where it is improper.
-    """
+    """Texts of categories (:func:`text_of`), some only once, and each cell's place; None if missing, "" if improper."""
     places, cells = _different(column)
     return places, _each(_text, cells, missing=None, improper="")
 

@@ -36,10 +36,7 @@ MANY = 32  # clusters, from which on there is one start
 
 @dataclass(frozen=True, slots=True)
 class HalvedCells:
-    """Cells of the box from -bound to bound in every column, whose columns are halved in turn, two in each round.
-
-    The code of a cell has one bit for every halving, 1 of the upper half.
-    """
+    """Cells of the box from -bound to bound, halved along two columns in each round; a halving is a bit of a code."""
 
     d: int
     depth: int
@@ -86,11 +83,7 @@ class Synopsis:
     def of(
         cls, cells: HalvedCells, ask: Callable[[int, Codes], Array], noise_scale: float, most: int, least: int
     ) -> Synopsis:
-        """By noisy weights of all cells that are split, at most so many in a round; ``least`` points at least.
-
-        ``ask`` gives those of cells of a round. Where few cells are seen, others spread evenly over the box join them,
-        with next to no weight.
-        """
+        """By noisy weights, which ``ask`` gives, of all cells that are split; where few are seen, others join."""
         split, leaves = np.zeros(1, dtype=np.int64), []
         for level in range(1, cells.depth + 1):
             parts = (PARTS * split[:, None] + np.arange(PARTS)).ravel()
@@ -155,10 +148,7 @@ class Synopsis:
 
 
 def squared_distances(X: Array, centers: Array) -> Array:
-    """Of each row from each centre.
-
-    Entry by entry, so that the last bits of a row do not depend on the rows beside it, as those of a matrix product do.
-    """
+    """Of each row from each centre, entry by entry, so that the last bits of a row do not depend on other rows."""
     squares = np.zeros((len(X), len(centers)))
     for column, of_centers in zip(X.T, centers.T):
         squares += np.square(column[:, None] - of_centers)
@@ -173,10 +163,7 @@ def nearest(X: Array, centers: Array) -> tuple[NDArray[np.intp], Array]:
 
 
 def sums_around(rows: Rows | Stream, centers: Array, radii: Array, bound: float) -> Array:
-    """For each centre the weight of the rows nearest to it, and the sum of their clipped ways from it, over its radius.
-
-    Centres and radii are in units of the bound on entries. One pass, to the same bits however the rows come.
-    """
+    """For each centre the weight of the nearest rows, and the sum of their clipped ways from it, over its radius."""
     step, size = counting_step(rows.n), centers.size + len(centers)
     steps = partial(_steps_around, centers=centers, radii=radii, bound=bound, step=step)
     sums = fold(Counts(size, steps), rows) * step

@@ -53,10 +53,7 @@ def described(dtype: Any) -> str:
 
 
 def seconds_of_instants(column: Any) -> tuple[Array, Mask]:
-    """Instants of a column of dates in seconds since 1970, those with a zone in UTC; and which are too far away.
-
-    These are infinite; a missing one is NaN.
-    """
+    """Instants in seconds since 1970, those with a zone in UTC, NaN if missing; and which are too far away."""
     kind = column.dtype
     if hasattr(kind, "pyarrow_dtype"):
         import pyarrow as pa

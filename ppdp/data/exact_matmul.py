@@ -80,8 +80,7 @@ def project(X: Any, A: Any, entry: float = 0.0) -> Array:
 def steady(X: Array, A: Array) -> Array:
     """``A @ X.T`` of dense rows; the bits of a row's column depend on nothing but that row and A.
 
-    Rows and A are rounded to 26 bits below their norms, so that all sums are exact, and then to about twice as many by
-    two products more. What a row of norm beyond 10^154 gives is no number.
+    All are rounded to 26 bits below their norms: sums are exact. Two products more round to about twice as many.
     """
     X_t = np.array(X.T, dtype=np.float64, order="C")
     scale = _above(np.sqrt(squares_of(X_t)))
@@ -111,10 +110,7 @@ def steadily(X: Array, A: Array, out: Array | None = None) -> Array:
 
 
 def on_grid(X: Array, bound: float) -> tuple[Array, float]:
-    """Rows of norm at most ``bound`` in whole numbers of a unit, of 26 bits at most, and that unit.
-
-    Sums of products of two of them are exact, in any order; ``bound`` is no number of the rows.
-    """
+    """Rows of norm at most ``bound`` in whole numbers of a unit, of 26 bits: sums of products of two are exact."""
     unit = float(_above(np.asarray(bound))) / HALF
     whole = X * (1 / unit)
     return np.rint(whole, out=whole), unit

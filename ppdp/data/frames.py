@@ -61,10 +61,7 @@ def named(X: Any) -> list[str] | None:
 
 
 def in_order(X: Any, names: Sequence[str], needed: Set[str]) -> Any:
-    """The columns of these names in this order, of an opened table that has all that are needed, in any order.
-
-    A column that is not needed may lack: 0 stands for it. What has no names, or has them already, comes back as it is.
-    """
+    """The columns of these names in this order, of a table that has all ``needed``; 0 stands for any that lacks."""
     given = named(X)
     if given is None or given == list(names) or len(set(given)) < len(given):
         return X

@@ -45,11 +45,7 @@ CLEAR = 2.0  # standard deviations of its noise that a number of rows exceeds wh
 
 
 def weighed(rows: Rows | Stream, sizes: Sequence[int], cells: Cells) -> Array:
-    """Weight in the cells of several grids, one behind the other; one pass, weights are rounded down to a public step.
-
-    ``cells`` gives for every row its cell in each grid, shape (n, len(sizes)); the number of a cell that a grid does
-    not have stands for none.
-    """
+    """Weight in the cells of several grids, by every row's cell in each; weights are rounded down to a public step."""
     step, number = counting_step(rows.n), sum(sizes) + len(sizes)
     starts = np.cumsum([0, *(size + 1 for size in sizes[:-1])])
     kept = np.delete(np.arange(number), np.cumsum([size + 1 for size in sizes]) - 1)
@@ -79,10 +75,7 @@ def between(columns: Sequence[int], edges: Sequence[Any], side: Literal["left", 
 
 
 def histograms(rows: Rows | Stream, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]) -> Array:
-    """Weight in the cells of each column, one behind the other.
-
-    An inner edge belongs to the cell above it; the outer cells take what lies beyond.
-    """
+    """Weight in the cells of each column; an inner edge is of the cell above, outer cells take what lies beyond."""
     inner = [marks[1:-1] for marks in by_column(sizes, edges)]
     return weighed(rows, [len(marks) + 1 for marks in inner], between(columns, inner))
 
@@ -112,11 +105,7 @@ def modes(answer: Array, columns: Sequence[int], sizes: Sequence[int], values: S
 
 
 def quantile_edges(bound: float, n_rows: int) -> Array:
-    """Edges of the cells between ``-bound`` and ``bound`` of which one is chosen for a quantile; all is public.
-
-    They are finer near 0, in the middle of a cell, since bounds are often far beyond most values; and more for more
-    rows, beside which the noise is less.
-    """
+    """Public edges of the cells for a quantile: finer near 0, since bounds are often far, and more for more rows."""
     cells = 1 + 2 * round((FEWEST - 1) / 2 * math.sqrt(min(max(n_rows / FEW_ROWS, 1), MORE**2)))
     place = np.arange(-cells, cells + 1, 2) / cells
     return np.sign(place) * np.expm1(np.abs(place) * math.log1p(KNEE)) * (bound / KNEE)
@@ -139,10 +128,7 @@ def cell_scores(rows: Rows | Stream, quantiles: Sequence[float], edges: Array) -
 
 
 def rank_scores(rows: Rows | Stream, columns: Sequence[int], q: float, candidates: Sequence[Array]) -> list[Array]:
-    """For every column minus the weight by which the rank of each candidate misses ``q`` times that of all its values.
-
-    The rank of a value that rows have is an interval, from the weight below it to the weight up to it.
-    """
+    """For every column minus the weight by which each candidate's rank, an interval, misses ``q`` times all of it."""
     sides = between(columns, candidates, "right"), between(columns, candidates, "left")
     sizes = 2 * [len(marks) + 1 for marks in candidates]
     weights = weighed(rows, sizes, lambda X: np.hstack([side(X) for side in sides]))
@@ -207,10 +193,7 @@ def threshold(count: int) -> float:
 
 
 def _ends(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """First and last cell that the rows of each column reach, and whether any were found; else all cells.
-
-    The first is where the first run that is full begins, the shortest of those that end at the same cell.
-    """
+    """First and last cell that a column's rows reach, by where the first full run begins, else all; and whether any."""
     first, found = _begins(counts, noise_scale)
     last, _ = _begins(counts[:, ::-1], noise_scale)
     return first, counts.shape[1] - 1 - last, found
@@ -234,10 +217,7 @@ def cells_of(X: Array, columns: Sequence[int], cells: int) -> NDArray[np.int64]:
 
 
 def weights_by_label(rows: Rows | Stream, domain: Domain, columns: Sequence[int], cells: int) -> Array:
-    """Weight of the rows by column, category and part of the label, one number behind the other; one pass.
-
-    Weights are rounded down to a public step, so that sums are exact; the parts of a row's weight add up to it.
-    """
+    """Weight of rows by column, category and part of the label, rounded down to a public step; parts add up to it."""
     step, parts, classified = counting_step(rows.n), label_parts(domain), domain.classes is not None
     number = len(columns) * cells * parts
 

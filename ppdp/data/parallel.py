@@ -110,10 +110,7 @@ def alone() -> None:
 
 @functools.cache
 def _keep_memory() -> None:
-    """What one block leaves, the next one finds: to be given it anew by the system takes a quarter of a pass.
-
-    The C library keeps up to twice as much as the largest array that it ever took back; nobody writes to this one.
-    """
+    """What one block leaves, the next one finds: new memory takes a quarter of a pass. Nobody writes to this array."""
     np.empty(2**25 - 2**13, dtype=np.uint8)
 
 
@@ -134,10 +131,7 @@ if hasattr(os, "register_at_fork"):  # a forked process has no threads but one
 
 
 def threads_for(d: int) -> AbstractContextManager[Any]:
-    """Linear algebra of d columns: few of them get no threads of their own.
-
-    Threads that waited for each other over a small matrix go on spinning, and the next pass over all rows is slower.
-    """
+    """Linear algebra of d columns: few of them get no threads, which would go on spinning into the next pass."""
     return _Single() if d <= NARROW else nullcontext()
 
 

@@ -163,10 +163,7 @@ def merged(given: Domain | None, own: Domain | None) -> Domain | None:
 
 
 def with_adjacency(declared: Domain | None, adjacency: Adjacency | None) -> Domain | None:
-    """Facts with the adjacency that a pipeline is given.
-
-    :class:`InvalidParameter` if the facts name another one.
-    """
+    """Facts with the adjacency that a pipeline is given; refused if they name another one."""
     if adjacency is None:
         return declared
     domain = declared or Domain()
@@ -217,10 +214,7 @@ def _takes_positions(stage: Any) -> bool:
 
 
 def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:
-    """A fact for every range and constant that the user declares for a step, given with the domain at its input.
-
-    Nothing can tell where a user has them from, so whoever relies on a certificate must see each of them.
-    """
+    """A fact for every range and constant that the user declares for a step: nothing can tell where they are from."""
     return tuple(
         Fact(words, value, f"{origin}, step {name!r}", step=name)
         for name, step, domain in steps

@@ -22,18 +22,12 @@ def _sorted(rows: Rows) -> tuple[Array, Ranks]:
 
 
 def _rank(quantile: float, counts: Ranks) -> Ranks:
-    """Rank of a quantile among so many values, from 1; one value more raises it by 0 or 1 (0 if there are none).
-
-    Rounded so that a tenth of 30 values is the third, although 0.1 * 30 > 3 in float64.
-    """
+    """Rank of a quantile among so many values, from 1; rounded so that a tenth of 30 is the third, in float64, too."""
     return np.ceil(np.round(quantile * counts, 6)).astype(np.int64)
 
 
 def column_quantiles(rows: Rows, quantiles: tuple[float, ...]) -> Array:
-    """Quantiles of every column, of shape (number of quantiles, d); each is one of the values, 0 if there are none.
-
-    The quantile q of N values is the ``⌈q N⌉``-th; that of 1/2 is the lower median.
-    """
+    """Quantiles of every column, the ``⌈q N⌉``-th of its N values, 0 without any; shape (number of quantiles, d)."""
     columns, counts = _sorted(rows)
     if not len(columns):
         return np.zeros((len(quantiles), columns.shape[1]))
@@ -42,10 +36,7 @@ def column_quantiles(rows: Rows, quantiles: tuple[float, ...]) -> Array:
 
 
 def trimmed_means(rows: Rows, min_observed: int, trimmed: int, bound: float) -> Array:
-    """Mean of every column without its ``trimmed`` smallest and largest values.
-
-    A column with fewer than ``min_observed`` values is filled up with zeros first.
-    """
+    """Mean of every column without its ``trimmed`` smallest and largest values; with few, zeros come first."""
     values = np.where(rows.weight[:, None] > 0, rows.X, np.nan)
     missing = np.isnan(values)
     counts = rows.n - missing.sum(axis=0)
@@ -98,10 +89,7 @@ class RankGapMargin:
 
 
 def _widest_windows(columns: Array, counts: Ranks, quantiles: tuple[float, ...], length: int) -> Array:
-    """For every column the widest window of ``length`` ranks that starts at most so many before a quantile.
-
-    ``columns`` are sorted, with the least and the largest value that there can be at ranks 0 and n + 1.
-    """
+    """The widest window of ``length`` ranks from at most so many before a quantile, in sorted columns with ends."""
     offsets = np.arange(-length, 1)[:, None]
     widest = np.zeros(columns.shape[1])
     for q in quantiles:

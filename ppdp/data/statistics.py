@@ -88,10 +88,7 @@ def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:
 
 
 def row_norms(X: Array) -> Array:
-    """Euclidean norm of every row over its observed entries; infinite only if it exceeds float64.
-
-    Equal rows may have norms that differ in their last bits.
-    """
+    """Norm of every row over its observed entries, infinite only beyond float64; equal rows may differ in last bits."""
     norms = np.empty(X.shape[0])
     for part in blocks(*X.shape):
         rows = X[part]
@@ -105,10 +102,7 @@ def row_norms(X: Array) -> Array:
 
 
 def clip_norms(X: Any, bound: float | None, out: Array | None = None) -> Any:
-    """Project every row on the ball of radius ``bound``; gaps stay gaps.
-
-    Without ``out`` the input is returned itself if every row lies inside; with ``out=X`` it is changed in place.
-    """
+    """Project rows on the ball of radius ``bound``, in place by ``out=X``; gaps stay. X itself if all are inside."""
     if bound is None:
         return X
     inner = bound * (1 - (X.shape[1] + 4) * 2.0**-53)
@@ -157,10 +151,7 @@ def _clipped_sparse(X: Any, bound: float, inner: float, surely: float) -> Any:
 
 
 def _polar(X: Array) -> tuple[Array, Array]:
-    """Largest observed entry of every row, and the norm of the row divided by it.
-
-    Entry after entry, never in pairs, so that a row's result does not depend on where it stands; no overflow.
-    """
+    """Largest observed entry of every row, and its norm over that: entry by entry, wherever it stands; no overflow."""
     size = np.fmax.reduce(np.abs(X), axis=1, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     squares = X / size[:, None]

@@ -37,13 +37,7 @@ TOGETHER = 2**16  # entries of slices that are multiplied by one call: threads w
 
 
 class Summary(ABC, Generic[T]):
-    """A statistic that can be taken of blocks of rows, in any order, and put together.
-
-    Attributes
-    ----------
-    d : int
-        Number of columns.
-    """
+    """A statistic that can be taken of blocks of rows with ``d`` columns, in any order, and put together."""
 
     d: int
 
@@ -65,10 +59,7 @@ class Summary(ABC, Generic[T]):
 
 
 def fold(summary: Summary[T], rows: Rows | Stream | Iterable[Rows]) -> T:
-    """A statistic of rows, which may come in blocks; no two blocks are held at once for longer than they take.
-
-    What the statistic says of all rows, such as their public number, is said of all blocks together.
-    """
+    """A statistic of rows, which may come in blocks, one at a time; what it says of all rows is said at the end."""
 
     def total(part: Rows) -> Total:
         return summary.add(summary.zero(), part)
@@ -219,10 +210,7 @@ class SecondMoment(Summary[Array]):
             total[which] += product.astype(np.int64).sum(axis=0)
 
     def _products(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, ...]:
-        """Of whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left.
-
-        Of several slices of rows at once, each with products of its own.
-        """
+        """Of coarse steps, and of fine ones for what is left, each of ``slice_bits`` bits; several slices at once."""
         bits, (coarse, fine) = slice_bits(self.d), room
         np.multiply(X, 2.0 ** (bits - self._exponent), out=fine)
         if roots is not None:
@@ -238,10 +226,7 @@ class SecondMoment(Summary[Array]):
 
 @dataclass(frozen=True, slots=True)
 class CoarseMoment(SecondMoment):
-    """The same by one product instead of three; a row is off by at most ``coarse_error``.
-
-    With ``x = c + f``, c of coarse steps, ``c (2x - c)ᵀ`` and its transpose add up to twice ``x xᵀ - f fᵀ``.
-    """
+    """The same by one product instead of three, ``c (2x - c)ᵀ`` of coarse steps c; off by ``coarse_error`` a row."""
 
     def zero(self) -> Total:
         """No rows."""

@@ -124,10 +124,7 @@ class Columns:
         return replace(self, slope=self.slope * slope, offset=self.offset + self.slope * offset, ranges=ranges)
 
     def noted(self, *words: str) -> Columns:
-        """The same with one more note: for all of them, or for each its own; nothing is added to what is lost.
-
-        What was said last is not said again.
-        """
+        """The same with one more note, for all or for each its own; nothing is said twice, or added to what is lost."""
         every = words * len(self.names) if len(words) == 1 else words
         known = np.isfinite(self.slope)
         said = (

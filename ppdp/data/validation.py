@@ -59,10 +59,7 @@ _PUBLIC_MESSAGES = (
 
 
 def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None) -> Any:
-    """A user's table, as :func:`ppdp.data.frames.opened` has it; refused if its rows are not there yet.
-
-    A column alone is a table of one if ``texts`` are mapped: the only one of those names, if they are known.
-    """
+    """A user's table, as :func:`ppdp.data.frames.opened` has it; a column is a table of one if ``texts`` are mapped."""
     if type(X).__name__ == "LazyFrame":
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
     if isinstance(X, DeferredTable):
@@ -284,9 +281,9 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
 
 
 def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
-    """Check values ("error") or repair them row by row ("repair"), then clip rows to what is declared at the entrance.
+    """Check values or repair them row by row, then clip rows to what is declared; no error says where.
 
-    NaN is a declared gap if ``gaps``. No error says where. Entries that a sparse array does not hold are 0 and stay 0.
+    NaN is a declared gap if ``gaps``. Entries that a sparse array does not hold are 0 and stay 0.
     """
     if issparse(X):
         held = repaired_values(X.data, Domain(entry_bound=domain.entry_bound), gaps=False, invalid=invalid)
@@ -312,10 +309,7 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
 
 
 def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
-    """Codes of the labels of a column; NaN for a label that is missing or none of the public classes.
-
-    A column whose type says that it holds text is refused where numbers are declared, and the other way about.
-    """
+    """Codes of labels, NaN for any that is missing or no public class; text is refused where numbers are declared."""
     text, kind = {isinstance(label, str) for label in classes}, kind_of(type_of_values(y.dtype))
     typed = isinstance(y.dtype, np.dtype) and kind != "unknown"
     unlike = {True: typed and kind != "text", False: kind == "text" or (typed and kind == "none")}
@@ -342,10 +336,7 @@ def settled_labels(codes: Array, invalid: str) -> Array:
 
 
 def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> Array:
-    """Targets that were read, clipped to their public range: see :func:`ppdp.data.rows.encode_targets`.
-
-    NaN and infinity are an error, which does not say where, or count as the centre of the range.
-    """
+    """Targets clipped to their public range; NaN and infinity are an error without a place, or its centre."""
     targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
         raise InvalidInput(
@@ -364,22 +355,9 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How cells become rows within the declared domain, each row by itself.
+    """How cells become rows within the declared domain, each row by itself; ``invalid`` says what becomes of others.
 
-    Attributes
-    ----------
-    domain : Domain
-        At the entrance.
-    coded : callable, optional
-        What puts numbers for labels of columns that are public, and tells the texts of those that are to be released.
-    gaps : bool
-        Whether NaN is a declared gap.
-    invalid : {"error", "repair"}
-        What becomes of anything else.
-    regression : bool
-        Whether labels are targets.
-    marker : Marker, optional
-        What finds the rows that are altered.
+    ``coded`` puts numbers for labels and tells texts that are to be released; ``marker`` finds rows that are altered.
     """
 
     domain: Domain

@@ -86,10 +86,7 @@ def check_weighing(domain: Domain, stages: Sequence[tuple[str, Any]], mechanism:
 
 
 def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArray[np.bool_]]:
-    """Weights as parts of the largest one, each by itself; and which were clipped or repaired.
-
-    What is missing, negative, infinite or no number is an error, which does not say where, or weighs nothing.
-    """
+    """Weights as parts of the largest one, and which were clipped or repaired; an error does not say where."""
     read = numbers(weights)
     values = read.values.ravel()
     proper = np.isfinite(values) & (values >= 0) & ~read.improper.ravel()
@@ -115,10 +112,7 @@ def check_some_weight(rows: Rows, invalid: str) -> Rows:
 
 
 def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tuple[tuple[float, ...], float]:
-    """Public weights as a part of the largest one, in the order of the classes, and that one.
-
-    A class that is not named weighs 1, as scikit-learn has it.
-    """
+    """Public weights as parts of the largest one, in the order of the classes, 1 where none is named; and that one."""
     if not isinstance(class_weight, Mapping):
         raise InvalidParameter(
             "class_weight must be a mapping of labels to weights, 'balanced' or None.",
@@ -139,10 +133,7 @@ def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tupl
 
 
 def balanced_factors(counts: Array, error: float) -> tuple[tuple[float, ...], float]:
-    """The same from released numbers of rows of each class, of this standard error: ``n / (k count)``.
-
-    A class of fewer rows than their noise counts as if it had so many: what is noise makes no class heavy.
-    """
+    """The same from noisy numbers of rows, ``n / (k count)``; a class of fewer rows than their noise counts as many."""
     counts = np.maximum(counts, max(error, 1.0))
     weights = counts.sum() / (len(counts) * counts)
     return tuple((weights / weights.max()).tolist()), float(weights.max())

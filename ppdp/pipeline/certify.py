@@ -45,19 +45,7 @@ from ppdp.transformers.columns.column_subset import class_of
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The certificate of a plan before its fit: all of it but what will be released.
-
-    Attributes
-    ----------
-    plan : Plan
-        What is certified.
-    inference : str
-        The description of the steps.
-    record : Record
-        What is known of the certificate.
-    words : mapping
-        Public words of the issuer.
-    """
+    """The certificate of a plan before its fit: all but what will be released, with public words of the issuer."""
 
     plan: Plan
     inference: str
@@ -70,10 +58,7 @@ class Draft:
         altered: NDArray[np.float64] | None,
         issued: Mapping[str, Any],
     ) -> Certificate:
-        """The certificate of these released arrays and noisy numbers of altered rows.
-
-        ``issued`` is the block of that name, empty of what is not handed out.
-        """
+        """The certificate of these arrays and noisy numbers of altered rows; ``issued`` is the block of that name."""
         diagnostics = self.plan.diagnostics
         record = replace(
             self.record,

@@ -202,10 +202,7 @@ def remember(estimator: PrivateEstimator, **changes: Any) -> None:
 
 
 def begin_fit(estimator: PrivateEstimator) -> None:
-    """Drop what an earlier fit left, so that one that fails leaves no certificate, and refuse rows of bagging.
-
-    Bagging has drawn some of them several times, so that a person has several.
-    """
+    """Drop what an earlier fit left, so that one that fails has no certificate; refuse bagging, which repeats rows."""
     if called_from("sklearn.ensemble._bagging"):
         raise UnsupportedOrder(
             "bagging draws some rows several times, sets seeds, and fits many models on the same people.",

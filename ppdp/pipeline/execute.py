@@ -150,10 +150,7 @@ class _Fold:
         return self.moments
 
     def _measure(self, release: PlannedRelease, rows: Any) -> None:
-        """Measure now; release now only what must shape rows that a condition looks at.
-
-        Everything else waits for the gate: with the gate in front, deltas need not add.
-        """
+        """Measure now; release now only what shapes rows of a condition: behind the gate deltas need not add."""
         statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
         exact = statistic.measure(rows, step.domain, release.parameters)
         if release.at <= self.last and (release.purpose == "predict" or release.at > self.first):

@@ -286,8 +286,8 @@ def fit_simulated(pipe: Any, X: Any, y: Any, noise: Noise) -> Any:
 def prepare_rows(pipe: Any, X: Any, y: Any = None, groups: Any = None, noise: Noise | None = None) -> tuple[Plan, Rows]:
     """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed.
 
-    No execution writes over these rows, so that there may be several. Where their number is private they stand in slots
-    that are drawn by ``noise``, if that is given. Where rows have weights, all have the largest.
+    No execution writes over these rows. Where their number is private they stand in slots that ``noise`` draws, if it
+    is given. Where rows have weights, all have the largest.
     """
     fit = Fit.of(copy(pipe), X, y, groups, heaviest(pipe.domain, X))
     with at_step("entrance"):

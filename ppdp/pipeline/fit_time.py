@@ -39,15 +39,9 @@ Seconds = tuple[float, float]  # of a clock, and of all processors together
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FitTime:
-    """About how long a fit takes, and how long for each number that it reads.
+    """About how long a fit takes, for rows in memory and for a Parquet file: seconds of a clock, and of all processors.
 
-    Attributes
-    ----------
-    n_rows, n_features, n_passes : int
-        Rows, columns, and how often all rows are read, at most.
-    in_memory, in_blocks : (float, float) or None
-        Seconds of a fit to rows in memory, and of one to a Parquet file: of a clock, and of all processors together.
-        None if rows cannot come so.
+    None if rows cannot come so.
     """
 
     n_rows: int

@@ -275,10 +275,9 @@ def guessing(plan: Plan) -> float:
 
 
 def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 5) -> Array | None:
-    """Scores of a model on simulated rows of wide columns, and of narrow ones; None if it has no plan, or is refused.
+    """Scores of a model on simulated rows of wide columns, and of narrow ones; None without a plan or time.
 
-    They are drawn as ``entrance``, a first step, declares them, so that pipelines are compared on the same rows. None
-    as well where they take until after the ``end``, a monotonic time.
+    They are drawn as ``entrance``, a first step, declares them, so that pipelines are compared on the same rows.
     """
     try:
         plan = pipe.plan()

@@ -25,11 +25,7 @@ FIX = "RandomProjection(...) as the first step, behind MinMaxScaler (from 0 to 0
 
 
 def check_sparse_plan(plan: Plan) -> None:
-    """Refuse sparse rows that a plan cannot project.
-
-    :class:`InvalidInput` if a stage in front of the projection takes no sparse rows, or one behind it compares rows as
-    they came in.
-    """
+    """Refuse sparse rows that a plan cannot project: a stage in front takes none, or one behind it compares rows."""
     for step in plan.steps:
         if getattr(step.stage, "compare", None) == "raw":
             raise InvalidInput(
@@ -88,11 +84,7 @@ def check_memory(plan: Plan) -> None:
 
 
 def check_streams(plan: Plan, source: BlockSource) -> None:
-    """Refuse a plan that cannot be run in blocks.
-
-    :class:`InvalidInput` if private files have no place, :class:`DiskFull` if they have too little of it;
-    :class:`UnsupportedOrder` if a step needs all rows in memory, or here while they stay elsewhere, as secret slots do.
-    """
+    """Refuse a plan that cannot be run in blocks, here or where the rows stay, or whose files have no place."""
     check_temporary(plan.disk_bytes if source.local else 0)
     for name in plan.in_memory:
         raise UnsupportedOrder(

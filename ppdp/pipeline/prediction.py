@@ -54,13 +54,7 @@ class ReleasedMap:
 
 
 class Predictor:
-    """The released twins of a fitted pipeline, and the columns that they take.
-
-    Parameters
-    ----------
-    estimator : Pipeline
-        The pipeline, fitted, loaded or a slice of such a one: what it remembers of columns, bounds and twins.
-    """
+    """The released twins of a pipeline that is fitted, loaded or a slice of one, and the columns that they take."""
 
     def __init__(self, estimator: Any) -> None:
         check_is_fitted(estimator)
@@ -107,10 +101,7 @@ class Predictor:
         return np.concatenate([block for _, block in blocks])
 
     def columns_of(self, source: BlockSource, other: Sequence[str] = ()) -> tuple[str, ...]:
-        """The columns of rows in blocks that are mapped: by name if names are known, else all but some others.
-
-        :class:`DomainMismatch` if one is absent.
-        """
+        """Columns of rows in blocks: by name if names are known, else all but some; each must be there once."""
         names = source.schema.names
         wanted = self.columns or tuple(name for name in names if name not in other)
         times = Counter(names)

@@ -27,15 +27,7 @@ def assumption_stages() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Checked steps with their names.
-
-    Attributes
-    ----------
-    stages : list of (str, Stage)
-        With those that the mechanism brings.
-    mechanism : (str, Mechanism) or None
-        The last step, if it is one.
-    """
+    """Checked steps with their names: stages, with those that the mechanism brings, and the last step if it is one."""
 
     stages: list[Named]
     mechanism: Named | None
@@ -122,11 +114,7 @@ _PAIRS = "Pipeline([('range', MinMaxScaler(...)), ...]), or make_pipeline(step, 
 
 
 def check_steps(steps: Any, cls: type) -> Steps:
-    """The steps of a pipeline of this class.
-
-    :class:`InvalidParameter` if ``steps`` is not a list of uniquely named pairs. :class:`UnknownStage` if a step is not
-    one of ppdp's, or a mechanism is not last.
-    """
+    """The steps of a pipeline of this class: a list of uniquely named pairs, all of ppdp's, a mechanism last."""
     if not isinstance(steps, (list, tuple)) or not steps:
         raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.", fix=_PAIRS, parameter="steps")
     if any(not isinstance(item, (list, tuple)) or len(item) != 2 for item in steps):

@@ -91,10 +91,7 @@ def corner(distance: Distance, n_columns: int, rng: Random) -> Array:
 
 
 def around(X: Array, change: Array, low: Array, high: Array, rng: Random) -> tuple[Array, Array]:
-    """Rows before and after a change.
-
-    They are those given, in the middle of their ranges, or at that end of these from which all of it stays inside.
-    """
+    """Rows before and after a change: those given, in the middle of their ranges or at an end where all fits in."""
     starts = X, X, (low + high) / 2, np.where(change > 0, low, high)
     start = np.where(np.isnan(X), X, starts[rng.integers(4)])
     before = rng.choice([0.0, 0.5, 1.0]) * change

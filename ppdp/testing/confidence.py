@@ -125,10 +125,7 @@ class Certified:
 
     @property
     def lost(self) -> float:
-        """With which probability nothing is promised: that of a failure, or of a gate that lets pass what it must not.
-
-        Behind a gate one of the two is the case, so the larger one covers both.
-        """
+        """With which probability nothing is promised: the larger of a failure's and a too lenient gate's."""
         return max(self.loss.failure, self.loss.gate)
 
     def mu_at_least(self, p: ArrayLike, q: ArrayLike) -> Array:
@@ -136,10 +133,7 @@ class Certified:
         return mu_at_least(p, q, self.lost if self.lost < 1 else 0.0)
 
     def bounds(self, hits: ArrayLike, alarms: ArrayLike, runs: float, doubt: float) -> tuple[Array, Array]:
-        """Bounds (p, q) on an event's probabilities from its counts in ``runs`` runs on each side.
-
-        The sampler's total variation is taken off, so they hold for the mechanism of which the loss is certified.
-        """
+        """Bounds (p, q) on an event's probabilities by counts in ``runs`` on each side, less the sampler's error."""
         p, q = at_least(hits, runs, doubt), at_most(alarms, runs, doubt)
         return np.maximum(p - self.off, 0.0), np.minimum(q + self.off, 1.0)
 

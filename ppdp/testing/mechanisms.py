@@ -232,10 +232,7 @@ class Trial:
         self.require(kept_in(stages[0]) == kept_in(stages[1]), "read sets attributes from more than what was released")
 
     def check_noise(self, pair: Pair, runs: int, seconds: float, seed: int) -> None:
-        """Many releases of both datasets, with real noise: an event must not be likelier than the privacy map allows.
-
-        The first part of the runs chooses a direction and thresholds, the others are counted.
-        """
+        """Many releases of both datasets: no event chosen in the first part may be likelier than is certified."""
         noises = [Noise(np.random.default_rng([seed, side])) for side in (0, 1)]
         sides: tuple[list[Array], list[Array]] = [], []
         started, before = time.monotonic(), [held(rows) for rows in pair]

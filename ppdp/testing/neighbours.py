@@ -42,10 +42,7 @@ Pair = tuple[Rows, Rows]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What neighbouring datasets may look like.
-
-    Slots have fixed roles: the first ones are replaced, the next toggled, reweighted, moved, the last are equal.
-    """
+    """What neighbouring datasets may look like: first slots are replaced, then toggled, reweighted, moved, equal."""
 
     domain: Domain  # kept by every row; no fewer than min_present rows are present, nobody is absent if that is all
     distance: Distance
@@ -206,10 +203,7 @@ class World:
         return Rows(X, y, w, X).settled(), Rows(Z, u, v, raw).settled()
 
     def _moved(self, X: Array, change: Array) -> tuple[Array, Array]:
-        """Rows, and what they become by a change that is pulled back to what is allowed.
-
-        Where all of it counts and not only its length, rows that it would push out of the ball come nearer to 0 first.
-        """
+        """Rows, and what they become by a change that is pulled back to what is allowed, inside of the ball."""
         step, norm = confined(change, self.distance), self.domain.row_norm
         step = confined_in_groups(step, self.domain, self.distance)
         if (self.distance.moves is not None or self.distance.groups) and norm is not None:
@@ -246,10 +240,7 @@ class World:
         return weights[0], weights[1]
 
     def _matched(self, w: Array, v: Array) -> tuple[Array, Array]:
-        """Weights of which no more is unmatched than the distance has: others come closer, then free rows lose weight.
-
-        What is unmatched of reweighted rows is linear in how far their weights are apart.
-        """
+        """Weights with no more unmatched than the distance has: others come closer, then free rows lose weight."""
         limits, free, other = (self.distance.mass, self.distance.one_sided), slice(self.roles[1].stop), self.roles[2]
         w, v = w.copy(), v.copy()
         fixed = np.array([w[free].sum(), v[free].sum()])

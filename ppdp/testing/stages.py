@@ -213,13 +213,7 @@ def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:
 
 
 def attained(stage: Any, way: FitMode, world: World, pair: Pair) -> dict[str, tuple[float, float]]:
-    """What a pair attains of all that is certified, each beside its bound; nothing where a condition fails.
-
-    Raises
-    ------
-    AssertionError
-        If something is exceeded.
-    """
+    """What a pair attains of all that is certified, beside its bounds, which hold; nothing if a condition fails."""
 
     def fails(problem: str) -> None:
         demand(False, stage, f"way {way.name!r} ({world}): {problem}")

@@ -80,10 +80,7 @@ def _one_of_its_kind(n: int, d: int, scale: float, rng: Random) -> Array:
 
 
 def _kissing(n: int, d: int, scale: float, rng: Random) -> Array:
-    """Clusters around the first row, as far from it and from each other as scales go; the same around its mirror image.
-
-    One row that comes between clusters can spoil as many as kiss it.
-    """
+    """Clusters as far from the first row and each other as scales go, and mirrored: one row spoils all that kiss it."""
     most = 2 if d == 1 else int(rng.integers(2, 7)) if d == 2 else 2 * d
     ways = min(most, max(1, n - 1))
     directions = _around(ways, d, rng)
@@ -166,10 +163,7 @@ def _turned(point: Array, rng: Random) -> Array:
 
 
 def _spread_by_one(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
-    """On a line, often along a column: most rows at one end, few at another place; the first goes from end to end.
-
-    The smaller the variance, the more one row changes it: that of the second row is strained most.
-    """
+    """On a line: most rows at one end, few elsewhere, and the first goes from end to end, which strains variances."""
     direction = _frame(d, rng)[0] * one_of((-1.0, 1.0), rng)
     place = one_of((-1.0, 1.0, rng.uniform(-1, 1)), rng)
     second = -one_of((1.0, rng.random(), rng.random()), rng)
@@ -180,10 +174,7 @@ def _spread_by_one(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, 
 
 
 def _decides_a_slope(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
-    """The first row is reflected along the first axis, on which there are few others; the rest are one or two points.
-
-    So it turns the slope, or the leading direction, that it has decided; the second row lies where that matters.
-    """
+    """The first row is reflected on an axis with few others, so that it turns the slope or direction it decided."""
     axes = _frame(d, rng)
     if len(axes) < 2:
         return _spread_by_one(n, d, scales, rng)
@@ -234,10 +225,7 @@ def _staircase(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Arra
 
 
 def _looks_alike(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
-    """Rows around the first one at angles whose cosines are around the scale, the same around its mirror image.
-
-    So that it hides rows that do not look alike.
-    """
+    """Rows around the first at angles whose cosines are around the scale, and mirrored: so it hides what differs."""
     z = units(1, d, rng)[0]
     angle = np.arccos(min(scales(), 0.99)) * rng.choice([0.5, 0.9, 1.0, 1.0, 1.1], n - 1)
     away = rng.standard_normal((n - 1, d))
@@ -260,10 +248,7 @@ PAIRS: tuple[Neighbours, ...] = (
 
 
 def _changes_its_gap(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
-    """The first row has a gap in another column than before and is reversed in the others; all other rows oppose it.
-
-    So the means of two columns change by what it observes there before or after, beside what it reverses.
-    """
+    """The first row has a gap in another column and is reversed elsewhere, so that the means of two columns change."""
     before, after = rng.permutation(d)[:2]
     size = _corner(1, d, rng)[0] * (np.abs(units(1, d, rng)[0]) if rng.integers(2) else 1.0)
     turned = np.isin(np.arange(d), [before, after])

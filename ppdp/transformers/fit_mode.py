@@ -116,10 +116,7 @@ class FitMode:
         request: StatisticRequest | None = None,
         **parameters: Any,
     ) -> FitMode:
-        """The way whose output a registered stability formula computes, from domain and distance at the input.
-
-        ``measures`` says how to measure the margins that the formula may assume, by their ids.
-        """
+        """The way of a registered formula, from domain and distance at the input; ``measures`` of its margins."""
         record = lookup(formula, "stability")
         assumed = record.assumes(domain, **parameters)
         conditions = tuple(

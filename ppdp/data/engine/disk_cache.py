@@ -35,10 +35,7 @@ _SHARE: ContextVar[float] = ContextVar("share", default=1.0)
 
 @dataclass(frozen=True, slots=True)
 class _DiskCache(BlockSource):
-    """Blocks of rows in a file, one after the other, as float64: features, weights, labels, norms or factors.
-
-    What rows do not have has its place nonetheless, where nothing is written.
-    """
+    """Blocks of rows in a file as float64: features, weights, labels, norms, factors; what is lacking has its place."""
 
     n: int
     d: int
@@ -128,12 +125,9 @@ class _DiskCache(BlockSource):
 
 @contextmanager
 def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = True) -> Iterator[Any]:
-    """Rows to be read so many times: a stream that several passes would map again and again is written down once.
+    """Rows to be read so many times: a stream that several passes would map again is written down once, if it is long.
 
-    Few rows are not: they are given as any rows in memory are.
-
-    ``last`` says that no stage comes any more: then they may be written over those that an earlier one saw, unless
-    ``over`` says that somebody reads these again.
+    With ``last`` no stage comes any more, and they may overwrite those of an earlier one that is read again by nobody.
     """
     streamed = isinstance(rows, Stream) and passes > 1 and bool(rows.maps)
     if not streamed or not rows.source.local:
@@ -187,10 +181,7 @@ def _in_memory(rows: Stream) -> Rows:
 
 @contextmanager
 def scatter_to_slots(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
-    """Rows as they came in, each at its slot among n of a private file; where none stands is a deleted row.
-
-    A row whose slot is negative is left out.
-    """
+    """Rows, each at its slot among n of a private file; elsewhere are deleted rows, and a negative slot is none."""
     with _file(rows, n) as own:
         for first in range(0, n, own.rows):  # whole before any row is read: a full disk tells of n only
             size = min(own.rows, n - first)

@@ -19,14 +19,7 @@ _HIDDEN = (".", "_")  # how names of files and folders begin that hold no rows, 
 
 
 def files_at(paths: Sequence[str]) -> list[str]:
-    """Every file at some paths: one, those of a glob, or those in a folder, each path's in the order of their names.
-
-    Raises
-    ------
-    InvalidInput
-        If a path has no file, if something at it cannot be read or is neither a file nor a folder, or if two names
-        stand for the same file.
-    """
+    """Every file at some paths, of a glob or folder in the order of names; refused if there is none, or one twice."""
     files = [file for path in paths for file in _files_at(path)]
     check_distinct((_identity(file), file) for file in files)
     return files

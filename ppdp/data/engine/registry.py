@@ -22,10 +22,7 @@ CLUSTERS: dict[str, Any] = {name: one.on_workers for name, one in _MODULES.items
 
 
 def opened_source(data: Any) -> BlockSource | None:
-    """The rows where they are; None if they are in memory. Only public form is read.
-
-    :class:`InvalidInput` if there are no rows in what was passed, or it cannot be read.
-    """
+    """The rows where they are, by public form alone; None if they are in memory."""
     if isinstance(data, BlockSource):
         return data
     source: BlockSource | None = next((found for one in ENGINES if (found := one.opened(data)) is not None), None)

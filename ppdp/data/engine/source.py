@@ -35,10 +35,7 @@ class BlockSource(ABC):
 
     @abstractmethod
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """All rows as pyarrow tables of these columns, split anywhere.
-
-        :class:`RowsChanged` if rows or types are not those of the last pass.
-        """
+        """All rows as pyarrow tables, split anywhere; :class:`RowsChanged` if rows or types are not those before."""
 
     def over(
         self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Callable[[T, T], T] | None = None
@@ -74,10 +71,7 @@ class BlockSource(ABC):
     def grouped(
         self, task: Callable[[int, Any], Any], names: Sequence[str], width: int, parts: int, compare: Any
     ) -> Any:
-        """What tasks know of blocks, and what is found in every part of the tables that they hand on.
-
-        Of a source that is not local: see :func:`ppdp.data.engine.external_join.grouped`.
-        """
+        """Of a source that is not local: see :func:`ppdp.data.engine.external_join.grouped`."""
         raise InvalidInput(
             "these rows come to this process.", fix="a private file, in which rows with equal keys meet."
         )

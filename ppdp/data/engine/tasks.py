@@ -50,13 +50,7 @@ class Failed:
 
 
 class Workers(ABC):
-    """Processes of one kind that run tasks, on this machine or on others; a task is a function of this package.
-
-    Attributes
-    ----------
-    kind : tuple of str
-        What decides the last bits of all of them.
-    """
+    """Processes of one ``kind``, which decides their last bits, that run tasks: functions of this package."""
 
     kind: tuple[str, ...]
 
@@ -111,17 +105,7 @@ def read_by(workers: Workers | None) -> Iterator[None]:
 
 
 class TaskSource(BlockSource):
-    """Rows of which every worker has some: a task takes several blocks.
-
-    Attributes
-    ----------
-    workers : Workers
-        To whom tasks are given.
-    jobs : sequence of (callable, sequence)
-        One for every task.
-    ends : sequence of int
-        Where the rows of each begin, and where the last end.
-    """
+    """Rows of which every worker has some: a task takes several blocks, which ``ends`` counts in rows."""
 
     local = False
 

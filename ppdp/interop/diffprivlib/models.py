@@ -21,17 +21,7 @@ EXACTLY = {"tol": 0.0, "max_iter": 15_000}  # stops where float64 cannot tell ob
 
 
 class Adapter:
-    """What ppdp knows of one model.
-
-    Attributes
-    ----------
-    formula : str
-        Id of its privacy map.
-    free : frozenset of str
-        Parameters that the user may choose; all others are ppdp's or have no proof.
-    kind : {"classifier", "regressor"}
-        What it learns.
-    """
+    """What ppdp knows of one model: the formula of its privacy map, which parameters users may choose, and its kind."""
 
     formula: str
     free: frozenset[str]

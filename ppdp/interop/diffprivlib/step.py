@@ -330,10 +330,7 @@ def _rounded(released: Array) -> Array:
 
 
 def _watched(model: Any) -> bool:
-    """Whether a model has an accountant in which somebody may look for its fits.
-
-    That is any but diffprivlib's default one, and that one too if it has a limit, has counted, or is in a context.
-    """
+    """Whether a model's accountant may be looked at: any but the default one, or one with a limit, count, context."""
     own, default = (getattr(one, "accountant", None) for one in (model, type(model)()))
     return own is not default or (own is not None and vars(own) != vars(type(own)()))
 

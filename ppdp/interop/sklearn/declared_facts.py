@@ -152,10 +152,7 @@ class DeclaredFacts:
         raise kind(" ".join(told), fix=self.line)
 
     def check_used(self, blocks: Sequence[ColumnGroup]) -> tuple[str, ...]:
-        """Refuse a fact that contradicts what a step does; what is declared of columns that no step takes, in words.
-
-        No blocks take all columns.
-        """
+        """Refuse a fact that contradicts what a step does; words of columns that none takes. No blocks take all."""
         ranges = [name for name in self.ranges if isinstance(name, str)] if isinstance(self.ranges, Mapping) else []
         categories = self.categories if isinstance(self.categories, Mapping) else {}
         unused: dict[str, list[Any]] = {"ranges": [], "categories": []}

@@ -92,11 +92,7 @@ def is_whole(estimator: Any) -> bool:
 
 
 def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
-    """What is known of an estimator, its parameters taken into account; nothing fitted is looked at.
-
-    Functions among its parameters are looked into and run on made-up rows. ``covered`` says that it stands in a ppdp
-    pipeline, whose certificate covers it.
-    """
+    """What is known of an estimator by its parameters, functions run on made-up rows; ``covered`` by a certificate."""
     kind, root = type(estimator), root_of(estimator)
     if root == "imblearn" and hasattr(kind, "fit_resample"):
         return RESAMPLES
@@ -125,10 +121,7 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
 
 
 def leak_of_function(function: Callable[..., Any], *, of_rows: bool) -> Leak:
-    """What a function tells that a user hands to an estimator, with its arguments as ``partial(function, ...)``.
-
-    If it takes a table of rows, it is run on made-up ones.
-    """
+    """What a user's function tells, arguments as ``partial(function, ...)``; one of a table is run on made-up rows."""
     if captured_by(function).estimator is not None:
         return _CARRIED
     name = library_name(getattr(function, "func", function)).rpartition(".")[2]

@@ -59,13 +59,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What :func:`lint` found, in the order of the workflow; it prints as a table.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        Every estimator that does something.
-    """
+    """What :func:`lint` found, every estimator that does something, in the order of the workflow; prints as a table."""
 
     findings: tuple[Finding, ...]
 

@@ -54,10 +54,7 @@ def to_onnx(
 
 
 def _inputs(whole: Pipeline, steps: Sequence[tuple[str, Any]], domain: Domain) -> list[tuple[str, Any]]:
-    """One matrix of numbers; or a matrix of one column for every name, where the first step takes columns by name.
-
-    Runtimes fill missing values in single precision only.
-    """
+    """One matrix of numbers, or a matrix of one column for every name that is taken; gaps need single precision."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
     fills = any(isinstance(part, SimpleImputer) for part in whole.get_params().values())

@@ -36,10 +36,7 @@ Objects = list[Any]
 
 
 def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], invalid: str) -> Pipeline:
-    """Released steps as a plain pipeline, with the domain in front of each and what becomes of improper cells.
-
-    :class:`ExportError` names the first step that has no plain counterpart.
-    """
+    """Released steps as a plain pipeline, with the domain before each; refused at the first without a counterpart."""
     exported: list[tuple[str, Any]] = []
     entrance = _entrance(steps, domains[0], invalid)
     if entrance:

@@ -32,10 +32,7 @@ LARGEST_ERROR = 0.05  # standard error of a released statistic, as a share of it
 
 @dataclass(frozen=True, slots=True)
 class BudgetShares:
-    """Shares of ``mu²``, solved: ``mu`` of gate and mechanism (0 without one), and releases with theirs.
-
-    ``imprecise`` are releases that are too noisy to be offered by "auto", with their errors.
-    """
+    """Shares of ``mu²``, solved: of gate, mechanism and releases; ``imprecise`` ones are too noisy for "auto"."""
 
     gate: float
     releases: tuple[PlannedRelease, ...]
@@ -103,10 +100,7 @@ def release_shares(budget: Mapping[str, float] | None) -> tuple[float, ...]:
 def least_share(
     release: PlannedRelease, domain: Domain, distance: Distance, mu: float, shares: Sequence[float]
 ) -> tuple[float, float, float]:
-    """The first of increasing shares of ``mu²`` that makes a release precise, else the last, with noise and error.
-
-    The error is the largest standard error, as a share of the public range.
-    """
+    """The first of rising shares of ``mu²`` that makes a release precise, else the last; with noise and error."""
     statistic = STATISTICS[release.statistic]
     size = statistic.size(domain, release.parameters)
     rounded = lookup(statistic.formula, "release").lattice(distance, size, release.parameters)
@@ -140,10 +134,7 @@ def check_shares(budget: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DeltaShares:
-    """How delta is divided between passing a gate where a condition fails, and everything else.
-
-    Each has the whole, unless the two add.
-    """
+    """Delta of passing a gate where a condition fails, and of all else: each has the whole, unless the two add."""
 
     gate: float
     rest: float
@@ -160,11 +151,7 @@ class DeltaShares:
 
 
 def gate_kinds_to_compare(loss: PrivacyLoss) -> tuple[str, ...]:
-    """Kinds of a gate that "auto" compares with the Gaussian one in front of this mechanism.
-
-    In front of Gaussian mechanisms, sampled ones included, the Gaussian gate costs least at every budget: squares add.
-    In front of pure ones, which need no delta, it may be whole noise, whose epsilon is paid without one.
-    """
+    """Gates that "auto" compares with the Gaussian one: before pure mechanisms whole noise, which needs no delta."""
     return tuple(kind for kind, noise in GATE_KINDS.items() if noise.whole and pure(loss))
 
 

@@ -58,10 +58,7 @@ class Frontier:
         return [found[at] for at in sorted(at for *_, at in sorted(kept)[:MOST])]
 
     def _weight(self, route: Route) -> tuple[float, ...]:
-        """What a route is compared by; less is better in every entry.
-
-        Refuses a route whose releases leave nothing, or are too noisy to be offered.
-        """
+        """What a route is compared by, less is better; refuses one whose releases leave nothing or are too noisy."""
         closed = route.releases[:-1] if route.run else route.releases
         prices = [self._price(release, route) for release in closed]
         single, adding, draws = (sum(price[i] for price in prices) for i in range(3))

@@ -355,10 +355,7 @@ class Plan:
 def loss_before(
     releases: Sequence[PlannedRelease], gate: Gate | None, diagnostics: PlannedDiagnostics | None = None
 ) -> PrivacyLoss:
-    """Loss of releases, shares of altered rows and the gate.
-
-    A gate behind a release that may fail is one whose delta adds.
-    """
+    """Loss of releases, shares of altered rows and the gate, whose delta adds behind a release that may fail."""
     test = gate.loss if gate is not None else PrivacyLoss()
     shares = diagnostics.loss if diagnostics is not None else PrivacyLoss()
     mu = math.sqrt(sum(release.mu**2 for release in releases) + test.mu**2 + shares.mu**2)

@@ -38,10 +38,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRelease:
-    """A statistic of the rows at the input of step ``at``, released once for the steps ``serves``.
-
-    ``purpose`` is "fit" as soon as one of them is fitted from it.
-    """
+    """A statistic of rows in front of step ``at``, released once for the steps ``serves``; "fit" if one needs it."""
 
     at: int
     statistic: str
@@ -119,10 +116,7 @@ class Alternative:
 
 
 class RouteSearch:
-    """Routes through stages from one entrance; what a stage can do is worked out once for each domain and distance.
-
-    Unless the pipeline ``predicts``, new rows are not mapped, and nothing is released for prediction alone.
-    """
+    """Routes through stages from one entrance, each worked out once; new rows count only if it ``predicts``."""
 
     def __init__(self, domain: Domain, distance: Distance, *, predicts: bool = True) -> None:
         self.start, self.predicts = Route((), (), domain, distance), predicts

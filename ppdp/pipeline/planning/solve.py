@@ -100,10 +100,7 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
 
 
 def _eligible(tried: Sequence[_Candidate], has_mechanism: bool) -> list[_Candidate]:
-    """Plans to choose from, the best first.
-
-    Routes whose released statistics are imprecise take part only where they are what does not drown the signal.
-    """
+    """Plans to choose from, best first; with imprecise statistics only where they do not drown the signal."""
     plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
     precise = [t for t in plans if not t.reason]
     if not has_mechanism or (precise and not precise[0].solved_plan.noise_exceeds_signal):
@@ -132,10 +129,9 @@ class _Candidate:
 
 @dataclass(slots=True)
 class PlanSolver:
-    """What all routes of one plan share; domain and facts are completed, other parameters those of the pipeline.
+    """What all routes of one plan share, completed domain and facts first.
 
-    ``deltas_add`` says whether the deltas of gate and releases must add, because other fits on the same data may be
-    chosen after this one's outcome is seen.
+    ``deltas_add`` says whether deltas of gate and releases must add: other fits may be chosen after this one's outcome.
     """
 
     mechanism: tuple[str, Any] | None
@@ -227,11 +223,7 @@ class PlanSolver:
         return plan, shares
 
     def with_gate(self, route: Route, kind: str | None) -> tuple[Plan, BudgetShares]:
-        """The plan of a route with this kind of gate.
-
-        Shares of altered rows are released beside it where the budget allows: with Gaussian noise, or with Laplace
-        noise beside last steps that are purely private, if that leaves them clearly more.
-        """
+        """The plan of a route with this kind of gate; with shares of altered rows if the mechanism keeps enough."""
         if self.entrance is None or not self._alters(route):
             return self._with_gate(route, kind, None)
         solved: list[tuple[Plan, BudgetShares]] = []

@@ -54,10 +54,7 @@ def _words(kind: Any, count: int) -> list[str]:
 def label_answers(
     release: ReleaseRecord, table: Array, noise: float, columns: Columns, domain: Domain
 ) -> list[Answers]:
-    """For every column and category the number of rows, and what their labels are where there are clearly some.
-
-    Standard errors are those of the noise; of a quotient to first order.
-    """
+    """For every column and category the rows, and what labels are where rows are clearly some."""
     answers = []
     for position, counts in zip(release.parameters["columns"], table):
         name = columns.names[position]
@@ -366,11 +363,7 @@ def _squares_error(release: ReleaseRecord, domain: Domain) -> float:
 
 
 def single_class(record: Record, twins: Sequence[tuple[str, Any]]) -> str | None:
-    """The class that a linear model predicts of every row within the public ranges and norm, if there is one.
-
-    It follows from released and public numbers alone: the score of this class exceeds those of all others by more than
-    any row can change their difference.
-    """
+    """The class that a linear model predicts of every row within public bounds, if no other score can reach its."""
     model = twins[-1][1]
     classes, coef = getattr(model, "classes_", None), getattr(model, "coef_", None)
     read = any(fact.name == "classes" and fact.origin == PRIVATE_ORIGIN for fact in record.facts)

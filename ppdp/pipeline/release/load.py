@@ -42,9 +42,7 @@ from ppdp.transformers.columns.column_subset import class_of
 class ReleasedPipeline(Pipeline):
     """A pipeline as :func:`load` gives it: fitted, and for predicting only.
 
-    Its steps are those that were fitted, with public parameters; ``certificate_`` and ``release_`` are as they were.
-    To fit such steps on rows of your own, put ``loaded.steps`` into a :class:`ppdp.Pipeline`, with your own budget and
-    ledger.
+    To fit its steps on rows of your own, put ``loaded.steps`` into a :class:`ppdp.Pipeline` with your own budget.
     """
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Pipeline:

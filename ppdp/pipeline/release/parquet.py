@@ -41,11 +41,7 @@ class CertifiedFile:
 
     @classmethod
     def opened(cls, path: str | os.PathLike[str], fix: str) -> CertifiedFile:
-        """The file at a path; ``fix`` says how one with a certificate is written.
-
-        :class:`CertificateError` if what stands for its certificate is none, or does not verify. :class:`ExportError`
-        if the file cannot be read, or has none.
-        """
+        """The file at a path, with a certificate that verifies; ``fix`` says how one is written."""
         import pyarrow as pa
 
         try:

@@ -100,8 +100,7 @@ def _manifest(folder: Path) -> Any:
 def _unfinished(target: Path, about: dict[str, Any]) -> Iterator[Path]:
     """A hidden folder, which becomes the target if all goes well: that of a run that was killed, or a new one.
 
-    Where others may write beside it, none of theirs is taken: its name cannot be foreseen, and owner and mode are
-    looked at, once it is open.
+    None that others made is taken: its name cannot be foreseen, and owner and mode are looked at once it is open.
     """
     begin = f".{target.name[:_SHOWN]}.{hashed(target.name.encode(errors='surrogateescape'))[:8]}."
     hidden, lock = None, None

@@ -108,11 +108,7 @@ def _issued(step: Any, parameter: str) -> str:
 def restore(
     text: str, functions: Mapping[str, Any], stages: Sequence[type[Any]]
 ) -> tuple[Steps, tuple[str, ...] | None]:
-    """Steps and names of columns from what :func:`describe` wrote.
-
-    ``functions`` holds what is only named in it, by ``"step"`` or ``"step__parameter"``; ``stages`` are classes that
-    are not ppdp's.
-    """
+    """Steps and columns from what :func:`describe` wrote, with ``functions`` it only names, and foreign ``stages``."""
     classes = {kind.__name__: kind for kind in stages}
     try:
         document = strict_json(text)

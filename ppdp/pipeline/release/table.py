@@ -252,10 +252,7 @@ class Released(WithParquet, Mapping[str, Array]):
 
 
 def _tabulated(certificate: Certificate, arrays: Mapping[str, Array]) -> Any:
-    """One line per released number; arrays in the order of their names, each in C order.
-
-    Of released rows one line per row and one column per feature; what else was released is in the metadata.
-    """
+    """One line per released number, arrays by name, in C order; of released rows a row each, a column per feature."""
     import pyarrow as pa
 
     wide = _wide(certificate.record)

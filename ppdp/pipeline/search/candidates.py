@@ -88,11 +88,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Parameters with the pipeline that has them.
-
-    The pipeline keeps an account of its own, to which nobody looks: in an account the deltas of gates add, as they must
-    where the outcome of one fit may decide the next.
-    """
+    """Parameters with their pipeline, in an account to which nobody looks: there deltas of gates add, as they must."""
 
     params: Mapping[str, Any]
     pipeline: Pipeline
@@ -183,10 +179,7 @@ def _kind(pipeline: Pipeline) -> bool:
 def row_scores(
     domain: Domain, y: NDArray[Any], predicted: NDArray[Any], scoring: Scoring | None, *, regression: bool
 ) -> Array:
-    """Score of every row in [0, 1], from its own answer and prediction alone.
-
-    ``domain`` has the public classes or the range of y; ``scoring`` takes one answer and one prediction.
-    """
+    """Score of every row in [0, 1], from its answer and prediction alone; ``domain`` has classes or range of y."""
     if scoring is not None:
         scores = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
         return np.clip(np.nan_to_num(scores, nan=0.0), 0.0, 1.0)
@@ -207,10 +200,7 @@ def _scored(scoring: Scoring, answer: Any, predicted: Any) -> float:
 
 
 def select(sums: Array, selection: Selection, noise: Noise) -> tuple[int, Array]:
-    """Position of the candidate chosen by private sums of scores in [0, 1], and the mean scores that are released.
-
-    These have noise: of all candidates, of the chosen one, or of none.
-    """
+    """Position of the candidate chosen by private sums of scores, and noisy means: of all, of that one, or none."""
     means, scale = sums / selection.rows, selection.noise_scale
     if selection.temperature is None:
         assert scale is not None

@@ -26,10 +26,7 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class PlannedFit:
-    """One fit of a pipeline, by the (epsilon, delta) it is given, and what its plan costs.
-
-    ``variation`` is the total variation distance of its noise from the theory's.
-    """
+    """One fit by the (epsilon, delta) it is given, and what its plan costs; ``variation`` is that of its noise."""
 
     epsilon: float
     delta: float
@@ -38,11 +35,7 @@ class PlannedFit:
 
     @classmethod
     def of(cls, plan: Plan) -> PlannedFit:
-        """The cost of a plan; what is not Gaussian or mixes rows is refused.
-
-        The choice may depend on earlier outcomes, and kinds of loss would mix; where predictions may differ by what
-        other rows hold, scores would, too.
-        """
+        """The cost of a plan; refused if it is not Gaussian (kinds would mix) or predictions depend on other rows."""
         mixing = next((step.name for step in plan.steps if step.way.parameters.get("same_bits") is False), None)
         if mixing is not None:
             raise InvalidParameter(
@@ -261,9 +254,7 @@ class SearchSummary:
     def verify(self) -> bool:
         """Compose again from the recorded numbers; True if they are within (epsilon, delta), and the status is theirs.
 
-        Taken on trust: that each fit costs what is recorded of it (its sensitivities are derived in its own plan, and
-        of all fits only the last keeps a certificate), that ``reasons`` are all reasons, and that what ran is what was
-        planned.
+        Taken on trust: each fit's recorded cost, that ``reasons`` are all, and that what ran is what was planned.
         """
         data = json.loads(json.dumps(self.to_dict()))
         fits, refits = (tuple(PlannedFit.from_dict(fit) for fit in data[name]) for name in ("fits", "refits"))

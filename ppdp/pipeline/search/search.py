@@ -306,10 +306,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         beside: tuple[NDArray[Any], NDArray[Any] | None],
         noise: Noise,
     ) -> Pipeline | None:
-        """Fits, choice and refit; everything that is kept was released. The refit is returned, if there is one.
-
-        ``beside`` are labels, and weights if there are any.
-        """
+        """Fits, choice and refit, which is returned; all that is kept was released. ``beside``: labels, weights."""
         seeds = _seeds(self.random_state, len(candidates) + 1)
         facts, sums = self._scored(candidates, plan, setting, table, beside, seeds)
         passed = np.flatnonzero(~np.isnan(sums))

@@ -61,10 +61,7 @@ class LabelParser:
 
 @dataclass(frozen=True)
 class DateParser:
-    """Units of time since a public epoch; numbers are such units already.
-
-    Of a column of numbers a warning says so where its public range is one of dates: years would pass for days.
-    """
+    """Units of time since a public epoch; numbers are such units, of which a warning says so if ranges are dates."""
 
     unit: str
     epoch: float  # seconds since 1970

@@ -47,10 +47,7 @@ def _complete(X: Array) -> tuple[Array, NDArray[np.bool_]]:
 
 @dataclass(frozen=True)
 class FourierFeatures(PublicMap):
-    """Waves of random directions, whose products come close to ``exp(-gamma |x - y|^2)``, as ``RBFSampler`` has them.
-
-    A row with a gap is all gaps.
-    """
+    """Waves of random directions with products near ``exp(-gamma |x - y|^2)``; a row with a gap is all gaps."""
 
     gamma: float | None = None
     n_components: int = 100
@@ -217,10 +214,7 @@ MOST_KNOTS = 1000
 
 @dataclass(frozen=True)
 class Splines(PublicMap):
-    """Splines of a public degree with equal steps between knots over the public range of each column.
-
-    They are never negative, and those of a column add up to 1. Missing values stay missing in all of them.
-    """
+    """Splines of a public degree with equal steps over public ranges, never negative, which add up to 1; gaps stay."""
 
     n_knots: int = 5
     degree: int = 3

@@ -48,10 +48,7 @@ class RowSelector(OneToOneFeatureMixin, Stage):
     _weighs = False  # whether weights lie between 0 and 1, so that shortening is impossible
 
     def takes_raw_keys(self, domain: Domain, distance: Distance) -> bool:
-        """Whether raw rows are compared, after checking that the stage may stand here.
-
-        A row that moved by the smallest amount may count as another one, so it costs as much as a replaced one.
-        """
+        """Whether raw rows are compared; refused where it may not stand: a row that moved costs as a replaced one."""
         name = type(self).__name__
         raw = bool(choice("compare", self.compare, ["current", "raw"], self) == "raw")
         if distance.reweighted:

@@ -121,10 +121,7 @@ def grouped(*columns: Array) -> Groups:
 
 
 def firsts(*columns: Array) -> Positions:
-    """Position of the first record of every group of equal ones, ascending.
-
-    Where a few columns tell most records apart, all columns are compared for those alone that agree in the few.
-    """
+    """Position of the first record of every group of equal ones, ascending; few columns are compared before all."""
     sample = columns[0][:SAMPLED, :SAMPLED]
     different = [len(np.unique(column)) for column in sample.T]
     if 2 * max(different, default=0) <= len(sample):
@@ -183,10 +180,7 @@ def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:
 
 
 def smallest(records: Array, groups: Groups) -> Positions:
-    """Position of the lexicographically smallest record of every group; of equal ones the first.
-
-    A missing value counts as larger than any number.
-    """
+    """Position of the lexicographically smallest record of every group, the first of equal ones; NaN is the largest."""
     positions, sizes = groups.first.copy(), groups.sizes
     several = sizes > 1
     owner = np.repeat(np.arange(len(several)), sizes)

@@ -142,10 +142,7 @@ class RegressionImputer(Imputer):
 
 
 def possible_moment(matrix: Array, least: float, trace: float) -> Array:
-    """The nearest matrix whose eigenvalues are at least ``least`` and add up to at most ``trace``.
-
-    Where the data keep what is public, or assumed, of them, it is the matrix itself.
-    """
+    """The nearest matrix with eigenvalues of at least ``least`` and a trace of at most ``trace``, perhaps itself."""
     values, vectors = np.linalg.eigh(matrix)
     values = values - least
     sums = np.cumsum(values[::-1]) - (trace - least * values.size)

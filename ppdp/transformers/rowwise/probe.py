@@ -43,10 +43,7 @@ def call_surely(function: Function, X: Array, width: int) -> Array:
 
 
 def clipped_to_ball(X: Array, out: Array, norm: float, *, fills: bool = False) -> Array:
-    """Results projected on the ball of radius ``norm``, infinite entries as the largest finite ones.
-
-    NaN stays in rows of X with gaps, unless the function ``fills`` them; elsewhere it becomes 0.
-    """
+    """Results projected on the ball of radius ``norm``; NaN becomes 0 but in rows with gaps, unless it ``fills``."""
     out = np.clip(out, -LARGEST, LARGEST)
     lost = np.isnan(out) if fills else np.isnan(out) & ~np.isnan(X).any(axis=1, keepdims=True)
     return clip_norms(np.where(lost, 0.0, out), norm)
@@ -78,10 +75,7 @@ def check_row_by_row(
     norm: float | None = None,
     tolerance: float | None = None,
 ) -> None:
-    """Run a function of d columns on made-up rows of at most a norm: together, backwards, one at a time and in a crowd.
-
-    Refused if the results of a row differ by more than the tolerance (L2; default: in one bit), or if it fails on all.
-    """
+    """Refuse a function whose results for a made-up row depend on other rows, by one bit or beyond a tolerance."""
     made_up, failure = clip_norms(made_up_rows(d, gaps), norm), None
     try:
         call(function, made_up[:1], width, stage)
