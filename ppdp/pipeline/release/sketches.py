@@ -129,14 +129,7 @@ class SketchTable(WithParquet):
     def distance(self, queries: ArrayLike, *, rows: ArrayLike | None = None, squared: bool = False) -> Estimate:
         """Euclidean distances of queries and rows; takes, gives and raises what :meth:`inner_product` does.
 
-        Parameters
-        ----------
-        queries : array-like of shape (n_queries, size)
-            Sketches without noise.
-        rows : array-like of int, optional
-            Positions of the rows to compare with.
-        squared : bool, default=False
-            Whether to give their squares, which are without bias and may be negative.
+        With ``squared`` their squares, which are without bias and may be negative.
         """
         estimate = self._lengths(queries, rows).squared_distance()
         return estimate if squared else root(estimate)

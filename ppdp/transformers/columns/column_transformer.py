@@ -184,7 +184,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
             if key in own:
                 continue
             if key in stages:
-                self._put(stages[key], value)
+                self.transformers, self.remainder = _exchanged((self.transformers, self.remainder), stages[key], value)
                 continue
             owner = max((one for one in stages if key.startswith(f"{one}__")), key=len, default=None)
             if owner is None:
@@ -193,20 +193,6 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
                 )
             stages[owner].set_params(**{key.removeprefix(f"{owner}__"): value})
         return self
-
-    def _put(self, old: Any, new: Any) -> None:
-        """Another stage in the place of one."""
-
-        def put(one: Any) -> Any:
-            if isinstance(one, (list, tuple)):
-                return type(one)(put(inner) for inner in one)
-            return new if one is old else one
-
-        for _, one, _ in self.transformers:
-            for inner, stage in getattr(one, "steps", ()):
-                if stage is old:
-                    one.set_params(**{inner: new})
-        self.transformers = [(name, put(one), columns) for name, one, columns in self.transformers]
 
     def _stages_by_key(self) -> Iterator[Named]:
         """Its stages by the names of their parameters; tolerant, because they are checked in ``fit``."""
@@ -233,15 +219,7 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit without noise, and map the same rows.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        """
+        """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
         X = self._checked(X, reset=True)
         self.alone_ = self._alone()
         made = self.alone_.fit_transform(X, y)

@@ -305,18 +305,11 @@ class MedianImputer(ColumnImputer):
         refuse_weights(distance, self)
         measures: dict[str, Measure] = {"imputation.missing": MissingMargin(limit)}
         measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
-        exact_parameters, request = {**parameters, "max_missing": limit}, StatisticRequest("medians", parameters)
-        exact = FitMode.by(
-            "imputation.median", domain, distance, measures=measures, request=request, **exact_parameters
-        )
+        request, known = StatisticRequest("medians", parameters), {**parameters, "max_missing": limit}
+        exact = FitMode.by("imputation.median", domain, distance, measures=measures, request=request, **known)
         chosen: dict[str, Any] = {"quantiles": [0.5]}
-        noisy = FitMode.by(
-            "imputation.released-medians",
-            domain,
-            distance,
-            request=StatisticRequest("quantile-choices", chosen),
-            **chosen,
-        )
+        request = StatisticRequest("quantile-choices", chosen)
+        noisy = FitMode.by("imputation.released-medians", domain, distance, request=request, **chosen)
         return {"noisy": noisy, "exact": exact}
 
     def _values(self, rows: Rows, way: FitMode, domain: Domain) -> Array:

@@ -79,26 +79,13 @@ class QuantileScaler(ColumnScaler):
         refuse_weights(distance, self)
         asked: dict[str, Any] = {"gap": gap, "lower": quantiles[0], "upper": quantiles[-1], **some}
         choices: dict[str, Any] = {"quantiles": list(quantiles), **some}
-        exact = FitMode.by(
-            formulas["exact"],
-            domain,
-            distance,
-            measures=measured_on(gap_margin(part, distance, tuple(quantiles), gap), columns),
-            request=StatisticRequest("quantile-pairs" if len(quantiles) == 2 else "quantile-triples", asked),
-            **asked,
-            min_width=width,
-            **parameters,
-        )
+        measures = measured_on(gap_margin(part, distance, tuple(quantiles), gap), columns)
+        request = StatisticRequest("quantile-pairs" if len(quantiles) == 2 else "quantile-triples", asked)
+        known = {**asked, "min_width": width, **parameters}
+        exact = FitMode.by(formulas["exact"], domain, distance, measures=measures, request=request, **known)
         least = width if released_width is None else self._width(part, released_width)
-        noisy = FitMode.by(
-            formulas["noisy"],
-            domain,
-            distance,
-            request=StatisticRequest("quantile-choices", choices),
-            **choices,
-            min_width=least,
-            **parameters,
-        )
+        request, known = StatisticRequest("quantile-choices", choices), {**choices, "min_width": least, **parameters}
+        noisy = FitMode.by(formulas["noisy"], domain, distance, request=request, **known)
         return chosen({"noisy": noisy, "exact": exact}, self.fit_mode, self)
 
     def _width(self, domain: Domain, default: float | None = None) -> float:
