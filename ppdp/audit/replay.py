@@ -105,10 +105,8 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
     X, y, groups = (*data, None)[:3] if isinstance(data, tuple) and len(data) in (2, 3) else (data, None, None)
     plan, rows = prepare_rows(pipeline, X, y, groups, Noise(seed))
     if any(STATISTICS[release.statistic].listed for release in plan.releases):
-        raise InvalidParameter(
-            "how many noisy answers there are depends on the private categories, so runs cannot be compared.",
-            fix="ppdp.audit.audit(pipeline, domain) attacks the plan, without data.",
-        )
+        what = "how many noisy answers there are depends on the private categories, so runs cannot be compared."
+        raise InvalidParameter(what, fix="ppdp.audit.audit(pipeline, domain) attacks the plan, without data.")
     X = csr_array(rows.X).toarray() if issparse(rows.X) else rows.X  # made dense they give the same bits
     X = X if rows.texts is None else numbered(X)  # of texts, so that neighbours can be drawn
     return _Replay(plan, replace(rows, X=X, texts=None), seconds, seed).report()

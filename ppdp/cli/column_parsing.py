@@ -59,11 +59,8 @@ class Layout:
             if unknown:
                 absent = [name for name in rules.declared if name not in source.types]
                 shown = slips(absent, unknown) or f'add {unknown[0]} = "drop", or what it holds.'
-                refuse(
-                    f"the columns {words_of(unknown)} are not declared.",
-                    place=place_of(file.path, [COLUMNS]),
-                    fix=shown,
-                )
+                what = f"the columns {words_of(unknown)} are not declared."
+                refuse(what, place=place_of(file.path, [COLUMNS]), fix=shown)
             forms = rules.declared.forms
         if not forms:
             refuse("no column is left for the features.", place=str(source.path), fix="a file with further columns.")

@@ -80,11 +80,8 @@ def _toml(text: str, path: Path) -> Any:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
-        refuse(
-            f"is not TOML: {what}.",
-            place=f"{path}, {where.rstrip(')')}" if where else str(path),
-            fix="correct the line; text stands in quotes, lists in [ ].",
-        )
+        fix = "correct the line; text stands in quotes, lists in [ ]."
+        refuse(f"is not TOML: {what}.", place=f"{path}, {where.rstrip(')')}" if where else str(path), fix=fix)
     except (ValueError, RecursionError):
         refuse("a number is too long, or nested too deeply.", place=str(path), fix="plain tables, lists and numbers.")
 
@@ -93,11 +90,8 @@ def _yaml(text: str, path: Path) -> Any:
     try:
         import yaml
     except ImportError:
-        refuse(
-            "YAML needs the package PyYAML.",
-            place=str(path),
-            fix="pip install 'ppdp[yaml]', or write the file as TOML.",
-        )
+        what = "YAML needs the package PyYAML."
+        refuse(what, place=str(path), fix="pip install 'ppdp[yaml]', or write the file as TOML.")
     with _yaml_errors(path):
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     _refuse_repetition(node, path)
@@ -140,11 +134,8 @@ def _refuse_equal_keys(node: Any, path: Path) -> None:
     times = Counter(key.value for key in keys)
     for key in keys:
         if times[key.value] > 1:
-            refuse(
-                f"the key {key.value!r} is there twice.",
-                place=f"{path}, line {key.start_mark.line + 1}",
-                fix="leave one of them out.",
-            )
+            what = f"the key {key.value!r} is there twice."
+            refuse(what, place=f"{path}, line {key.start_mark.line + 1}", fix="leave one of them out.")
 
 
 def _refuse_odd_values(value: Any, path: Path, keys: tuple[str | int, ...] = ()) -> None:

@@ -50,11 +50,8 @@ def report(options: Namespace) -> int:
     """As ``fit``, with statistics of the columns as the one step where the file has none; prints and writes a table."""
     file = read_pipeline_file(options.file, options.imports, {"use": "Report"})
     if not getattr(file.steps[-1][1], "tells_errors", False):
-        refuse(
-            "the last step is no statistic of columns.",
-            place=place_of(file.path, ["steps", len(file.steps) - 1]),
-            fix='use = "Report", or `ppdp fit`.',
-        )
+        what = "the last step is no statistic of columns."
+        refuse(what, place=place_of(file.path, ["steps", len(file.steps) - 1]), fix='use = "Report", or `ppdp fit`.')
     return _run(options, file, write=_write_report)
 
 
@@ -157,11 +154,9 @@ def _beside(out: Path) -> tempfile.TemporaryDirectory[str]:
 def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> None:
     """Refuse, before anything is spent, what could not be exported afterwards."""
     if plan.mechanism is not None and any(fact.name == "classes" and not fact.public for fact in plan.facts):
-        refuse(
-            "the classes are not declared.",
-            place=place_of(file.path, ["steps", len(file.steps) - 1, "classes"]),
-            fix="classes = [0, 1], or whatever the labels are.",
-        )
+        what = "the classes are not declared."
+        fix = "classes = [0, 1], or whatever the labels are."
+        refuse(what, place=place_of(file.path, ["steps", len(file.steps) - 1, "classes"]), fix=fix)
     reasons = [f"{fact.name}: {fact.origin}" for fact in plan.facts if not fact.public]
     if plan.conditions_untested:
         reasons.append("conditions are assumed, not tested")
@@ -170,11 +165,8 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
             file.path, ["pipeline", "gate"] if plan.conditions_untested else ["steps", len(file.steps) - 1]
         )
         fix = 'gate = "auto", or --conditional' if plan.conditions_untested else "--conditional"
-        refuse(
-            f"the certificate would be CONDITIONAL ({'; '.join(reasons)}).",
-            place=place,
-            fix=f"{fix} if the recipient shall rely on that.",
-        )
+        what = f"the certificate would be CONDITIONAL ({'; '.join(reasons)})."
+        refuse(what, place=place, fix=f"{fix} if the recipient shall rely on that.")
 
 
 def _busy(*, quiet: bool) -> AbstractContextManager[Any]:

@@ -45,11 +45,8 @@ def _named(place: str) -> Any:
             sys.path.insert(0, "")
             found = vars(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # somebody else's code may raise anything
-        refuse(
-            f"{module} cannot be run: {said_by(error)}",
-            place="lint",
-            fix="MODULE:NAME or FILE.py:NAME of code that runs by itself.",
-        )
+        what = f"{module} cannot be run: {said_by(error)}"
+        refuse(what, place="lint", fix="MODULE:NAME or FILE.py:NAME of code that runs by itself.")
     if name not in found:
         estimators = [word for word, value in found.items() if not word.startswith("_") and is_estimator(value)]
         fix = suggestion(name, estimators) if estimators else "a file that makes a pipeline where it is imported."

@@ -151,11 +151,8 @@ def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
         try:
             module = importlib.import_module(name)
         except (Exception, SystemExit) as error:  # a module of somebody else may raise anything
-            refuse(
-                f"cannot be imported: {said_by(error)}",
-                place=f"--import {name}",
-                fix="the name of a module that Python finds here, as my_stages for ./my_stages.py.",
-            )
+            fix = "the name of a module that Python finds here, as my_stages for ./my_stages.py."
+            refuse(f"cannot be imported: {said_by(error)}", place=f"--import {name}", fix=fix)
         kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
         found |= {kind.__name__: kind for kind in kinds if issubclass(kind, (Stage, Mechanism))}
     return found
@@ -269,11 +266,8 @@ def _step(
         if key in _ELSEWHERE:
             refuse(f"{key} has no effect inside a pipeline.", place=place, fix=_ELSEWHERE[key])
         if key in _CODE:
-            refuse(
-                f"{key!r} is code, which a pipeline file cannot hold.",
-                place=place,
-                fix="make a class of your own in a module, and --import it.",
-            )
+            what = f"{key!r} is code, which a pipeline file cannot hold."
+            refuse(what, place=place, fix="make a class of your own in a module, and --import it.")
     for key, parameter in allowed.items():
         if parameter.default is parameter.empty and key not in parameters:
             refuse(f"{kind.__name__} needs {key!r}.", place=place_of(path, keys), fix=f"add {key} = ...")
@@ -289,11 +283,9 @@ def _transformers(
     made = []
     for i, table in enumerate(given if isinstance(given, list) else [None]):
         if not isinstance(table, Mapping) or table.keys() != {"name", "columns", "steps"}:
-            refuse(
-                "a transformer is a table of name, columns and steps.",
-                place=place_of(path, [*keys, i] if isinstance(given, list) else keys),
-                fix='{name = "numbers", columns = ["age"], steps = [{use = "StandardScaler"}]}.',
-            )
+            what = "a transformer is a table of name, columns and steps."
+            fix = '{name = "numbers", columns = ["age"], steps = [{use = "StandardScaler"}]}.'
+            refuse(what, place=place_of(path, [*keys, i] if isinstance(given, list) else keys), fix=fix)
         steps = table["steps"]
         if not isinstance(steps, str):
             steps = [_step(step, [*keys, i, "steps", at], path, known, ()) for at, step in enumerate(steps)]

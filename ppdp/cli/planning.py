@@ -57,11 +57,9 @@ def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
     """The plan of a pipeline for a data file, of which only shape and names are used."""
     declared = pipe.domain.feature_names
     if declared is not None and tuple(declared) != layout.names:
-        refuse(
-            f"other columns are declared than {str(layout.source.path)!r} has.",
-            place=place_of(file.path, ["domain", "feature_names"]),
-            fix="leave the line out: names are read from the file.",
-        )
+        what = f"other columns are declared than {str(layout.source.path)!r} has."
+        fix = "leave the line out: names are read from the file."
+        refuse(what, place=place_of(file.path, ["domain", "feature_names"]), fix=fix)
     with file.located():
         return plan_of(pipe, pipe.domain, shape=layout.shape, names=layout.names)
 
@@ -86,22 +84,16 @@ def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed:
     named = len(ranges) if isinstance(ranges, Mapping) else None  # columns that the file names
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
     if named is not None and options.columns not in (None, named):
-        refuse(
-            f"{options.columns} is given, and lines of the file name {named} columns.",
-            place="--columns",
-            fix="leave it out.",
-        )
+        what = f"{options.columns} is given, and lines of the file name {named} columns."
+        refuse(what, place="--columns", fix="leave it out.")
     for fact, (option, value) in given.items():
         known = getattr(domain, fact)
         if known is not None and value is not None and known != value:
             refuse(f"{value} is given, and {file.path} declares {fact} = {known}.", place=option, fix="give it once.")
         if known is None and value is None and fact in needed:
             what = "rows" if fact == "n_rows" else "columns"
-            refuse(
-                f"the number of {what} is not declared.",
-                place=option,
-                fix=f"{option} NUMBER, --data PATH, or {fact} = NUMBER in [domain].",
-            )
+            what = f"the number of {what} is not declared."
+            refuse(what, place=option, fix=f"{option} NUMBER, --data PATH, or {fact} = NUMBER in [domain].")
         domain = domain if value is None else domain.but(**{fact: value})
     return domain
 
@@ -177,11 +169,8 @@ def _compared(path: Path, options: Namespace) -> Any:
     file = read_pipeline_file(path, options.imports)
     made = planned_of(file, options)
     if made.mechanism is None:
-        refuse(
-            "a pipeline that ends in a transformer has no last noise to compare.",
-            place=place_of(path, ["steps"]),
-            fix="end it in a mechanism, such as LogisticRegression.",
-        )
+        what = "a pipeline that ends in a transformer has no last noise to compare."
+        refuse(what, place=place_of(path, ["steps"]), fix="end it in a mechanism, such as LogisticRegression.")
     pipe = file.pipeline()
     with file.located():
         return pipe.compare(_shaped(pipe, made))

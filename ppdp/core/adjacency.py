@@ -410,11 +410,9 @@ class Change(Adjacency):
     @classmethod
     def of_dict(cls, data: Mapping[str, Any]) -> Adjacency:
         if unknown := sorted(map(str, {*data} - {*cls.keys})):
-            raise InvalidParameter(
-                f"no change of values is bounded by {', '.join(unknown)}.",
-                fix=f"coordinate, l1 or l2; or {' or '.join(keys[0] for keys in KINDS if len(keys) == 1)} alone.",
-                parameter="adjacency",
-            )
+            what = f"no change of values is bounded by {', '.join(unknown)}."
+            fix = f"coordinate, l1 or l2; or {' or '.join(keys[0] for keys in KINDS if len(keys) == 1)} alone."
+            raise InvalidParameter(what, fix=fix, parameter="adjacency")
         bounds: dict[str, Any] = {
             name: dict(value) if isinstance(value, list | tuple) else value for name, value in data.items()
         }

@@ -144,8 +144,5 @@ def at_step(name: str) -> Iterator[None]:
     except Exception as error:
         if is_of_a_full_disk(error):
             raise no_room(name) from None
-        raise StageFailed(
-            f"it stopped with {type(error).__name__}, whose words may quote the rows and are not shown.",
-            stage=name,
-            fix="run it on made-up rows of the same form to see them.",
-        ) from None
+        what = f"it stopped with {type(error).__name__}, whose words may quote the rows and are not shown."
+        raise StageFailed(what, stage=name, fix="run it on made-up rows of the same form to see them.") from None

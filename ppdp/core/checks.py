@@ -160,23 +160,15 @@ def path_of(name: str, value: Any) -> Path:
 def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, stage: object = None) -> list[int]:
     """Positions of columns that are given by name or position; :class:`DomainMismatch` if one does not exist."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) == 0:
-        raise InvalidParameter(
-            f"{name} must be a non-empty list of columns.",
-            stage=_named(stage),
-            fix=f"{name}=['column', ...].",
-            parameter=name,
-        )
+        what = f"{name} must be a non-empty list of columns."
+        raise InvalidParameter(what, stage=_named(stage), fix=f"{name}=['column', ...].", parameter=name)
     positions = _positions(tuple(names or ()))
     found = []
     for column in value:
         position = positions.get(column, -1) if isinstance(column, str) else integer(name, column, stage, least=0)
         if not 0 <= position < count:
-            raise DomainMismatch(
-                f"the column {shown(column)} of {name} does not exist.",
-                stage=_named(stage),
-                fix="use columns of X at this point.",
-                parameter=name,
-            )
+            what = f"the column {shown(column)} of {name} does not exist."
+            raise DomainMismatch(what, stage=_named(stage), fix="use columns of X at this point.", parameter=name)
         found.append(position)
     return found
 
@@ -206,15 +198,9 @@ def check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
     epsilon = number("epsilon", epsilon, above=0, kind=ImpossibleBudget, fix=usual)
     delta = number("delta", delta, least=0, kind=ImpossibleBudget, fix=usual)
     if delta * n >= 1:
-        raise ImpossibleBudget(
-            f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
-            fix=f"ask for delta far below 1/n, such as {0.1 / n:.0e}.",
-            parameter="delta",
-        )
+        what = f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it."
+        raise ImpossibleBudget(what, fix=f"ask for delta far below 1/n, such as {0.1 / n:.0e}.", parameter="delta")
     if epsilon > 500:
-        raise ImpossibleBudget(
-            f"epsilon = {epsilon:g} promises nothing.",
-            fix="ask for epsilon of a few units at most.",
-            parameter="epsilon",
-        )
+        what = f"epsilon = {epsilon:g} promises nothing."
+        raise ImpossibleBudget(what, fix="ask for epsilon of a few units at most.", parameter="epsilon")
     return epsilon, delta

@@ -113,11 +113,8 @@ class Domain:
                 "Domain.adjacency must be an Adjacency.", fix="Adjacency.change(coordinate=...).", parameter="adjacency"
             )
         if all(given) and self.adjacency.rows != self.rows_per_unit:
-            raise InvalidParameter(
-                "rows_per_unit and adjacency say different things.",
-                fix="leave out rows_per_unit.",
-                parameter="rows_per_unit",
-            )
+            what = "rows_per_unit and adjacency say different things."
+            raise InvalidParameter(what, fix="leave out rows_per_unit.", parameter="rows_per_unit")
         if not given[1]:
             object.__setattr__(self, "adjacency", Adjacency.replace(self.rows_per_unit or 1))
         object.__setattr__(self, "rows_per_unit", self.adjacency.rows)
@@ -126,19 +123,14 @@ class Domain:
         if self.max_missing is not None:
             number("Domain.max_missing", self.max_missing, least=0)
         if integer("Domain.min_present", self.min_present, least=0) and self.adjacency.unbounded:
-            raise InvalidParameter(
-                "Domain.min_present tells of the number of rows, which is private.",
-                fix="leave min_present out.",
-                parameter="min_present",
-            )
+            what = "Domain.min_present tells of the number of rows, which is private."
+            raise InvalidParameter(what, fix="leave min_present out.", parameter="min_present")
         self._settle("y_range", pair)
         self._settle("classes", classes_of)
         self._settle("feature_names", labels)
         if self.feature_names is not None and self.n_features not in (None, len(self.feature_names)):
-            raise InvalidParameter(
-                f"Domain.feature_names has {len(self.feature_names)} names for {self.n_features} columns.",
-                parameter="feature_names",
-            )
+            what = f"Domain.feature_names has {len(self.feature_names)} names for {self.n_features} columns."
+            raise InvalidParameter(what, parameter="feature_names")
 
     def _settle(self, name: str, check: Callable[[str, Any], Any]) -> None:
         value = getattr(self, name)
@@ -182,11 +174,8 @@ class Domain:
         """
         value = getattr(self, name)
         if value is None:
-            raise MissingBound(
-                f"the public fact {name!r} is not declared.",
-                stage=stage,
-                fix=_FIX.get(name, f"pass Domain({name}=...)."),
-            )
+            what = f"the public fact {name!r} is not declared."
+            raise MissingBound(what, stage=stage, fix=_FIX.get(name, f"pass Domain({name}=...)."))
         return value
 
     def but(self, **changes: Any) -> Domain:

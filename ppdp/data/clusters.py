@@ -221,12 +221,9 @@ def count_of_clusters(stage: Any, domain: Domain) -> int:
     count, most = integer("n_clusters", stage.n_clusters, stage), min(domain.n, MOST_NUMBERS // (1 + domain.d))
     if count > most:
         what = "rows" if most == domain.n else "clusters that are released together"
-        raise InvalidParameter(
-            f"n_clusters={count} is more than there are {what}, {most}.",
-            stage=type(stage).__name__,
-            fix="fewer clusters: each needs hundreds of rows to be seen through the noise.",
-            parameter="n_clusters",
-        )
+        what = f"n_clusters={count} is more than there are {what}, {most}."
+        fix = "fewer clusters: each needs hundreds of rows to be seen through the noise."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter="n_clusters")
     return count
 
 

@@ -48,10 +48,8 @@ def _parted(X: Any, beside: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's, or those of pandas and polars
     if names is None:
         which = next(which for which, value in beside.items() if isinstance(value, str))
-        raise InvalidInput(
-            f"{which} is the name of a column, and the columns of X have no names.",
-            fix=f"{which}=one value for every row of X, or X as a frame.",
-        )
+        what = f"{which} is the name of a column, and the columns of X have no names."
+        raise InvalidInput(what, fix=f"{which}=one value for every row of X, or X as a frame.")
     named = _named(beside, list(names))
     if not named:
         return X, dict(beside)
@@ -100,10 +98,8 @@ class DeferredTable:
         import pyarrow as pa
 
         if untyped := [name for name in names if name in self.source.untyped]:
-            raise InvalidInput(
-                f"the columns {untyped} hold objects, which would be text or numbers by what stands in their cells.",
-                fix=f"frame.astype({{{untyped[0]!r}: 'string'}}).",
-            )
+            what = f"the columns {untyped} hold objects, which would be text or numbers by what stands in their cells."
+            raise InvalidInput(what, fix=f"frame.astype({{{untyped[0]!r}: 'string'}}).")
         return pa.Table.from_batches([], self.source.schema).select(list(names))  # of unions, too
 
     @property

@@ -77,11 +77,9 @@ def _of_table(
 ) -> tuple[Domain, list[Fact]]:
     """The domain with the shape and the names of columns, and from where these are."""
     if domain.adjacency.unbounded and domain.n_rows is None:
-        raise MissingBound(
-            "the number of rows is private, so a cap on it must be declared.",
-            fix=f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X).",
-            parameter="n_rows",
-        )
+        what = "the number of rows is private, so a cap on it must be declared."
+        fix = f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X)."
+        raise MissingBound(what, fix=fix, parameter="n_rows")
     settled = [("n_rows", shape[0] if shape and not domain.adjacency.unbounded else None, "shape of X")]
     if shape is None and domain.n_features is None and domain.feature_names is not None:
         settled.append(("n_features", len(domain.feature_names), "the declared names of columns"))
@@ -109,11 +107,8 @@ def _settled(domain: Domain, name: str, actual: Any, origin: str) -> tuple[Domai
     known = getattr(domain, name)
     if known is not None and actual is not None and known != actual:
         shown = f"{known!r}, X has {actual!r}" if name != "feature_names" else "other columns than X has"
-        raise DomainMismatch(
-            f"the domain declares {name} = {shown}.",
-            fix="declare what the data have, or pass other data.",
-            parameter=name,
-        )
+        what = f"the domain declares {name} = {shown}."
+        raise DomainMismatch(what, fix="declare what the data have, or pass other data.", parameter=name)
     if known is None and actual is not None:
         domain = domain.but(**{name: actual})
     return domain, Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin)
@@ -264,11 +259,9 @@ def _named_columns(stages: Sequence[tuple[str, Any]], count: int | None) -> tupl
     elif isinstance(ranges, Mapping) and not all(isinstance(name, int) for name in ranges):
         names = tuple(map(str, ranges))
     if names is not None and count not in (None, len(names)):
-        raise InvalidParameter(
-            f"columns are taken by name, and {len(names)} names are known for {count} columns.",
-            stage=stages[0][0],
-            fix=f"Domain(n_rows=..., feature_names=({names[0]!r}, ...)) with the names of all columns of X, in order.",
-        )
+        what = f"columns are taken by name, and {len(names)} names are known for {count} columns."
+        fix = f"Domain(n_rows=..., feature_names=({names[0]!r}, ...)) with the names of all columns of X, in order."
+        raise InvalidParameter(what, stage=stages[0][0], fix=fix)
     return names
 
 

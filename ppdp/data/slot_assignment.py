@@ -36,10 +36,8 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
             raise InvalidParameter("Adjacency.user_level needs groups=, one id for each row.", fix=_ROUTED)
         return
     if not adjacency.bounds_contributions:
-        raise InvalidParameter(
-            f"groups say whose each row is, and what is protected is {adjacency.unit}.",
-            fix="adjacency=Adjacency.user_level(max_rows=...), or leave groups out.",
-        )
+        what = f"groups say whose each row is, and what is protected is {adjacency.unit}."
+        raise InvalidParameter(what, fix="adjacency=Adjacency.user_level(max_rows=...), or leave groups out.")
     try:
         ids = X.empty(groups) if isinstance(X, DeferredTable) else column(groups)
         kind, sized = ids.dtype, ids.ndim == 1
@@ -49,10 +47,8 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
     if not sized:
         raise InvalidInput("groups must be a column of ids.", fix="one id for every row of X.")
     if not _may_be_ids(type_of_values(kind)):
-        raise InvalidInput(
-            "groups must hold whole numbers or text: other numbers are rounded, and two persons would be one.",
-            fix="ids.astype('Int64'), or text.",
-        )
+        what = "groups must hold whole numbers or text: other numbers are rounded, and two persons would be one."
+        raise InvalidInput(what, fix="ids.astype('Int64'), or text.")
     if not matched:
         raise InvalidInput("groups must have one id for every row of X.", fix="ids of the same rows.")
 
@@ -83,11 +79,8 @@ def encode_ids(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
         codes.append(places[own])
     found = np.concatenate(codes)
     if invalid == "error" and (found == NOBODY).any():
-        raise InvalidValue(
-            "a row has no id (a whole number, text, a UUID, an address or a date), so its person is unknown.",
-            fix="an id for every row, or on_invalid='repair' leaves it out.",
-            parameter="groups",
-        )
+        what = "a row has no id (a whole number, text, a UUID, an address or a date), so its person is unknown."
+        raise InvalidValue(what, fix="an id for every row, or on_invalid='repair' leaves it out.", parameter="groups")
     return found
 
 
@@ -158,10 +151,8 @@ def _stays(n: int, domain: Domain, noise: Noise, persons: Positions | None) -> t
     """Which rows have a slot, and which one."""
     which = np.arange(n) if persons is None else _cut(persons, domain.adjacency.rows, noise)
     if len(which) > domain.n:
-        raise DomainMismatch(
-            "there are more rows than n_rows declares.",
-            fix=f"declare at least the {domain.adjacency.phrases.capped}; never len(X).",
-        )
+        what = "there are more rows than n_rows declares."
+        raise DomainMismatch(what, fix=f"declare at least the {domain.adjacency.phrases.capped}; never len(X).")
     return which, _secret_order(noise, domain.n)[: len(which)]
 
 

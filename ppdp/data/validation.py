@@ -155,10 +155,8 @@ _DAYS = (
 
 def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
     where = f"the column(s) {', '.join(names)} do" if any(names) else "X does"
-    raise NonNumericData(
-        f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
-        fix=fix,
-    )
+    what = f"{where} not hold numbers; each argument must be a string or a number that float() reads."
+    raise NonNumericData(what, fix=fix)
 
 
 def check_names(names: list[Any]) -> None:
@@ -223,10 +221,8 @@ def _filler(shape: tuple[int, ...], *, unbounded: bool) -> Array:
 def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> Any:
     """One label or target per row of ``X``: the column, of which only the form was looked at."""
     if y is None:
-        raise InvalidInput(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.",
-            fix="fit(X, y), or fit(table, y='its column').",
-        )
+        what = f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        raise InvalidInput(what, fix="fit(X, y), or fit(table, y='its column').")
     if isinstance(y, str):
         raise InvalidInput("y is a name, where labels are asked for.", fix=f"a column: y=table[{y!r}].")
     try:
@@ -239,16 +235,12 @@ def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> 
     if kind.kind == "c":
         raise InvalidInput("Complex data not supported: y must hold labels or real numbers.", fix="y.real.")
     if _is_time(kind):
-        raise InvalidInput(
-            "y holds dates or durations, which are neither labels nor numbers.",
-            fix="labels or numbers by a public rule.",
-        )
+        what = "y holds dates or durations, which are neither labels nor numbers."
+        raise InvalidInput(what, fix="labels or numbers by a public rule.")
     _publicly(lambda: column_or_1d(filler, warn=True))
     if not isinstance(X, DeferredTable) and len(y) != np.shape(X)[0]:
-        raise InvalidInput(
-            "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X.",
-            fix="X and y of the same rows, in the same order.",
-        )
+        what = "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X."
+        raise InvalidInput(what, fix="X and y of the same rows, in the same order.")
     return y
 
 
@@ -290,10 +282,8 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
         return clip_norms(csr_array((held, X.indices, X.indptr), X.shape), domain.row_norm)
     if invalid == "error":
         if np.isinf(X).any():
-            raise InvalidValue(
-                "Input X contains infinity, or what is no date or text.",
-                fix="remove it by a public rule, or use on_invalid='repair'.",
-            )
+            what = "Input X contains infinity, or what is no date or text."
+            raise InvalidValue(what, fix="remove it by a public rule, or use on_invalid='repair'.")
         if not gaps and np.isnan(X).any():
             raise InvalidValue(
                 "Input X contains NaN, and no step fills missing values.",
@@ -339,17 +329,12 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     """Targets clipped to their public range; NaN and infinity are an error without a place, or its centre."""
     targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
-        raise InvalidInput(
-            "y must hold numbers, to learn a regression.",
-            fix="numbers with a decimal point and no other signs: pd.read_csv(path, decimal=',', thousands='.').",
-        )
+        fix = "numbers with a decimal point and no other signs: pd.read_csv(path, decimal=',', thousands='.')."
+        raise InvalidInput("y must hold numbers, to learn a regression.", fix=fix)
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():
-        raise InvalidValue(
-            "Input y contains NaN or infinity.",
-            fix="remove it by a public rule, or use on_invalid='repair'.",
-            parameter="y",
-        )
+        what = "Input y contains NaN or infinity."
+        raise InvalidValue(what, fix="remove it by a public rule, or use on_invalid='repair'.", parameter="y")
     return encode_targets(np.where(finite, targets, np.nan), y_range)
 
 

@@ -45,10 +45,8 @@ def check_weights(X: Any, weights: Any, domain: Domain) -> Any:
     """One weight per row of ``X`` where a largest one is declared, and none elsewhere: a column, by its form alone."""
     if weights is None:
         if domain.max_weight is not None:
-            raise InvalidInput(
-                "max_weight is declared, and no row has a weight.",
-                fix="fit(X, y, sample_weight=...), or no max_weight.",
-            )
+            what = "max_weight is declared, and no row has a weight."
+            raise InvalidInput(what, fix="fit(X, y, sample_weight=...), or no max_weight.")
         return None
     domain.require("max_weight", "sample_weight")
     try:
@@ -71,18 +69,13 @@ def check_weighing(domain: Domain, stages: Sequence[tuple[str, Any]], mechanism:
     if domain.max_weight is None:
         return
     if mechanism is None or not mechanism[1].weighs:
-        raise UnsupportedOrder(
-            "rows have weights, and the last step takes none.",
-            stage=None if mechanism is None else mechanism[0],
-            fix="a linear model of ppdp.mechanisms as the last step, or no max_weight and sample_weight.",
-        )
+        what = "rows have weights, and the last step takes none."
+        fix = "a linear model of ppdp.mechanisms as the last step, or no max_weight and sample_weight."
+        raise UnsupportedOrder(what, stage=None if mechanism is None else mechanism[0], fix=fix)
     for name, stage in stages:
         if stage.compares:
-            raise UnsupportedOrder(
-                "it compares rows without their weights, so which weight stays would be anybody's.",
-                stage=name,
-                fix="leave it out, or sample_weight.",
-            )
+            what = "it compares rows without their weights, so which weight stays would be anybody's."
+            raise UnsupportedOrder(what, stage=name, fix="leave it out, or sample_weight.")
 
 
 def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArray[np.bool_]]:
@@ -91,11 +84,9 @@ def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArra
     values = read.values.ravel()
     proper = np.isfinite(values) & (values >= 0) & ~read.improper.ravel()
     if invalid == "error" and not proper.all():
-        raise InvalidValue(
-            "a weight in sample_weight is missing, negative, infinite or no number.",
-            fix="weights of at least 0 by a public rule; on_invalid='repair' leaves such rows out of the loss.",
-            parameter="sample_weight",
-        )
+        what = "a weight in sample_weight is missing, negative, infinite or no number."
+        fix = "weights of at least 0 by a public rule; on_invalid='repair' leaves such rows out of the loss."
+        raise InvalidValue(what, fix=fix, parameter="sample_weight")
     kept = np.where(proper, values, 0.0)
     return np.minimum(kept / most, 1.0), ~proper | (kept > most)
 
@@ -103,30 +94,21 @@ def read_weights(weights: Any, most: float, invalid: str) -> tuple[Array, NDArra
 def check_some_weight(rows: Rows, invalid: str) -> Rows:
     """The rows, of which some weigh something; else nothing is learned, which is an error unless it is repaired."""
     if invalid == "error" and rows.factor is not None and rows.n and not rows.factor.any():
-        raise InvalidValue(
-            "all weights in sample_weight are 0.",
-            fix="weights above 0 for the rows to learn from.",
-            parameter="sample_weight",
-        )
+        what = "all weights in sample_weight are 0."
+        raise InvalidValue(what, fix="weights above 0 for the rows to learn from.", parameter="sample_weight")
     return rows
 
 
 def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tuple[tuple[float, ...], float]:
     """Public weights as parts of the largest one, in the order of the classes, 1 where none is named; and that one."""
     if not isinstance(class_weight, Mapping):
-        raise InvalidParameter(
-            "class_weight must be a mapping of labels to weights, 'balanced' or None.",
-            stage=stage,
-            fix="class_weight={'a': 1.0, 'b': 5.0}, or 'balanced'.",
-            parameter="class_weight",
-        )
+        what = "class_weight must be a mapping of labels to weights, 'balanced' or None."
+        fix = "class_weight={'a': 1.0, 'b': 5.0}, or 'balanced'."
+        raise InvalidParameter(what, stage=stage, fix=fix, parameter="class_weight")
     if any(label not in classes for label in class_weight):
-        raise InvalidParameter(
-            "class_weight names a label that is none of the classes.",
-            stage=stage,
-            fix=f"labels among {', '.join(map(repr, classes))}.",
-            parameter="class_weight",
-        )
+        what = "class_weight names a label that is none of the classes."
+        fix = f"labels among {', '.join(map(repr, classes))}."
+        raise InvalidParameter(what, stage=stage, fix=fix, parameter="class_weight")
     weights = [number("class_weight", class_weight.get(label, 1.0), stage, least=0, most=1e100) for label in classes]
     largest = length("the largest of class_weight", max(weights), stage)
     return tuple(one / largest for one in weights), largest

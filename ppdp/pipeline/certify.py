@@ -83,10 +83,8 @@ def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
         raise
     except ValueError:  # a name with half a character, a number that is none
         pass
-    raise InvalidParameter(
-        "a public name, label or parameter cannot be written into a certificate.",
-        fix="names and labels in whole characters, finite numbers.",
-    )
+    what = "a public name, label or parameter cannot be written into a certificate."
+    raise InvalidParameter(what, fix="names and labels in whole characters, finite numbers.")
 
 
 def facts_of(plan: Plan, sources: Any = None) -> tuple[FactRecord, ...]:
@@ -104,11 +102,8 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
     """The record of a plan of which nothing is released yet; ``inference`` is the SHA-256 of the steps' description."""
     status, reasons = certificate_status(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
-        raise InvalidParameter(
-            "its random matrix must be secret, and random_state makes it known.",
-            stage=plan.mechanism.name,
-            fix="leave random_state out.",
-        )
+        what = "its random matrix must be secret, and random_state makes it known."
+        raise InvalidParameter(what, stage=plan.mechanism.name, fix="leave random_state out.")
     return Record(
         schema=SCHEMA_NAME,
         status=status,

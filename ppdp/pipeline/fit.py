@@ -226,10 +226,8 @@ class Fit:
     def _plan_for(self, classes: Sequence[Any]) -> Plan:
         """The plan for classes that were read from y."""
         if _is_charged(self.pipe) and len(classes) > 2:
-            raise InvalidParameter(
-                "more than two classes must be declared where a ledger is charged.",
-                fix="pass classes=(...) to the model.",
-            )
+            what = "more than two classes must be declared where a ledger is charged."
+            raise InvalidParameter(what, fix="pass classes=(...) to the model.")
         shape, names = self.inputs.table.shape, self.plan.domain.feature_names
         return plan_of(self.pipe, self.pipe.domain, self.steps, shape=shape, names=names, read_classes=classes)
 

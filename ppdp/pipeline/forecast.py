@@ -189,11 +189,9 @@ def _predicts(plan: Plan) -> bool:
         raise InvalidParameter("a pipeline that ends in a transformer has no last answer.", fix="add a mechanism.")
     query = getattr(plan.mechanism.stage, "query", "rows")
     if not plan.mechanism.stage.predicts and query in ("rows", "utility", "direction"):
-        raise InvalidParameter(
-            f"nothing is known by which {type(plan.mechanism.stage).__name__} could be scored.",
-            stage=plan.mechanism.name,
-            fix="a model, or a query for means, counts, histograms or quantiles.",
-        )
+        what = f"nothing is known by which {type(plan.mechanism.stage).__name__} could be scored."
+        fix = "a model, or a query for means, counts, histograms or quantiles."
+        raise InvalidParameter(what, stage=plan.mechanism.name, fix=fix)
     return bool(plan.mechanism.stage.predicts)
 
 

@@ -94,17 +94,11 @@ def check_streams(plan: Plan, source: BlockSource) -> None:
             " one file and --engine memory.",
         )
     if plan.domain.adjacency.unbounded and not source.local:
-        raise UnsupportedOrder(
-            "their number is private: they get secret slots on the disk of this process, and they stay elsewhere.",
-            stage="entrance",
-            fix="files in Parquet, and no other engine.",
-        )
+        what = "their number is private: they get secret slots on the disk of this process, and they stay elsewhere."
+        raise UnsupportedOrder(what, stage="entrance", fix="files in Parquet, and no other engine.")
     if plan.domain.adjacency.unbounded and plan.steps and takes_texts(plan.steps[0].stage):
-        raise UnsupportedOrder(
-            "their number is private: they get secret slots on disk, where texts are not written.",
-            stage=plan.steps[0].name,
-            fix="rows in memory, where they fit.",
-        )
+        what = "their number is private: they get secret slots on disk, where texts are not written."
+        raise UnsupportedOrder(what, stage=plan.steps[0].name, fix="rows in memory, where they fit.")
     for release in plan.releases:
         if plan.domain.adjacency.unbounded and STATISTICS[release.statistic].listed:
             raise UnsupportedOrder(

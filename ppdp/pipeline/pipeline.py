@@ -268,10 +268,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
 
         predictor = Predictor(self)
         if not hasattr(self, "certificate_"):
-            raise ExportError(
-                "a slice of a pipeline has no certificate of its own.",
-                fix="write from the whole pipeline, or what transform gives for some rows after the others.",
-            )
+            fix = "write from the whole pipeline, or what transform gives for some rows after the others."
+            raise ExportError("a slice of a pipeline has no certificate of its own.", fix=fix)
         source = opened_source(X)
         if source is None:
             raise InvalidInput("X is in memory.", fix="transform or predict, or the path of files in Parquet.")

@@ -107,10 +107,8 @@ class Predictor:
         times = Counter(names)
         absent = [name for name in (*wanted, *other) if times[name] != 1]
         if absent:
-            raise DomainMismatch(
-                f"no column, or more than one, is called {', '.join(map(repr, absent))}.",
-                fix="a file with the columns of the fit.",
-            )
+            what = f"no column, or more than one, is called {', '.join(map(repr, absent))}."
+            raise DomainMismatch(what, fix="a file with the columns of the fit.")
         validation.check_form(self.estimator, DeferredTable(source, wanted, None), self.coded, reset=False)
         return wanted
 
@@ -130,10 +128,8 @@ class Predictor:
         """What a method of the model gives for new rows, and their labels if it compares these."""
         X = as_texts(self.twins[0][1], X)
         if y and opened_source(X) is not None:
-            raise InvalidInput(
-                "score takes rows in memory, and these are read in blocks.",
-                fix="predict, and a metric of scikit-learn with the column of labels.",
-            )
+            what = "score takes rows in memory, and these are read in blocks."
+            raise InvalidInput(what, fix="predict, and a metric of scikit-learn with the column of labels.")
         if y:
             warn_of_order(X, "error", {"y": y[0]})
         y = tuple(plain(validation.check_labels(X, labels, self.estimator)) for labels in y)
@@ -171,11 +167,8 @@ class Predictor:
             raise UnsupportedOrder("there is no mechanism to project for.", stage=name, fix="use transform.")
         for name, stage in stages:
             if hasattr(stage, "map_rows") and not stage.__sklearn_is_fitted__():
-                raise UnsupportedOrder(
-                    "it was fitted on the private rows and nothing was released, so new rows cannot be mapped.",
-                    stage=name,
-                    fix="fit_mode='noisy', or a stage with public parameters.",
-                )
+                what = "it was fitted on the private rows and nothing was released, so new rows cannot be mapped."
+                raise UnsupportedOrder(what, stage=name, fix="fit_mode='noisy', or a stage with public parameters.")
         return last.queries(self.mapped(X))
 
 

@@ -168,12 +168,9 @@ def check_unbounded(domain: Domain | None, stages: Sequence[Named]) -> None:
     if domain is None or not stages or not getattr(stages[0][1], "reads_cells", False):
         return
     if domain.row_norm is not None or domain.entry_bound is not None:
-        raise InvalidParameter(
-            "row_norm and entry_bound are bounds of numbers, and this step reads text or dates.",
-            stage=stages[0][0],
-            fix="leave them out of the domain: the step bounds its rows by itself.",
-            parameter="row_norm",
-        )
+        what = "row_norm and entry_bound are bounds of numbers, and this step reads text or dates."
+        fix = "leave them out of the domain: the step bounds its rows by itself."
+        raise InvalidParameter(what, stage=stages[0][0], fix=fix, parameter="row_norm")
 
 
 def guard_of(mechanism: Mechanism) -> Any:

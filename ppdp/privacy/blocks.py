@@ -84,10 +84,8 @@ def _worst(
     if not (isinstance(blocks, Sequence) and all(isinstance(block, Block) for block in blocks)):
         raise InvalidParameter("blocks must be a sequence of Block.")
     if not distance.aligned:
-        raise UnsupportedOrder(
-            "rows that match only up to a permutation may be in another block.",
-            fix="Distance.by_position(), which charges them as toggled.",
-        )
+        what = "rows that match only up to a permutation may be in another block."
+        raise UnsupportedOrder(what, fix="Distance.by_position(), which charges them as toggled.")
     if not blocks:
         raise InvalidParameter("blocks in parallel need at least one block.")
     units = [(repeated(block.steps) / block.noise_scale, block) for block in blocks]

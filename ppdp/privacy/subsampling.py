@@ -256,10 +256,8 @@ def epoch_mu(
 def whole_rows(distance: Distance) -> tuple[int, int]:
     """How many rows are replaced and toggled; sampling looks at slots, so their weight does not matter."""
     if distance.reweighted:
-        raise UnsupportedOrder(
-            "sampled steps are not proved for rows whose weight differs.",
-            fix="use full batches, or a stage that keeps or drops whole rows.",
-        )
+        what = "sampled steps are not proved for rows whose weight differs."
+        raise UnsupportedOrder(what, fix="use full batches, or a stage that keeps or drops whole rows.")
     return math.ceil(distance.replaced), math.ceil(distance.toggled)
 
 

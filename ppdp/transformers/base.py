@@ -119,11 +119,9 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         """
         earlier = self._batches
         if earlier == ():
-            raise InvalidInput(
-                "it holds no sums of the rows that it was fitted on, for no pickle and no copy keeps them.",
-                stage=type(self).__name__,
-                fix="begin with the first batch, on an unfitted copy (sklearn.base.clone).",
-            )
+            what = "it holds no sums of the rows that it was fitted on, for no pickle and no copy keeps them."
+            fix = "begin with the first batch, on an unfitted copy (sklearn.base.clone)."
+            raise InvalidInput(what, stage=type(self).__name__, fix=fix)
         values = self._checked(X, reset=not earlier)
         extent = self._extent(values) if not earlier else earlier[0].plus(self._extent(values))
         domain = self._observed_domain(extent)
@@ -159,12 +157,10 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Any:
         """What :meth:`~Stage.read` takes, without noise: of a stage whose only way is a release."""
-        raise MissingBudget(
-            "noisy statistics need a budget.",
-            stage=type(self).__name__,
-            fix="use it inside ppdp.Pipeline(..., epsilon=...)."
-            + ("" if self.chooses else " Outside a pipeline, fit_mode='auto' is exact and private."),
+        fix = "use it inside ppdp.Pipeline(..., epsilon=...)." + (
+            "" if self.chooses else " Outside a pipeline, fit_mode='auto' is exact and private."
         )
+        raise MissingBudget("noisy statistics need a budget.", stage=type(self).__name__, fix=fix)
 
     def _hold_standalone(self, statistics: Statistics, way: FitMode) -> Statistics:
         # Bounds that an imputer reads off these rows are none on rows to come.

@@ -118,10 +118,8 @@ class ArrowSource(BlockSource):
         try:
             self._fragments = list(dataset.get_fragments())
         except (ValueError, NotImplementedError):
-            raise InvalidInput(
-                "which files a dataset has is not known, as behind a filter.",
-                fix="dataset.to_table(filter=...), if the rule is public, or the dataset without the filter.",
-            ) from None
+            fix = "dataset.to_table(filter=...), if the rule is public, or the dataset without the filter."
+            raise InvalidInput("which files a dataset has is not known, as behind a filter.", fix=fix) from None
         with _unquoted():
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             check_fragments(self._fragments)
@@ -152,10 +150,8 @@ class ArrowSource(BlockSource):
             if field.name not in given and there != field.type:
                 wrong.append(f"no {field.name!r}" if there is None else f"{field.name!r} as {there}, not {field.type}")
         if wrong:
-            raise DomainMismatch(
-                f"{_named(fragment)} has other columns than the first one: {', '.join(wrong)}.",
-                fix="write all files with one schema.",
-            )
+            what = f"{_named(fragment)} has other columns than the first one: {', '.join(wrong)}."
+            raise DomainMismatch(what, fix="write all files with one schema.")
 
     @property
     def marks(self) -> Any:

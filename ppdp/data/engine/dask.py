@@ -304,10 +304,8 @@ def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequ
                 continue
             except (pa.ArrowException, KeyError, TypeError, ValueError):
                 pass
-            raise DomainMismatch(
-                "some partition lacks a column, or has it with another type than the frame says.",
-                fix="give all partitions the types of the frame.",
-            )
+            what = "some partition lacks a column, or has it with another type than the frame says."
+            raise DomainMismatch(what, fix="give all partitions the types of the frame.")
 
     return aligned(tables())
 

@@ -36,10 +36,8 @@ def check_distinct(identified: Iterable[tuple[Any, str]]) -> None:
     for identity, name in identified:
         if identity in seen:
             twice = " and ".join(sorted({without_values(seen[identity]), without_values(name)}))
-            raise InvalidInput(
-                f"rows would count twice: a file is named twice, {twice}.",
-                fix="each file once; links to a file that is named, too, are the same file.",
-            )
+            what = f"rows would count twice: a file is named twice, {twice}."
+            raise InvalidInput(what, fix="each file once; links to a file that is named, too, are the same file.")
         seen[identity] = name
 
 

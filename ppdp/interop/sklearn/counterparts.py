@@ -175,11 +175,9 @@ def refuse_unknown(step: Step) -> NoReturn:
     leak, kind = leak_of(step.estimator), type(step.estimator).__name__
     if root_of(step.estimator) == "ppdp":
         fix = f"scikit-learn's {kind} here, or ppdp.ColumnTransformer, which takes ppdp's stages."
-        raise UnknownStage(
-            f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
-            stage=step.name,
-            fix="use it as it is: pipe.fit(X, y)." if hasattr(step.estimator, "plan") else fix,
-        )
+        what = f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here."
+        fix = "use it as it is: pipe.fit(X, y)." if hasattr(step.estimator, "plan") else fix
+        raise UnknownStage(what, stage=step.name, fix=fix)
     leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
     if not leaks and inside:
         leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."

@@ -48,16 +48,12 @@ class DeclaredFacts:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.categories, Mapping) or _is_private(self.categories)):
-            raise InvalidParameter(
-                f"categories must be lists by column, got {shown(self.categories)}.",
-                fix=f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where they are unknown.',
-                parameter="categories",
-            )
+            what = f"categories must be lists by column, got {shown(self.categories)}."
+            fix = f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where they are unknown.'
+            raise InvalidParameter(what, fix=fix, parameter="categories")
         if not isinstance(self.functions, Mapping):
-            raise InvalidParameter(
-                f"functions must be ranges by step, got {shown(self.functions)}.",
-                fix="functions={'step': (low, high)}.",
-            )
+            what = f"functions must be ranges by step, got {shown(self.functions)}."
+            raise InvalidParameter(what, fix="functions={'step': (low, high)}.")
 
     def most_of(self, column: Any) -> int | None:
         """How many categories of a column are to be released at most; None if they are public."""
@@ -180,11 +176,8 @@ class DeclaredFacts:
         numeric = {name for block in blocks if block.encoder is None for name in block.named}
         for name in given:
             if name in encoded - numeric:
-                raise InvalidParameter(
-                    f"ranges declares {name!r}, and only an encoder takes this column: its numbers are not used.",
-                    fix="leave it out of ranges.",
-                    parameter="ranges",
-                )
+                what = f"ranges declares {name!r}, and only an encoder takes this column: its numbers are not used."
+                raise InvalidParameter(what, fix="leave it out of ranges.", parameter="ranges")
         if blocks and not any(block.ordered or block.columns is None for block in blocks):
             _check_asked("ranges", given, numeric, "which no step takes as numbers")
 
@@ -205,7 +198,5 @@ def _check_asked(parameter: str, given: Iterable[Any], asked: Collection[Any], w
         meant = nearest(name, asked)
         shown = ", ".join(map(repr, sorted(asked, key=str)))
         rest = f"leave it out; asked for: {shown}." if shown else "leave it out."
-        raise InvalidParameter(
-            f"{parameter} declares {name!r}, {why}.",
-            fix=f"did you mean {meant!r}? Or {rest}" if meant is not None else rest,
-        )
+        what = f"{parameter} declares {name!r}, {why}."
+        raise InvalidParameter(what, fix=f"did you mean {meant!r}? Or {rest}" if meant is not None else rest)

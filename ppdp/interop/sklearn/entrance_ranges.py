@@ -52,11 +52,9 @@ def is_released(block: ColumnGroup, facts: DeclaredFacts) -> bool:
         return False
     for step in block.maps:
         if not isinstance(step, FillConstant):
-            raise UnsupportedOrder(
-                f"it goes by the ranges of {block.described}, which are to be released.",
-                stage=step.step,
-                fix="declare them, or leave it out: columns are scaled by what is released.",
-            )
+            what = f"it goes by the ranges of {block.described}, which are to be released."
+            fix = "declare them, or leave it out: columns are scaled by what is released."
+            raise UnsupportedOrder(what, stage=step.step, fix=fix)
     return True
 
 

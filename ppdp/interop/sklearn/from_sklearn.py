@@ -125,11 +125,8 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
         return domain
     declared = Domain(rows_per_unit=rows_per_unit).rows_per_unit
     if domain is not None and (domain.rows_per_unit not in (1, declared) or not domain.adjacency.bounded):
-        raise InvalidParameter(
-            f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared.",
-            fix="declare it once.",
-            parameter="rows_per_unit",
-        )
+        what = f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared."
+        raise InvalidParameter(what, fix="declare it once.", parameter="rows_per_unit")
     return (domain or Domain()).but(rows_per_unit=declared)
 
 

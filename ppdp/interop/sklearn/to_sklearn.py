@@ -274,11 +274,8 @@ def _model(name: str, step: Any, domain: Domain) -> Any:
     kind = MODELS.get(type(step))
     if kind is None:
         names = ", ".join(sorted(model.__name__ for model in (*MODELS, *OTHERS)))
-        _refuse(
-            f"{type(step).__name__} predicts with no model of scikit-learn's.",
-            name,
-            f"{names} as the last step; export() takes every step.",
-        )
+        what = f"{type(step).__name__} predicts with no model of scikit-learn's."
+        _refuse(what, name, f"{names} as the last step; export() takes every step.")
     given = {"power": step.power, "link": "log"} if kind is linear_model.TweedieRegressor else {}
     answers = getattr(step, "classes_", np.ones(2))
     known = {"classes_": answers} if hasattr(step, "classes_") else {}

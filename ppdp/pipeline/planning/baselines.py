@@ -132,10 +132,8 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
     """Compare the plan of a pipeline with the usual practices; see :meth:`ppdp.Pipeline.compare`."""
     plan: Plan = pipe.plan(domain)
     if plan.mechanism is None:
-        raise InvalidParameter(
-            "a pipeline that ends in a transformer has no last noise to compare.",
-            fix="add a mechanism as the last step, or look at pipe.plan(domain).",
-        )
+        what = "a pipeline that ends in a transformer has no last noise to compare."
+        raise InvalidParameter(what, fix="add a mechanism as the last step, or look at pipe.plan(domain).")
     if not plan.domain.adjacency.bounded:
         raise InvalidParameter("the usual practices are compared for replaced rows only.", fix="Adjacency.replace().")
     *stages, (_, mechanism) = pipe.own_steps()

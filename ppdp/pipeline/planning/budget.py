@@ -71,10 +71,8 @@ def _split(
             imprecise.append((release, error))
     rest = 1 - gate - diagnostics - (sum(r.mu**2 for r in solved) / mu**2 if solved else 0.0)
     if mechanism and rest <= 0:
-        raise ImpossibleBudget(
-            "the releases use the whole budget.",
-            fix="use fewer noisy stages or a smaller budget={'release': ...}.",
-        )
+        what = "the releases use the whole budget."
+        raise ImpossibleBudget(what, fix="use fewer noisy stages or a smaller budget={'release': ...}.")
     behind = mu * math.sqrt(rest) if mechanism else 0.0
     return BudgetShares(mu * math.sqrt(gate), tuple(solved), behind, tuple(imprecise), mu * math.sqrt(diagnostics))
 
@@ -123,11 +121,8 @@ def check_shares(budget: Any) -> None:
     if budget is None:
         return
     if not isinstance(budget, Mapping) or not set(budget) <= {"gate", "release"}:
-        raise InvalidParameter(
-            "budget must hold shares of 'gate' and 'release'.",
-            fix="budget={'gate': 0.05, 'release': 0.1}.",
-            parameter="budget",
-        )
+        what = "budget must hold shares of 'gate' and 'release'."
+        raise InvalidParameter(what, fix="budget={'gate': 0.05, 'release': 0.1}.", parameter="budget")
     for name, value in budget.items():
         number(f"budget[{name!r}]", value, above=0, most=1)
 

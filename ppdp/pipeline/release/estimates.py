@@ -186,10 +186,8 @@ class SketchForm:
         last = record.mechanism
         formula = "" if last is None else last.formula
         if last is None or not (formula in _NOISES or formula.startswith(_SIGNS)):
-            raise ExportError(
-                "no rows were released, so there is no table of sketches.",
-                fix="GaussianMechanism('rows'), LaplaceMechanism('rows') or SignMechanism() as the last step.",
-            )
+            fix = "GaussianMechanism('rows'), LaplaceMechanism('rows') or SignMechanism() as the last step."
+            raise ExportError("no rows were released, so there is no table of sketches.", fix=fix)
         domains = [Domain.from_dict(one) for one in (record.entrance.domain, *(step.domain for step in record.steps))]
         noise = flips = matrix = None
         front = domains[-1]

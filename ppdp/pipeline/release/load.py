@@ -201,10 +201,8 @@ def _compare_example(pipe: ReleasedPipeline, data: bytes | None) -> None:
     except Exception:  # a function that was handed in may fail as it likes
         pass
     if here is None or not _agree(here, example["mapped"]):
-        raise ExportError(
-            "made-up rows come out otherwise than where this was exported.",
-            fix="hand in the same functions; use the versions of NumPy and ppdp that the certificate names.",
-        )
+        fix = "hand in the same functions; use the versions of NumPy and ppdp that the certificate names."
+        raise ExportError("made-up rows come out otherwise than where this was exported.", fix=fix)
 
 
 def _agree(here: Array, there: Array) -> bool:

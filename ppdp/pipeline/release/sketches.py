@@ -177,10 +177,8 @@ class SketchTable(WithParquet):
             differing = neighbours.distances(self._bits(queries), self._chosen(rows))
             return agreement_angle(differing, form.size, float(form.flips.flip_probability(1.0)))
         if form.matrix is None:
-            raise InvalidParameter(
-                "signs tell angles only of rows that were projected at random.",
-                fix="RandomProjection(...) in front of SignMechanism.",
-            )
+            what = "signs tell angles only of rows that were projected at random."
+            raise InvalidParameter(what, fix="RandomProjection(...) in front of SignMechanism.")
         used = form.matrix.norms.largest > 0  # a component of no column is a fair coin
         size, mask = int(used.sum()), neighbours.pack(used[None])
         differing = neighbours.distances(self._bits(queries) & mask, self._chosen(rows) & mask)
@@ -307,11 +305,8 @@ class SketchTable(WithParquet):
         except (TypeError, ValueError):
             sketches = np.empty(0)
         if sketches.ndim != 2 or sketches.shape[1] != size or len(sketches) == 0:
-            raise DomainMismatch(
-                f"queries must be sketches of {size} numbers, one in each row.",
-                stage="SketchTable",
-                fix="pipe.project(...) makes them of new rows.",
-            )
+            what = f"queries must be sketches of {size} numbers, one in each row."
+            raise DomainMismatch(what, stage="SketchTable", fix="pipe.project(...) makes them of new rows.")
         if not np.isfinite(sketches).all():
             raise InvalidValue("queries hold NaN or infinity.", stage="SketchTable")
         return sketches

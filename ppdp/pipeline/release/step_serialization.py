@@ -125,11 +125,8 @@ def _step(record: Mapping[str, Any], functions: Mapping[str, Any], own: Mapping[
     """One step; its class is one of ours or one that the caller named."""
     name, kind = record["name"], (own if record["own"] else OURS).get(record["class"])
     if not (isinstance(kind, type) and issubclass(kind, (Stage, Mechanism))):
-        raise ExportError(
-            f"the class {record['class']!r} is not ppdp's.",
-            stage=str(name),
-            fix=f"import it and pass stages=[{record['class']}]; its issuer has it.",
-        )
+        fix = f"import it and pass stages=[{record['class']}]; its issuer has it."
+        raise ExportError(f"the class {record['class']!r} is not ppdp's.", stage=str(name), fix=fix)
     current = renamed_parameters(kind)
     given = {current.get(key, key): value for key, value in record["parameters"].items()}
     if set(given) != set(inspect.signature(kind).parameters):

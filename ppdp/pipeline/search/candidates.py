@@ -48,10 +48,8 @@ def searched(declared: Domain | None) -> Adjacency:
     """Which tables are neighbours; refused where a search has no bounds."""
     adjacency = (declared or Domain()).adjacency
     if not adjacency.bounded:
-        raise InvalidParameter(
-            f"a search splits rows, and its scores are bounded for replaced rows only, not for {adjacency.unit}.",
-            fix="search with Adjacency.replace().",
-        )
+        what = f"a search splits rows, and its scores are bounded for replaced rows only, not for {adjacency.unit}."
+        raise InvalidParameter(what, fix="search with Adjacency.replace().")
     return adjacency
 
 
@@ -154,10 +152,8 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     if len(candidates) < 2:
         raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
     if any(_kind(candidate.pipeline) != kind for candidate in candidates):
-        raise InvalidParameter(
-            "classifiers and regressors have no scores in common.",
-            fix="a search for each, with a pipeline of its kind.",
-        )
+        what = "classifiers and regressors have no scores in common."
+        raise InvalidParameter(what, fix="a search for each, with a pipeline of its kind.")
     return candidates
 
 

@@ -38,11 +38,8 @@ class PlannedFit:
         """The cost of a plan; refused if it is not Gaussian (kinds would mix) or predictions depend on other rows."""
         mixing = next((step.name for step in plan.steps if step.way.parameters.get("same_bits") is False), None)
         if mixing is not None:
-            raise InvalidParameter(
-                "rows around a row may change its result, so one row could change the scores of all.",
-                stage=mixing,
-                fix="leave rounding out, or search without this step.",
-            )
+            what = "rows around a row may change its result, so one row could change the scores of all."
+            raise InvalidParameter(what, stage=mixing, fix="leave rounding out, or search without this step.")
         if plan.loss.parts:
             raise InvalidParameter(
                 "a search composes Gaussian losses only.", fix="use a solver and a gate with Gaussian noise."

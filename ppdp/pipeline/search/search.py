@@ -199,11 +199,8 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
             )
         for name in ("ledger", "random_state", "dataset"):
             if getattr(self.estimator, name) is not None:
-                raise InvalidParameter(
-                    f"{name} has no effect inside a search.",
-                    fix=f"set it on {type(self).__name__}.",
-                    parameter=name,
-                )
+                what = f"{name} has no effect inside a search."
+                raise InvalidParameter(what, fix=f"set it on {type(self).__name__}.", parameter=name)
         if self.scoring is not None and not callable(self.scoring):
             what = "scoring must be a function of one answer and one prediction, or None."
             raise InvalidParameter(what, fix="lambda y, predicted: y == predicted, from 0 to 1.")

@@ -183,10 +183,8 @@ class Store:
 def _at_work() -> Iterator[None]:
     """One operation at a time, also of one thread: what interrupts an operation must not begin another inside it."""
     if _AT_WORK:
-        raise LedgerError(
-            "the ledger is in the middle of an operation that this one has interrupted.",
-            fix="no fits or spends in signal handlers and finalizers.",
-        )
+        what = "the ledger is in the middle of an operation that this one has interrupted."
+        raise LedgerError(what, fix="no fits or spends in signal handlers and finalizers.")
     try:
         _AT_WORK.append(1)
         yield
@@ -231,10 +229,8 @@ def _begin_file(path: Path, terms: Terms) -> None:
 def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) -> Terms:
     """Check an existing account, bring it up to date, and take over its terms."""
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        raise LedgerError(
-            "the file is empty: what was spent may have stood in it, so no ledger is begun in its place.",
-            fix=f"{_FIX_LOST} If it never was a ledger, remove it or give another path.",
-        )
+        what = "the file is empty: what was spent may have stood in it, so no ledger is begun in its place."
+        raise LedgerError(what, fix=f"{_FIX_LOST} If it never was a ledger, remove it or give another path.")
     if database.execute("PRAGMA application_id").fetchone()[0] != _FILE_KIND:
         raise LedgerError("the file is a database, but not a ledger.", fix="give another path.")
     if database.execute("PRAGMA quick_check").fetchone()[0] != "ok":
@@ -242,15 +238,11 @@ def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) ->
     _update(database)
     recorded, _ = _read(database)
     if given.limit not in (None, recorded.limit):
-        raise LedgerError(
-            f"the ledger was made with the limit (epsilon, delta) = {recorded.limit}, not {given.limit}.",
-            fix="give no limit (the file's is then used), or another path.",
-        )
+        what = f"the ledger was made with the limit (epsilon, delta) = {recorded.limit}, not {given.limit}."
+        raise LedgerError(what, fix="give no limit (the file's is then used), or another path.")
     if accounting not in (None, recorded.accounting):
-        raise LedgerError(
-            f"the ledger was made with accounting={recorded.accounting!r}, not {accounting!r}.",
-            fix="give none (the file's is then used), or another path.",
-        )
+        what = f"the ledger was made with accounting={recorded.accounting!r}, not {accounting!r}."
+        raise LedgerError(what, fix="give none (the file's is then used), or another path.")
     return recorded
 
 
@@ -273,10 +265,8 @@ def _read(database: sqlite3.Connection) -> tuple[Terms, tuple[Entry, ...]]:
 def agreed(terms: Terms, account: str) -> None:
     """Refuse another account than the one that was opened: a file that was swapped."""
     if terms.account != account:
-        raise LedgerError(
-            f"the file now holds another ledger ({terms.account}) than the one that was opened ({account}).",
-            fix="bring the file back; one ledger has one path for as long as anybody uses it.",
-        )
+        what = f"the file now holds another ledger ({terms.account}) than the one that was opened ({account})."
+        raise LedgerError(what, fix="bring the file back; one ledger has one path for as long as anybody uses it.")
 
 
 def insert(database: sqlite3.Connection, terms: Terms, spend: Entry) -> int:

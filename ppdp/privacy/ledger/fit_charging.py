@@ -239,10 +239,8 @@ def push_ledger(ledger: LedgerLike) -> None:
     """Charge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
     with _LOCK:
         if _OPEN_LEDGERS and _OPEN_LEDGERS[-1][0].account != ledger.account:
-            raise LedgerError(
-                "the with-block of another ledger is open, and one fit is charged to one ledger.",
-                fix="one ledger for both, or close the outer block first.",
-            )
+            what = "the with-block of another ledger is open, and one fit is charged to one ledger."
+            raise LedgerError(what, fix="one ledger for both, or close the outer block first.")
         _OPEN_LEDGERS.append((ledger, threading.get_ident()))
 
 
@@ -262,10 +260,8 @@ def open_ledger() -> LedgerLike | None:
     if in_thread is not None or not innermost:
         return in_thread
     if len({ledger.in_block for ledger in innermost.values()}) > 1:
-        raise LedgerError(
-            "other threads have opened several blocks of the ledger, and nothing tells to which this fit belongs.",
-            fix="give the pipeline its block, Pipeline(..., ledger=ledger.block(...)).",
-        )
+        what = "other threads have opened several blocks of the ledger, and nothing tells to which this fit belongs."
+        raise LedgerError(what, fix="give the pipeline its block, Pipeline(..., ledger=ledger.block(...)).")
     return next(iter(innermost.values()))
 
 
@@ -285,10 +281,8 @@ def charged_to(own: LedgerLike | None) -> LedgerLike | None:
     if own is None or opened is None:
         return own or opened
     if own.account != opened.account:
-        raise LedgerError(
-            "the pipeline has a ledger of its own and is fitted in the with-block of another one.",
-            fix="leave one of them out: set_params(ledger=None), or fit outside the block.",
-        )
+        what = "the pipeline has a ledger of its own and is fitted in the with-block of another one."
+        raise LedgerError(what, fix="leave one of them out: set_params(ledger=None), or fit outside the block.")
     return own
 
 

@@ -411,10 +411,8 @@ def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
 def _reopen(path: str, block: str, account: str | None = None, known: Link = (0, "")) -> Ledger:
     """The ledger of a pickle; those of the first version do not name the account, nor the last entry that was there."""
     if not (os.path.exists(path) and os.path.getsize(path)):
-        raise LedgerError(
-            f"the ledger {path!r} is gone; an empty one in its place would forget what was spent.",
-            fix="bring the file back, or share its folder with the worker.",
-        )
+        what = f"the ledger {path!r} is gone; an empty one in its place would forget what was spent."
+        raise LedgerError(what, fix="bring the file back, or share its folder with the worker.")
     if account is not None:
         expect(account, known)
     ledger = Ledger(path)

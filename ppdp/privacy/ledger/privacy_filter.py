@@ -95,30 +95,22 @@ def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
             if asked.bounds_contributions and other.bounds_contributions
             else f"does not protect {asked.unit}: it protects {other.unit}"
         )
-        raise LedgerError(
-            f"the ledger of {spend.dataset!r} {differ}.",
-            fix="declare the same adjacency (or rows_per_unit) for every fit, or open another ledger.",
-        )
+        fix = "declare the same adjacency (or rows_per_unit) for every fit, or open another ledger."
+        raise LedgerError(f"the ledger of {spend.dataset!r} {differ}.", fix=fix)
     if spend.block and not spend.adjacency.one_row:
-        raise LedgerError(
-            "blocks are for people with one row each: a person with several may be in several blocks.",
-            fix="charge the whole dataset: ledger in place of ledger.block(...).",
-        )
+        what = "blocks are for people with one row each: a person with several may be in several blocks."
+        raise LedgerError(what, fix="charge the whole dataset: ledger in place of ledger.block(...).")
 
 
 def refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:
     """One gate's delta covers what is run behind it only on the same rows, and only once it has passed."""
     first = next((entry for entry in earlier if entry.id == spend.behind), None)
     if first is None or first.block != spend.block or first.status != "released":
-        raise LedgerError(
-            f"no entry {spend.behind} of the same rows was released, so no gate has passed.",
-            fix="run and settle the fit with the gate first, and name its entry.",
-        )
+        what = f"no entry {spend.behind} of the same rows was released, so no gate has passed."
+        raise LedgerError(what, fix="run and settle the fit with the gate first, and name its entry.")
     if not spend.gate or first.gate != spend.gate or first.behind is not None or first.delta < delta:
-        raise LedgerError(
-            f"entry {spend.behind} was not behind this gate.",
-            fix="leave out behind=; each gate then pays its own delta.",
-        )
+        what = f"entry {spend.behind} was not behind this gate."
+        raise LedgerError(what, fix="leave out behind=; each gate then pays its own delta.")
 
 
 class PrivacyFilter(ABC):
@@ -185,10 +177,8 @@ class RenyiAccount(PrivacyFilter):
         loss = composed(entries)
         total = parts_at_order(loss.mu, loss.parts, self.order)
         if math.isinf(total) and len(entries) > 1:
-            raise LedgerError(
-                f"a spend has no known Rényi divergence at the ledger's order {self.order:.4g}.",
-                fix="more noise, a limit with a larger epsilon (its order is smaller), or a ledger of its own for it.",
-            )
+            fix = "more noise, a limit with a larger epsilon (its order is smaller), or a ledger of its own for it."
+            raise LedgerError(f"a spend has no known Rényi divergence at the ledger's order {self.order:.4g}.", fix=fix)
         return total
 
     def delta(self, amount: float, epsilon: float) -> float:
@@ -238,10 +228,8 @@ def account_for(entries: Iterable[Entry], accounting: str, order: float | None) 
     if accounting == "pure":
         return PureAccount()
     if order is None:
-        raise LedgerError(
-            "spends that are neither Gaussian nor pure need a ledger with a limit.",
-            fix="Ledger(epsilon=..., delta=...): its Rényi order follows from them.",
-        )
+        what = "spends that are neither Gaussian nor pure need a ledger with a limit."
+        raise LedgerError(what, fix="Ledger(epsilon=..., delta=...): its Rényi order follows from them.")
     return RenyiAccount(order)
 
 

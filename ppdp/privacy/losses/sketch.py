@@ -94,10 +94,8 @@ class SketchLoss(Part):
         if any(float(value) != int(value) for value in whole) or self.rank < 1 or self.sides not in (1, 2):
             raise InvalidParameter("a sketch has a whole rank of at least 1, whole rows and one side or two.")
         if not self.floor + self.noise_scale**2 > 0:
-            raise InvalidParameter(
-                "a sketch with neither noise nor a floor under the eigenvalues protects nothing.",
-                fix="noise_scale above 0, or floor above 0.",
-            )
+            what = "a sketch with neither noise nor a floor under the eigenvalues protects nothing."
+            raise InvalidParameter(what, fix="noise_scale above 0, or floor above 0.")
         if bool(self.rows) != bool(self.change):
             raise InvalidParameter("rows that stand on one side only need both rows and change.")
 

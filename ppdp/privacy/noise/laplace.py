@@ -80,10 +80,8 @@ def whole_lattice(bound: float, noise_scale: float) -> Lattice:
         found = Lattice(1.0, math.ceil(math.ldexp(noise_scale, shift)), shift)
         if bound <= min(found.most, 2.0**50):
             return found
-    raise ImpossibleBudget(
-        f"noise of scale {noise_scale:g} is too small or too large for counts up to {bound:g}.",
-        fix="change epsilon.",
-    )
+    what = f"noise of scale {noise_scale:g} is too small or too large for counts up to {bound:g}."
+    raise ImpossibleBudget(what, fix="change epsilon.")
 
 
 def laplace_allowance(bound: float, noise_scale: float, size: int) -> float:

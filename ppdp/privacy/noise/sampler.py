@@ -75,16 +75,11 @@ def lattice_exponent(bound: float, noise_scale: float, *, far: int = 0) -> int:
     """
     bound, noise_scale = _number(bound, "bound"), _number(noise_scale, "noise_scale")
     if not _SMALLEST_SCALE <= noise_scale <= _LARGEST_SCALE:
-        raise InvalidParameter(
-            f"noise_scale must be positive and finite (2^-900 to 2^900), got {noise_scale!r}.",
-            fix="give the standard deviation of the noise",
-            parameter="noise_scale",
-        )
+        what = f"noise_scale must be positive and finite (2^-900 to 2^900), got {noise_scale!r}."
+        raise InvalidParameter(what, fix="give the standard deviation of the noise", parameter="noise_scale")
     if not 0 <= bound < math.inf:
-        raise InvalidParameter(
-            f"bound must be non-negative and finite, got {bound!r}.",
-            fix="declare a public bound on the absolute value of the released numbers",
-        )
+        what = f"bound must be non-negative and finite, got {bound!r}."
+        raise InvalidParameter(what, fix="declare a public bound on the absolute value of the released numbers")
     size = _ceil_log2(bound, noise_scale) if bound else 0
     exponent, most = min(_FINEST, _STEP_BITS - size), _STEP_BITS - _COARSEST
     if far and size > most:
@@ -377,8 +372,6 @@ def _generator(random_state: object) -> np.random.RandomState | np.random.Genera
         return random_state
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return np.random.default_rng(int(random_state))
-    raise InvalidParameter(
-        "random_state must be None, a non-negative integer, a numpy RandomState or a numpy Generator.",
-        fix="leave it out: a release that protects anyone is not seeded",
-        parameter="random_state",
-    )
+    what = "random_state must be None, a non-negative integer, a numpy RandomState or a numpy Generator."
+    fix = "leave it out: a release that protects anyone is not seeded"
+    raise InvalidParameter(what, fix=fix, parameter="random_state")

@@ -72,12 +72,9 @@ class Categorical(PublicMap):
 
     def _of(self, given: ColumnFacts) -> tuple[tuple[Any, ...], ...]:
         if len(self.categories) != len(given.names):
-            raise InvalidParameter(
-                f"categories of {len(self.categories)} columns are declared for {len(given.names)} columns.",
-                stage=self.step,
-                fix="categories={column: [...]}, or one list for all columns.",
-                parameter="categories",
-            )
+            what = f"categories of {len(self.categories)} columns are declared for {len(given.names)} columns."
+            fix = "categories={column: [...]}, or one list for all columns."
+            raise InvalidParameter(what, stage=self.step, fix=fix, parameter="categories")
         for categories in self.categories:
             self._check_distinct(categories)
         return self.categories
@@ -223,12 +220,9 @@ class OrdinalCodes(PublicMap):
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         if len(self.labels) != len(given.names):
-            raise InvalidParameter(
-                f"categories of {len(self.labels)} columns are declared for {len(given.names)} columns.",
-                stage="CategoryEncoder",
-                fix="a list of categories for every column, or by name.",
-                parameter="categories",
-            )
+            what = f"categories of {len(self.labels)} columns are declared for {len(given.names)} columns."
+            fix = "a list of categories for every column, or by name."
+            raise InvalidParameter(what, stage="CategoryEncoder", fix=fix, parameter="categories")
         return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:

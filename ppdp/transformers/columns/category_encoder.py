@@ -87,12 +87,8 @@ class CategoryEncoder(Encoder):
         if self.other is not None:
             labels("other", [self.other], self)
         if self.other is not None and (not isinstance(self.other, str) or self.other == missing):
-            raise InvalidParameter(
-                f"other={shown(self.other)} is no name of a category of its own.",
-                stage=_NAME,
-                fix='other="other".',
-                parameter="other",
-            )
+            what = f"other={shown(self.other)} is no name of a category of its own."
+            raise InvalidParameter(what, stage=_NAME, fix='other="other".', parameter="other")
         self._check_strategy()
         if self._is(HASHED):
             if not hot:
@@ -158,12 +154,8 @@ class CategoryEncoder(Encoder):
         if given is None:
             raise MissingBound("categories is not declared.", stage=_NAME, fix=_FIX, parameter="categories")
         if isinstance(given, str):
-            raise InvalidParameter(
-                f"categories must be lists of values, got {shown(given)}.",
-                stage=_NAME,
-                fix=_FIX,
-                parameter="categories",
-            )
+            what = f"categories must be lists of values, got {shown(given)}."
+            raise InvalidParameter(what, stage=_NAME, fix=_FIX, parameter="categories")
         if isinstance(given, Mapping):
             lists = by_column(given, columns, _NAME, "categories")
         elif isinstance(given, Iterable):
@@ -171,18 +163,11 @@ class CategoryEncoder(Encoder):
             if not any(isinstance(one, Iterable) and not isinstance(one, (str, bytes)) for one in lists):
                 lists = [lists] * len(columns)
         else:
-            raise InvalidParameter(
-                f"categories must be lists of values, got {shown(given)}.",
-                stage=_NAME,
-                fix=_FIX,
-                parameter="categories",
-            )
+            what = f"categories must be lists of values, got {shown(given)}."
+            raise InvalidParameter(what, stage=_NAME, fix=_FIX, parameter="categories")
         if sum(len(one) for one in lists if hasattr(one, "__len__")) > MOST_COLUMNS:
-            raise InvalidParameter(
-                f"more than {MOST_COLUMNS} categories are declared.",
-                stage=_NAME,
-                fix="declare those that matter; all others count as `other`.",
-            )
+            what = f"more than {MOST_COLUMNS} categories are declared."
+            raise InvalidParameter(what, stage=_NAME, fix="declare those that matter; all others count as `other`.")
         return tuple(labels("categories", one, self) for one in lists)
 
 

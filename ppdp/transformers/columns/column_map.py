@@ -138,14 +138,12 @@ def _block(stage: Any, columns: Any) -> ColumnGroup:
         if isinstance(stage, str):
             what = f"{shown(stage)} is no stage, and columns that no part names are left out anyhow."
             raise UnknownStage(what, fix="leave the pair out; of columns that are to stay, MinMaxScaler(ranges=...).")
-        raise UnknownStage(
-            f"{kind.__module__}.{kind.__qualname__} is no public stage for some columns.",
-            fix=(
-                "ppdp.Pipeline.from_sklearn(pipe, ...), which takes a whole ColumnTransformer of scikit-learn."
-                if foreign
-                else "MinMaxScaler(ranges=...), CategoryEncoder, DateEncoder or RowMap here, others behind it."
-            ),
+        fix = (
+            "ppdp.Pipeline.from_sklearn(pipe, ...), which takes a whole ColumnTransformer of scikit-learn."
+            if foreign
+            else "MinMaxScaler(ranges=...), CategoryEncoder, DateEncoder or RowMap here, others behind it."
         )
+        raise UnknownStage(f"{kind.__module__}.{kind.__qualname__} is no public stage for some columns.", fix=fix)
     return ColumnGroup(plain, maps(plain))
 
 

@@ -37,17 +37,12 @@ class Selector(LabelledTransformer):
         self._norm_of_complete_rows(domain)
         k = self.count(domain.d)
         if domain.classes is None and domain.y_range is None:
-            raise MissingBound(
-                "neither the classes nor the range of the labels is declared.",
-                stage=name,
-                fix="classes=(...) or y_range=(low, high) as a parameter of the model.",
-            )
+            fix = "classes=(...) or y_range=(low, high) as a parameter of the model."
+            raise MissingBound("neither the classes nor the range of the labels is declared.", stage=name, fix=fix)
         if label_parts(domain) < 2 or label_parts(domain) * (1 + domain.d) + domain.d > MOST_NUMBERS:
-            raise InvalidParameter(
-                "labels of one class explain nothing, and of very many columns no sums can be released.",
-                stage=name,
-                fix="declare all classes; of very many columns a few by public knowledge.",
-            )
+            what = "labels of one class explain nothing, and of very many columns no sums can be released."
+            fix = "declare all classes; of very many columns a few by public knowledge."
+            raise InvalidParameter(what, stage=name, fix=fix)
         if k == domain.d:
             return (FitMode.by("row-wise.identity", domain, distance),)
         request = StatisticRequest("label-moments")

@@ -393,11 +393,8 @@ def _check_filled(parts: Sequence[LocatedBlock]) -> None:
     """Where no gap may come in, filling those of some columns only is a mistake."""
     bare = [name for part in parts if not part.block.fills for name in part.facts[0].names]
     if bare and any(part.block.expects for part in parts):
-        raise InvalidParameter(
-            f"no value may be missing: those of {', '.join(map(repr, bare))} are not filled, others are.",
-            stage="ColumnMap",
-            fix="fill these columns as well, or put an imputer behind it.",
-        )
+        what = f"no value may be missing: those of {', '.join(map(repr, bare))} are not filled, others are."
+        raise InvalidParameter(what, stage="ColumnMap", fix="fill these columns as well, or put an imputer behind it.")
 
 
 @np.errstate(all="ignore")  # a warning would be an answer about the rows

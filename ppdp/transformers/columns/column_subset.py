@@ -103,11 +103,8 @@ class ColumnSplit(RowWiseTransformer):
         twice = next((column for column in listed if listed.count(column) > 1), None)
         if twice is not None:
             label = twice if domain.feature_names is None else domain.feature_names[twice]
-            raise InvalidParameter(
-                f"the column {label!r} is named twice.",
-                stage="ColumnTransformer",
-                fix="name it once, or begin its transformers with a public stage, which copies it.",
-            )
+            fix = "name it once, or begin its transformers with a public stage, which copies it."
+            raise InvalidParameter(f"the column {label!r} is named twice.", stage="ColumnTransformer", fix=fix)
         taken = set(listed)
         for name in rest:
             found[name] = [column for column in range(domain.d) if column not in taken]
@@ -200,33 +197,27 @@ class ColumnSubset(Transformer):
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         if not isinstance(self.stage, Transformer):
-            raise UnknownStage(
-                f"{type(self.stage).__name__} acts on whole rows, and stands in a group of columns.",
-                stage=type(self.stage).__name__,
-                fix="put it in front of the ColumnTransformer, or behind it.",
-            )
+            what = f"{type(self.stage).__name__} acts on whole rows, and stands in a group of columns."
+            fix = "put it in front of the ColumnTransformer, or behind it."
+            raise UnknownStage(what, stage=type(self.stage).__name__, fix=fix)
         if not domain.groups:
             raise UnknownStage(f"no group of columns is called {self.group!r} here.", fix="a ColumnTransformer.")
         if all(one.name != self.group for one in domain.groups):  # it has no columns, so that nothing is to be done
             return (FitMode.by(NOTHING, domain, distance),)
         here = domain_of(domain, self.group)
         if here.missing_rows and not self.stage.allows_gaps:
-            raise UnsupportedOrder(
-                "rows may have missing values in its columns.",
-                stage=type(self.stage).__name__,
-                fix="an imputer in front of it there: MeanImputer(max_missing=0) where no value is missing.",
-            )
+            what = "rows may have missing values in its columns."
+            fix = "an imputer in front of it there: MeanImputer(max_missing=0) where no value is missing."
+            raise UnsupportedOrder(what, stage=type(self.stage).__name__, fix=fix)
         ways = self.stage.fit_modes(here, distance_of(domain, distance, self.group))
         return tuple(self._outer(way, domain, distance) for way in ways)
 
     def _outer(self, way: FitMode, domain: Domain, distance: Distance) -> FitMode:
         """A way of the stage, as one of all columns."""
         if not way.record.row_by_row:
-            raise UnknownStage(
-                f"{way.formula} is not proved for a group of columns.",
-                stage=type(self.stage).__name__,
-                fix="put it in front of the ColumnTransformer, or behind it.",
-            )
+            what = f"{way.formula} is not proved for a group of columns."
+            fix = "put it in front of the ColumnTransformer, or behind it."
+            raise UnknownStage(what, stage=type(self.stage).__name__, fix=fix)
         _, start, stop = span_of(domain, self.group)
         measures: dict[str, Measure] = {
             f"{one.formula}{AT}{self.group}": _OfGroup(one.measure, domain, self.group) for one in way.conditions

@@ -117,11 +117,8 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         names = [name for name, _, _ in given]
         wrong = next((n for n in names if not n or not n.isprintable() or "__" in n or "." in n or AT in n), None)
         if wrong is not None or REST in names or len(set(names)) < len(names):
-            raise InvalidParameter(
-                "names of transformers must differ, be no 'remainder', and hold no '__', '.' or '@'.",
-                fix="other names.",
-                parameter="transformers",
-            )
+            what = "names of transformers must differ, be no 'remainder', and hold no '__', '.' or '@'."
+            raise InvalidParameter(what, fix="other names.", parameter="transformers")
         flag("verbose_feature_names_out", self.verbose_feature_names_out, self)
         found = [ColumnPart(name, _listed(columns, name), _stages(one, name)) for name, one, columns in given]
         return [*found, ColumnPart(REST, None, _stages(self.remainder, REST))]
@@ -153,11 +150,8 @@ class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
         maps: list[PublicMap] = []
         for _, stage in part.stages[:leading]:
             if part.columns is None:
-                raise InvalidParameter(
-                    f"{type(stage).__name__} is public for columns that are named.",
-                    stage=REST,
-                    fix="a transformer of its own for these columns.",
-                )
+                what = f"{type(stage).__name__} is public for columns that are named."
+                raise InvalidParameter(what, stage=REST, fix="a transformer of its own for these columns.")
             maps += stage.column_maps(part.columns)
         behind = part.stages[leading:]
         if not any(one.bounds for one in maps) and behind and behind[0][1].bounds_rows:
@@ -360,12 +354,8 @@ def _listed(columns: Any, part: str) -> list[str | int]:
     if not isinstance(listed, (list, tuple)) or any(
         isinstance(one, bool) or not isinstance(one, (str, int)) for one in listed
     ):
-        raise InvalidParameter(
-            f"{shown(columns)} are no names or positions of columns.",
-            stage=part,
-            fix="a list, such as ['age', 'dose'].",
-            parameter="transformers",
-        )
+        what = f"{shown(columns)} are no names or positions of columns."
+        raise InvalidParameter(what, stage=part, fix="a list, such as ['age', 'dose'].", parameter="transformers")
     return list(listed)
 
 

@@ -113,10 +113,8 @@ class Declaration(UserDict[str, Any]):
     def __setitem__(self, column: str, value: Any) -> None:
         if column not in self.types:
             meant = nearest(column, self.types)
-            raise DomainMismatch(
-                f"there is no column {shown(column)}.",
-                fix=f"did you mean {meant!r}?" if meant else f"one of {', '.join(map(repr, self.types))}.",
-            )
+            fix = f"did you mean {meant!r}?" if meant else f"one of {', '.join(map(repr, self.types))}."
+            raise DomainMismatch(f"there is no column {shown(column)}.", fix=fix)
         self.data[column] = value
 
     @property
@@ -288,10 +286,8 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
         )
     known = labels(f"the categories of {column!r}", given)
     if all(isinstance(label, str) and math.isfinite(seconds_of(label)) for label in known):
-        raise InvalidParameter(
-            f"the categories of {column!r} are dates written as text.",
-            fix=f'{column} = ["1990-01-01", "2030-12-31"], the first and the last one that there may be.',
-        )
+        fix = f'{column} = ["1990-01-01", "2030-12-31"], the first and the last one that there may be.'
+        raise InvalidParameter(f"the categories of {column!r} are dates written as text.", fix=fix)
     text = any(isinstance(label, str) for label in known)
     return "text" if text else "number", CategoryEncoder({column: known}, add_indicator=missing)
 

@@ -73,12 +73,9 @@ class HashedWords(PublicMap):
         if self.max_norm is not None:
             length("max_norm", self.max_norm, self._name)
         elif self.norm is None and not self.binary:
-            raise MissingBound(
-                "a text has any number of words, so that without a norm no bound of the rows is known.",
-                stage=self._name,
-                fix="norm='l2'; or a public max_norm, to which rows are shortened.",
-                parameter="norm",
-            )
+            what = "a text has any number of words, so that without a norm no bound of the rows is known."
+            fix = "norm='l2'; or a public max_norm, to which rows are shortened."
+            raise MissingBound(what, stage=self._name, fix=fix, parameter="norm")
         for name in FUNCTIONS:
             if callable(getattr(self, name)):
                 refuse_captured(getattr(self, name), self._name)

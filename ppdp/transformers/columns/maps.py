@@ -54,11 +54,9 @@ class ColumnFacts:
             widths = made.ranges[:, 1] - made.ranges[:, 0]
         unknown = np.isnan(made.ranges).any(axis=1) & bool(np.isnan(self.ranges).any())
         if not (unknown | (np.isfinite(widths) & (widths >= 0))).all():
-            raise InvalidParameter(
-                "what comes out of it has no range that a float can hold.",
-                stage=step.step or type(step).__name__,
-                fix="narrower public ranges, or parameters that are finite.",
-            )
+            what = "what comes out of it has no range that a float can hold."
+            fix = "narrower public ranges, or parameters that are finite."
+            raise InvalidParameter(what, stage=step.step or type(step).__name__, fix=fix)
         return made
 
     def bounded(self, where: str) -> ColumnFacts:
@@ -66,11 +64,8 @@ class ColumnFacts:
         bare = [name for name, known in zip(self.names, np.isfinite(self.ranges)) if not known.all()]
         if bare:
             shown = ", ".join(f"{name!r}: (low, high)" for name in bare)
-            raise MissingBound(
-                f"no public range of {', '.join(map(repr, bare))} is declared.",
-                stage=where,
-                fix=f"ranges={{{shown}}} from public knowledge, not from the data.",
-            )
+            what = f"no public range of {', '.join(map(repr, bare))} is declared."
+            raise MissingBound(what, stage=where, fix=f"ranges={{{shown}}} from public knowledge, not from the data.")
         return self
 
 
@@ -252,11 +247,9 @@ class FunctionMap(PublicMap):
                 ends = np.asarray(self.function(given.bounded(self.step).ranges), dtype=np.float64)
             if np.isfinite(ends).all():
                 return ends
-        raise MissingBound(
-            f"what comes out of {getattr(self.function, '__name__', 'its function')} has no public range.",
-            stage=self.step,
-            fix=f"functions={{{self.step!r}: (low, high)}}: the public range of what it returns, or a pair per column.",
-        )
+        what = f"what comes out of {getattr(self.function, '__name__', 'its function')} has no public range."
+        fix = f"functions={{{self.step!r}: (low, high)}}: the public range of what it returns, or a pair per column."
+        raise MissingBound(what, stage=self.step, fix=fix)
 
     def _called(self, X: Array) -> Any:
         return self.function(X, **self.keywords)

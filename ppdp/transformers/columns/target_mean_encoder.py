@@ -83,21 +83,15 @@ class TargetMeanEncoder(LabelledTransformer):
         columns, name = self._positions(domain), type(self).__name__
         number("smooth", self.smooth, self, least=0.0, most=1e9, fix="smooth=10.0.")
         if domain.classes is None and domain.y_range is None:
-            raise MissingBound(
-                "neither the classes nor the range of the labels is declared.",
-                stage=name,
-                fix="classes=(...) or y_range=(low, high) as a parameter of the model.",
-            )
+            fix = "classes=(...) or y_range=(low, high) as a parameter of the model."
+            raise MissingBound("neither the classes nor the range of the labels is declared.", stage=name, fix=fix)
         if label_parts(domain) < 2:
             raise InvalidParameter("labels of one class have one mean.", stage=name, fix="declare all classes.")
         domain.require("row_norm", name)
         cells = math.floor(min(largest_entry(domain), MOST_CELLS)) + 2
         if cells > MOST_CELLS or len(columns) * cells * label_parts(domain) > MOST_NUMBERS:
-            raise InvalidParameter(
-                "there are more categories than can be released.",
-                stage=name,
-                fix="CategoryEncoder(..., encoding='ordinal') in front, which counts them from 0, or fewer of them.",
-            )
+            fix = "CategoryEncoder(..., encoding='ordinal') in front, which counts them from 0, or fewer of them."
+            raise InvalidParameter("there are more categories than can be released.", stage=name, fix=fix)
         asked: dict[str, Any] = {"columns": columns, "cells": cells}
         names = self._names_out(domain.feature_names, columns, domain)
         request = StatisticRequest("label-means", asked)

@@ -56,17 +56,11 @@ class RowSelector(OneToOneFeatureMixin, Stage):
                 "rows have weights between 0 and 1 here.", stage=name, fix="put it before the stage that weights rows."
             )
         if raw and not domain.adjacency.bounded:
-            raise UnsupportedOrder(
-                "raw keys would show a change that stages in front of it have bounded.",
-                stage=name,
-                fix="compare='current', or Adjacency.replace().",
-            )
+            what = "raw keys would show a change that stages in front of it have bounded."
+            raise UnsupportedOrder(what, stage=name, fix="compare='current', or Adjacency.replace().")
         if raw and not nobody_absent(domain, distance):
-            raise UnsupportedOrder(
-                "rows may have been deleted before it, and raw keys would bring them back.",
-                stage=name,
-                fix="use one stage with compare='raw', or put this one first.",
-            )
+            what = "rows may have been deleted before it, and raw keys would bring them back."
+            raise UnsupportedOrder(what, stage=name, fix="use one stage with compare='raw', or put this one first.")
         if not raw and distance.moved > MOST_MOVED * domain.n:
             raise UnsupportedOrder(
                 f"an earlier stage may move {distance.moved:g} of {domain.n} rows, and each would count as replaced.",
@@ -139,11 +133,8 @@ class RowSelector(OneToOneFeatureMixin, Stage):
             Shortened, in the original order and kind.
         """
         if self._weighs:
-            raise InvalidParameter(
-                "rows are weighted, not deleted.",
-                stage=type(self).__name__,
-                fix="use weights(X, y) outside a pipeline.",
-            )
+            what = "rows are weighted, not deleted."
+            raise InvalidParameter(what, stage=type(self).__name__, fix="use weights(X, y) outside a pipeline.")
         rows = self._resampled(X, y)
         where = np.flatnonzero(rows.weight)
         values = compacted(rows.X, where) if self._rewrites else None

@@ -227,18 +227,11 @@ class _ClusterStage(RowSelector):
         raw, stage = self.takes_raw_keys(domain, distance), type(self).__name__
         radius = length("radius", self.radius, self)
         if domain.row_norm is not None and radius >= 2 * domain.row_norm:
-            raise InvalidParameter(
-                f"all rows are within radius = {radius:g} of each other.",
-                stage=stage,
-                fix="radius far below twice the norm of a row.",
-            )
+            what = f"all rows are within radius = {radius:g} of each other."
+            raise InvalidParameter(what, stage=stage, fix="radius far below twice the norm of a row.")
         if flag("low_dimension", self.low_dimension, self) and (raw or domain.d not in KISSING):
-            raise InvalidParameter(
-                "low_dimension is for rows of at most 3 columns, compared as they are.",
-                stage=stage,
-                fix="low_dimension=False.",
-                parameter="low_dimension",
-            )
+            what = "low_dimension is for rows of at most 3 columns, compared as they are."
+            raise InvalidParameter(what, stage=stage, fix="low_dimension=False.", parameter="low_dimension")
         most = integer("max_cluster", self.max_cluster, self)
         parameters: dict[str, Any] = {"eta": radius, "max_cluster": most, "low_dimension": self.low_dimension}
         measure = Crowding(reach(self.low_dimension) * radius, most, self.compare)

@@ -69,12 +69,9 @@ class Deduplicator(RowSelector):
         columns = self._columns(domain)
         raw = self.takes_raw_keys(domain, distance)
         if raw and columns is not None:
-            raise InvalidParameter(
-                "compare='raw' compares whole rows.",
-                stage="Deduplicator",
-                fix="leave subset out, or put it first.",
-                parameter="compare",
-            )
+            what = "compare='raw' compares whole rows."
+            fix = "leave subset out, or put it first."
+            raise InvalidParameter(what, stage="Deduplicator", fix=fix, parameter="compare")
         parameters: dict[str, Any] = {"raw": raw}
         if columns is not None:
             formula, parameters = "keep-first", {"raw": raw, "labels": self.label_rule}

@@ -91,27 +91,19 @@ class GridDeduplicator(RowSelector):
         seed = integer("seed", self.seed, self, least=0)
         raw = self.takes_raw_keys(domain, distance)
         if keep == "soft" and labels == "unanimous":
-            raise InvalidParameter(
-                "keep='soft' keeps every row, so no label decides.",
-                stage="GridDeduplicator",
-                fix="label_rule='record' or label_rule='first'.",
-                parameter="keep",
-            )
+            what = "keep='soft' keeps every row, so no label decides."
+            fix = "label_rule='record' or label_rule='first'."
+            raise InvalidParameter(what, stage="GridDeduplicator", fix=fix, parameter="keep")
         if keep == "centre" and raw:
-            raise InvalidParameter(
-                "the centre of a cell of raw rows is no row of this point.",
-                stage="GridDeduplicator",
-                fix="keep='first' with compare='raw', or put it before the first stage that is fitted.",
-            )
+            what = "the centre of a cell of raw rows is no row of this point."
+            fix = "keep='first' with compare='raw', or put it before the first stage that is fitted."
+            raise InvalidParameter(what, stage="GridDeduplicator", fix=fix)
         sides = self._sides(domain.d, raw=raw)
         widest = math.inf if raw or domain.row_norm is None else 2 * largest_entry(domain)
         if min(sides) > widest:
-            raise InvalidParameter(
-                f"cell_width = {min(sides):g} is wider than all rows together, {widest:.6g}.",
-                stage="GridDeduplicator",
-                fix="cell_width in the units of the rows at this step, far below that.",
-                parameter="cell_width",
-            )
+            what = f"cell_width = {min(sides):g} is wider than all rows together, {widest:.6g}."
+            fix = "cell_width in the units of the rows at this step, far below that."
+            raise InvalidParameter(what, stage="GridDeduplicator", fix=fix, parameter="cell_width")
         parameters: dict[str, Any] = {"cell": sides, "seed": seed, "labels": labels}
         if keep != "centre":
             parameters["raw"] = raw
@@ -123,12 +115,9 @@ class GridDeduplicator(RowSelector):
         sides = [length("cell_width", side, self) for side in self.cell_width]
         if len(sides) == d and not raw:
             return sides
-        raise DomainMismatch(
-            f"cell_width has {len(sides)} sides for {'raw rows' if raw else f'{d} columns'}.",
-            stage="GridDeduplicator",
-            fix="one number for all columns" + ("." if raw else ", or one per column."),
-            parameter="cell_width",
-        )
+        what = f"cell_width has {len(sides)} sides for {'raw rows' if raw else f'{d} columns'}."
+        fix = "one number for all columns" + ("." if raw else ", or one per column.")
+        raise DomainMismatch(what, stage="GridDeduplicator", fix=fix, parameter="cell_width")
 
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         entry = LARGEST if domain.entry_bound is None else domain.entry_bound  # a tiny cell may be far away

@@ -371,12 +371,9 @@ class TrimmedMeanImputer(ColumnImputer):
         least = least_observed(self.min_observed, domain.n, self)
         trimmed = math.floor(number("trim", self.trim, self, least=0, most=0.5) * least)
         if 2 * trimmed >= least:
-            raise InvalidParameter(
-                "trim leaves nothing of a column.",
-                stage="TrimmedMeanImputer",
-                fix="a trim below 0.5, such as 0.25.",
-                parameter="trim",
-            )
+            what = "trim leaves nothing of a column."
+            fix = "a trim below 0.5, such as 0.25."
+            raise InvalidParameter(what, stage="TrimmedMeanImputer", fix=fix, parameter="trim")
         return {"min_observed": least, "trimmed": trimmed}
 
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:

@@ -89,12 +89,9 @@ class RegressionImputer(Imputer):
             ridge = 0.1 if self.alpha is None else self.alpha
             return {"share": number("alpha", ridge, self, least=1e-6, most=1e3), "conditional": False}
         if self.alpha is not None:
-            raise InvalidParameter(
-                "alpha and min_eigenvalue exclude each other.",
-                stage="RegressionImputer",
-                fix="give alpha for the unconditional form, or min_eigenvalue for the one with a condition.",
-                parameter="alpha",
-            )
+            what = "alpha and min_eigenvalue exclude each other."
+            fix = "give alpha for the unconditional form, or min_eigenvalue for the one with a condition."
+            raise InvalidParameter(what, stage="RegressionImputer", fix=fix, parameter="alpha")
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
         return {"share": share, "conditional": True}
 

@@ -182,12 +182,9 @@ class PCA(Transformer):
         if not isinstance(share, Real) or isinstance(share, Integral) or not 0 < share < 1:
             return None
         if self.output != "rank":
-            raise InvalidParameter(
-                f"output={shown(self.output)} has a public number of columns, and n_components is a share.",
-                stage=type(self).__name__,
-                fix="output='rank', or a number of components.",
-                parameter="n_components",
-            )
+            what = f"output={shown(self.output)} has a public number of columns, and n_components is a share."
+            fix = "output='rank', or a number of components."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="n_components")
         return float(share)
 
     def _columns(self, d: int) -> PublicColumns | None:

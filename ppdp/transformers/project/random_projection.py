@@ -88,18 +88,12 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
         family = choice("family", self.family, FAMILIES, self)
         components = integer("n_components", self.n_components, self)
         if components * (1 if family == "oporp" else domain.d) > MOST_ENTRIES:
-            raise InvalidParameter(
-                f"n_components = {components} makes a matrix of more than {MOST_ENTRIES} entries.",
-                stage="RandomProjection",
-                fix="take fewer." if family == "oporp" else "take fewer, or family='oporp'.",
-                parameter="n_components",
-            )
+            what = f"n_components = {components} makes a matrix of more than {MOST_ENTRIES} entries."
+            fix = "take fewer." if family == "oporp" else "take fewer, or family='oporp'."
+            raise InvalidParameter(what, stage="RandomProjection", fix=fix, parameter="n_components")
         if domain.d > MOST_COLUMNS:
-            raise InvalidParameter(
-                f"rows have more than {MOST_COLUMNS} columns.",
-                stage="RandomProjection",
-                fix="hash them to fewer first.",
-            )
+            what = f"rows have more than {MOST_COLUMNS} columns."
+            raise InvalidParameter(what, stage="RandomProjection", fix="hash them to fewer first.")
         if self.seed is None:
             raise InvalidParameter(
                 "seed is None, but the matrix is public: to keep a random projection secret does not make it private.",
@@ -111,12 +105,9 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
         chosen["seed"] = integer("seed", self.seed, self, least=0, most=2**63 - 1)
         for name, its in (("s", "sparse"), ("bins", "oporp")):
             if getattr(self, name) is not None and family != its:
-                raise InvalidParameter(
-                    f"{name} is a parameter of the family {its!r}, and family is {family!r}.",
-                    stage="RandomProjection",
-                    fix=f"leave {name} out, or family={its!r}.",
-                    parameter=name,
-                )
+                what = f"{name} is a parameter of the family {its!r}, and family is {family!r}."
+                fix = f"leave {name} out, or family={its!r}."
+                raise InvalidParameter(what, stage="RandomProjection", fix=fix, parameter=name)
         if self.s is not None:
             chosen["s"] = number("s", self.s, self, least=1, most=MOST_ENTRIES)
         if self.bins is not None:

@@ -92,11 +92,9 @@ def check_row_by_row(
     alone = np.concatenate([alone, alone[REPEATED]])
     others = alone, backwards, _crowded(function, made_up, width)
     if not all(_agree(together, other, tolerance) for other in others):
-        raise InvalidParameter(
-            f"the function of {stage} gives a row another result among other rows.",
-            stage=stage,
-            fix="use a function of one row at a time, made of elementwise operations, or a fitted ppdp stage.",
-        )
+        what = f"the function of {stage} gives a row another result among other rows."
+        fix = "use a function of one row at a time, made of elementwise operations, or a fitted ppdp stage."
+        raise InvalidParameter(what, stage=stage, fix=fix)
 
 
 def _crowded(function: Function, made_up: Array, width: int) -> Array:

@@ -152,23 +152,18 @@ class Public(RowWiseTransformer):
                 state = "not fitted"
             except TypeError:  # it has no ``fit``
                 pass
-        raise InvalidParameter(
-            f"transformer is {state}: {type(inner).__name__}.",
-            stage="Public",
-            fix="pass a transformer that was fitted on public data, never on the private rows.",
-            parameter="transformer",
-        )
+        what = f"transformer is {state}: {type(inner).__name__}."
+        fix = "pass a transformer that was fitted on public data, never on the private rows."
+        raise InvalidParameter(what, stage="Public", fix=fix, parameter="transformer")
 
     def _lipschitz(self, known: Known | None) -> float:
         if self.lipschitz is not None:
             return math.inf if self.lipschitz == math.inf else positive("lipschitz", self.lipschitz, self)
         if known is not None:
             return known.lipschitz
-        raise MissingBound(
-            f"the Lipschitz constant of {type(self._inner()).__name__} is not declared.",
-            stage="Public",
-            fix="lipschitz=..., or lipschitz=math.inf if it has none: a row that moved then counts as replaced.",
-        )
+        what = f"the Lipschitz constant of {type(self._inner()).__name__} is not declared."
+        fix = "lipschitz=..., or lipschitz=math.inf if it has none: a row that moved then counts as replaced."
+        raise MissingBound(what, stage="Public", fix=fix)
 
     def _norm(self, known: Known | None, domain: Domain) -> float:
         """Public norm of the output: the declared one, or the Lipschitz constant beyond the images of 0 and gaps."""
@@ -236,11 +231,9 @@ def _check_columns(inner: Any, domain: Domain) -> None:
     names = getattr(inner, "feature_names_in_", None)
     same = names is None or domain.feature_names is None or list(names) == list(domain.feature_names)
     if expected != domain.d or not same:
-        raise DomainMismatch(
-            f"{type(inner).__name__} was fitted on other columns: {expected} of them, {domain.d} come in.",
-            stage="Public",
-            fix="fit it on public data with the columns that stand here, in this order.",
-        )
+        what = f"{type(inner).__name__} was fitted on other columns: {expected} of them, {domain.d} come in."
+        fix = "fit it on public data with the columns that stand here, in this order."
+        raise DomainMismatch(what, stage="Public", fix=fix)
 
 
 @dataclass(frozen=True, slots=True)

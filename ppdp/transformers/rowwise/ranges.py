@@ -28,12 +28,8 @@ def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, st
     """The table of :func:`resolve_ranges`, and the positions of columns whose range is ``"private"``, 0 to 1 in it."""
     if isinstance(ranges, str):
         if ranges != PRIVATE:
-            raise InvalidParameter(
-                'ranges must hold (low, high) pairs, or be "private".',
-                stage=stage,
-                fix="ranges={column: (0, 10)}.",
-                parameter="ranges",
-            )
+            what = 'ranges must hold (low, high) pairs, or be "private".'
+            raise InvalidParameter(what, stage=stage, fix="ranges={column: (0, 10)}.", parameter="ranges")
         ranges = [PRIVATE] * n_features
     if not has_private(ranges):
         return resolve_ranges(ranges, n_features, names, stage), []
@@ -59,12 +55,8 @@ def resolve_ranges(
 ) -> Array:
     """Array of shape (n_features, 2) from a mapping by column, one pair for all, or a pair per column."""
     if ranges is None:
-        raise MissingBound(
-            f"{parameter} is not declared.",
-            stage=stage,
-            fix=f"{parameter}={{column: (low, high)}} from public knowledge, not from the data.",
-            parameter=parameter,
-        )
+        fix = f"{parameter}={{column: (low, high)}} from public knowledge, not from the data."
+        raise MissingBound(f"{parameter} is not declared.", stage=stage, fix=fix, parameter=parameter)
     by_column = isinstance(ranges, Mapping)
     if isinstance(ranges, Mapping):
         ranges = _by_column(ranges, n_features, names, stage, parameter)
@@ -75,28 +67,18 @@ def resolve_ranges(
     if table.shape == (2,) and not by_column:
         table = np.tile(table, (n_features, 1))
     if table.ndim != 2 or table.shape[1:] != (2,):
-        raise InvalidParameter(
-            f"{parameter} must hold (low, high) pairs of numbers.",
-            stage=stage,
-            fix=f"{parameter}=(0, 10) for all columns, or {parameter}={{column: (0, 10)}}.",
-            parameter=parameter,
-        )
+        what = f"{parameter} must hold (low, high) pairs of numbers."
+        fix = f"{parameter}=(0, 10) for all columns, or {parameter}={{column: (0, 10)}}."
+        raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     if table.shape[0] != n_features:
-        raise DomainMismatch(
-            f"{parameter} has {table.shape[0]} pairs for {n_features} columns.",
-            stage=stage,
-            fix="one pair per column.",
-            parameter=parameter,
-        )
+        what = f"{parameter} has {table.shape[0]} pairs for {n_features} columns."
+        raise DomainMismatch(what, stage=stage, fix="one pair per column.", parameter=parameter)
     with np.errstate(all="ignore"):
         widths = table[:, 1] - table[:, 0]
     if not (np.isfinite(table).all() and np.isfinite(widths).all() and (widths > 0).all()):
-        raise InvalidParameter(
-            f"every pair of {parameter} must be finite with low < high.",
-            stage=stage,
-            fix=f"{parameter}={{column: (0, 10)}}, two numbers for each column, the lower one first.",
-            parameter=parameter,
-        )
+        what = f"every pair of {parameter} must be finite with low < high."
+        fix = f"{parameter}={{column: (0, 10)}}, two numbers for each column, the lower one first."
+        raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     return table
 
 
@@ -135,19 +117,11 @@ def _by_column(
     except Exception:  # of a class of the user's own
         named, unnamed = {}, False
     if len(named) < len(ranges):
-        raise InvalidParameter(
-            f"{parameter} must go by names or positions of columns, once each.",
-            stage=stage,
-            fix="names, as X.columns has them.",
-            parameter=parameter,
-        )
+        what = f"{parameter} must go by names or positions of columns, once each."
+        raise InvalidParameter(what, stage=stage, fix="names, as X.columns has them.", parameter=parameter)
     if names is None and not unnamed:
-        raise DomainMismatch(
-            f"{parameter} goes by column names, and the data have none.",
-            stage=stage,
-            fix="pass a frame, or a pair per column.",
-            parameter=parameter,
-        )
+        what = f"{parameter} goes by column names, and the data have none."
+        raise DomainMismatch(what, stage=stage, fix="pass a frame, or a pair per column.", parameter=parameter)
     names = names or tuple(str(position) for position in range(n_features))
     missing = [name for name in names if name not in named]
     if missing or len(names) != n_features:

@@ -101,11 +101,8 @@ class RowMap(RowWiseTransformer):
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """The public map that it is for some columns of a table, by public ranges of what comes out."""
         if self.out_ranges is None or self.out_norm is not None or not callable(self.function):
-            raise MissingBound(
-                "a function of some of the columns needs out_ranges.",
-                stage="RowMap",
-                fix="RowMap(function, out_ranges=(low, high)).",
-            )
+            what = "a function of some of the columns needs out_ranges."
+            raise MissingBound(what, stage="RowMap", fix="RowMap(function, out_ranges=(low, high)).")
         return (FunctionMap(self.function, out_ranges=self.out_ranges, step="RowMap"),)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

@@ -125,11 +125,9 @@ def gap_margin(domain: Domain, distance: Distance, quantiles: tuple[float, ...],
 def refuse_weights(distance: Distance, stage: object) -> None:
     """Ranks count rows; a row of fractional weight has none."""
     if distance.reweighted:
-        raise UnsupportedOrder(
-            "it ranks rows, and rows may have fractional weights here.",
-            stage=type(stage).__name__,
-            fix="put it before the stage that weights rows, or use a stage with means.",
-        )
+        what = "it ranks rows, and rows may have fractional weights here."
+        fix = "put it before the stage that weights rows, or use a stage with means."
+        raise UnsupportedOrder(what, stage=type(stage).__name__, fix=fix)
 
 
 def asked_for(columns: Sequence[int] | None) -> dict[str, Any]:

@@ -153,12 +153,8 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
 
     def _fitted_ways(self, domain: Domain, distance: Distance, low: float, high: float) -> tuple[FitMode, ...]:
         if self.ranges is not None:
-            raise InvalidParameter(
-                "ranges and quantiles exclude each other.",
-                stage="MinMaxScaler",
-                fix="leave one of them out.",
-                parameter="ranges",
-            )
+            what = "ranges and quantiles exclude each other."
+            raise InvalidParameter(what, stage="MinMaxScaler", fix="leave one of them out.", parameter="ranges")
         lower, upper = (
             number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="the ends of the data can never pass a test.")
             for q in pair("quantiles", self.quantiles, self)
@@ -179,12 +175,8 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """The public maps that it is for some columns of a table, by public ranges."""
         if self.quantiles is not None:
-            raise InvalidParameter(
-                "quantiles of some of the columns have no route.",
-                stage="MinMaxScaler",
-                fix="ranges=(low, high).",
-                parameter="quantiles",
-            )
+            what = "quantiles of some of the columns have no route."
+            raise InvalidParameter(what, stage="MinMaxScaler", fix="ranges=(low, high).", parameter="quantiles")
         if has_private(self.ranges):
             fix = 'wide public ranges here, and a step MinMaxScaler(ranges={column: "private", ...}) behind the map.'
             raise InvalidParameter("beside other stages ranges must be public.", stage="MinMaxScaler", fix=fix)

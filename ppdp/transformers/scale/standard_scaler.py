@@ -135,11 +135,8 @@ class StandardScaler(ColumnScaler):
         grown = clip * usual_growth(domain.n, part.d) if usual and not distance.moved else clip
         whole = floor or not distance.reweighted
         if not whole and self.fit_mode == "exact":
-            raise UnsupportedOrder(
-                "rows may have weights between 0 and 1 here, and the margin of use_floor=False counts whole rows.",
-                stage="StandardScaler",
-                fix="use use_floor=True, or fit_mode='noisy'.",
-            )
+            what = "rows may have weights between 0 and 1 here, and the margin of use_floor=False counts whole rows."
+            raise UnsupportedOrder(what, stage="StandardScaler", fix="use use_floor=True, or fit_mode='noisy'.")
         chosen_columns, centred = asked_for(columns), with_mean and columns is None and nobody_absent(domain, distance)
         asked: dict[str, Any] = {
             "request": StatisticRequest("squares", chosen_columns),
