@@ -27,21 +27,11 @@ Lines = Callable[[float, float], tuple[Array, Array]]
 
 @dataclass
 class Bets:
-    """A player against each of several claims, the strongest first; whatever one of them allows, the next one does.
+    """A player against each of several claims, the strongest first; whatever one of them allows, the next one does."""
 
-    Attributes
-    ----------
-    values : ndarray
-        One for each claim.
-    lines : callable
-        What each allows.
-    off : float
-        Total variation by which what runs may differ from what has the loss.
-    """
-
-    values: Array
-    lines: Lines
-    off: float
+    values: Array  # one for each claim
+    lines: Lines  # what each allows
+    off: float  # total variation by which what runs may differ from what has the loss
     _wealth: Array = field(init=False)  # logarithms
     _best: Array = field(init=False)
 

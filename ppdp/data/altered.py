@@ -40,28 +40,14 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Finds which properties every row has, each row by itself.
+    """Finds which properties every row has, each row by itself."""
 
-    Attributes
-    ----------
-    properties : tuple of Property
-        Of the entrance first, then of each stage.
-    counted : tuple of Property
-        Those that are counted: the same, or one in place of all of a kind.
-    entry_bound, row_norm : float or None
-        What rows are clipped to at the entrance.
-    gaps : bool
-        Whether NaN is a declared gap there.
-    stages : tuple of (stage, statistics, domain)
-        Public maps of single rows, from the first step on.
-    """
-
-    properties: tuple[Property, ...]
-    counted: tuple[Property, ...]
-    entry_bound: float | None
+    properties: tuple[Property, ...]  # of the entrance first, then of each stage
+    counted: tuple[Property, ...]  # those that are counted: the same, or one in place of all of a kind
+    entry_bound: float | None  # to which, as to the norm, rows are clipped at the entrance
     row_norm: float | None
-    gaps: bool
-    stages: tuple[tuple[Any, Any, Any], ...]
+    gaps: bool  # whether NaN is a declared gap there
+    stages: tuple[tuple[Any, Any, Any], ...]  # public maps of single rows from the first step on: statistics, domain
 
     def __call__(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> Marks:
         """Marks of shape (n, counted), of ``values`` as they were read, ``X`` behind the entrance, and ``beside``."""

@@ -26,21 +26,11 @@ LEAST_UNIT = 0.02  # standard deviation of an indicator: of rare categories it h
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """Which cell of its column every value lies in.
+    """Which cell of its column every value lies in."""
 
-    Attributes
-    ----------
-    categories : sequence of int
-        Number of categories of each column, whose codes are 0, 1, ...; 0 for a column of numbers.
-    count : int
-        Equal cells of the range of a column of numbers, a power of 2.
-    bound : float
-        Public bound on the size of numbers.
-    """
-
-    categories: Sequence[int]
-    count: int
-    bound: float
+    categories: Sequence[int]  # how many each column has, whose codes are 0, 1, ...; 0 for a column of numbers
+    count: int  # equal cells of the range of a column of numbers, a power of 2
+    bound: float  # public bound on the size of numbers
 
     @property
     def widths(self) -> list[int]:

@@ -26,41 +26,21 @@ class Rows:
 
     A deleted row keeps its slot: weight 0, a row of zeros and the first public label. So the number
     of rows never changes and never tells how many were deleted.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Float64; NaN marks a gap. A sparse array of SciPy as far as the first stages of a plan take one.
-    y : ndarray of shape (n,), optional
-        Codes of the public classes, or targets as :func:`encode_targets` gives them.
-    weight : ndarray of shape (n,)
-        In [0, 1].
-    raw : ndarray of shape (n, d0), optional
-        The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
-    ours : bool
-        Whether nobody else holds ``X``, so that the next stage may write over it: of rows that were read or mapped.
-    first : int
-        Number of the first row, where these are a block of many that are read.
-    norms : ndarray of shape (n,), optional
-        Euclidean norms, of rows that are read many times as they are.
-    texts : mapping of int to sequence of str, optional
-        What the codes of some columns stand for, in front of the stage that releases categories or maps whole texts.
-    marks : ndarray of bool, optional
-        Which properties of :mod:`ppdp.data.altered` every row has, of rows that come in.
-    factor : ndarray of shape (n,), optional
-        In [0, 1]: as what part of a row its loss counts in the last step. Stages do not look at it.
     """
 
-    X: Array
-    y: Array | None
-    weight: Array
+    X: Array  # float64; NaN marks a gap. A sparse array of SciPy as far as the first stages of a plan take one.
+    y: Array | None  # codes of public classes, or targets as :func:`encode_targets` gives them
+    weight: Array  # in [0, 1]
+    # The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
     raw: Array | None = None
+    # Whether nobody else holds ``X``, so that the next stage may write over it: of rows that were read or mapped.
     ours: bool = False
-    first: int = 0
-    norms: Array | None = None
+    first: int = 0  # number of the first row, where these are a block of many that are read
+    norms: Array | None = None  # Euclidean norms, of rows that are read many times as they are
+    # What the codes of some columns stand for, in front of the stage that releases categories or maps whole texts.
     texts: Mapping[int, Any] | None = None
-    marks: NDArray[np.bool_] | None = None
-    factor: Array | None = None
+    marks: NDArray[np.bool_] | None = None  # which properties of :mod:`ppdp.data.altered` every row has
+    factor: Array | None = None  # in [0, 1]: as what part of a row its loss counts; stages do not look at it
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:

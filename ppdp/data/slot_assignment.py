@@ -103,12 +103,9 @@ Positions = NDArray[np.intp]
 def assign_slots(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None = None) -> Rows:
     """The rows in secret slots, if their number is private; the other slots are those of deleted rows.
 
-    Every injection of rows into slots is equally likely, so a dataset with one row more stands in the same slots but
-    for one. What is drawn does not depend on the rows, nor on how many there are. :class:`DomainMismatch` if there are
-    more rows than slots; not told is how many.
-
-    ``persons`` says whose each row is, by codes; of everybody only so many rows have a slot as the adjacency keeps, and
-    none of a negative code.
+    Every injection is equally likely and nothing drawn depends on the rows, so a dataset with one row more stands in
+    the same slots but for one. ``persons`` are codes of whose each row is: of everybody as many have slots as the
+    adjacency keeps, none of a negative code. No error says how many rows are too many.
     """
     if not domain.adjacency.unbounded:
         return rows

@@ -18,31 +18,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Stream:
-    """What :class:`~ppdp.data.rows.Rows` is to statistics, for rows that are nowhere all at once.
+    """What :class:`~ppdp.data.rows.Rows` is to statistics, for rows that are nowhere all at once."""
 
-    Attributes
-    ----------
-    source : BlockSource
-        Where they are read; or anything else with its ``over``, for maps that begin with what that hands out.
-    names : sequence of str
-        Which columns are read.
-    n, d : int
-        Public number of rows, and of columns behind all maps.
-    maps : tuple of callable
-        What becomes of a block: the first takes a table of the source, each other one rows. They map every row by
-        itself, to the same bits in every pass.
-    altered : ndarray, optional
-        Marks of the rows (:mod:`ppdp.data.altered`), added up where they were lost on the way.
-    beside : (callable, list), optional
-        What else is added up of every block in any pass, and where sums of the last pass are put.
-    """
-
-    source: Any
-    names: Sequence[str]
-    n: int
-    d: int
+    source: Any  # a BlockSource, or anything else with its ``over``, for maps that begin with what that hands out
+    names: Sequence[str]  # which columns are read
+    n: int  # public number of rows
+    d: int  # columns behind all maps
+    # What becomes of a block: the first takes a table of the source, each other one rows. They map every row by itself,
+    # to the same bits in every pass.
     maps: tuple[Callable[[Any], Any], ...]
-    altered: NDArray[np.float64] | None = None
+    altered: NDArray[np.float64] | None = None  # marks of the rows, added up where they were lost on the way
+    # What else is added up of every block in any pass, and where sums of the last pass are put.
     beside: tuple[Callable[[Rows], Any], list[Any]] | None = None
 
     def each(self, function: Callable[[Rows], Rows], d: int) -> Stream:

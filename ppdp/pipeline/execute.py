@@ -40,15 +40,7 @@ class Outcome:
 
 
 def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
-    """Run a plan on rows that were checked and clipped at the entrance.
-
-    Raises
-    ------
-    PrivacyRefusal
-        If the gate does not pass.
-    StageFailed
-        If a step raises an error of its own.
-    """
+    """Run a plan on rows that were checked and clipped at the entrance; the gate, or a step's own error, may end it."""
     asked = plan.diagnostics
     with ExitStack() as files:
         fold, altered = _Fold(plan, noise, files, rows), None

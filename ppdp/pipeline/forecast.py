@@ -74,13 +74,7 @@ class Forecast:
     refused: tuple[tuple[float, int], ...]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw results against epsilon, with a dashed line for the same without noise: read the distance to it.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Draw results against epsilon, with a dashed line for the same without noise: read the distance to it."""
         from ppdp import plot
 
         best = {} if self.without_noise is None else {"the same without noise": self.without_noise}

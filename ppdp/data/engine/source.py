@@ -14,24 +14,12 @@ T = TypeVar("T")
 
 
 class BlockSource(ABC):
-    """Rows that an engine holds. The same rows in the same order on every pass, or an error.
+    """Rows that an engine holds. The same rows in the same order on every pass, or an error."""
 
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Names and types of the columns: public.
-    untyped : sequence of str
-        Columns of objects, which would be text or numbers by what stands in their cells: they are not read.
-    n : int
-        Number of rows.
-    local : bool
-        Whether blocks come to this process, in their order; else only results of tasks do.
-    """
-
-    schema: Any
-    n: int
-    untyped: Sequence[str] = ()
-    local = True
+    schema: Any  # of pyarrow: public names and types of the columns
+    n: int  # number of rows
+    untyped: Sequence[str] = ()  # columns of objects, text or numbers by what their cells hold: they are not read
+    local = True  # whether blocks come to this process, in their order; else only results of tasks do
 
     @abstractmethod
     def tables(self, names: Sequence[str]) -> Iterator[Any]:

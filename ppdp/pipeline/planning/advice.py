@@ -34,21 +34,12 @@ _STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
-    """One step left out or replaced, at the same epsilon.
+    """One step left out or replaced, at the same epsilon."""
 
-    Attributes
-    ----------
-    words : str
-        Which one.
-    plan : Plan
-        That then follows; it warns of nothing.
-    scores : tuple of (float, float) or None
-        Of a model on simulated rows, with the change and without it, where it gains least. Without a route it is
-        compared with guessing. None of what is no model, where there is no route without the change.
-    """
-
-    words: str
-    plan: Plan
+    words: str  # which one
+    plan: Plan  # that then follows; it warns of nothing
+    # Of a model on simulated rows, with the change and without it, where it gains least. Without a route it is
+    # compared with guessing. None of what is no model, where there is no route without the change.
     scores: tuple[float, float] | None
 
     @property
@@ -64,45 +55,15 @@ class StepChange:
 
 @dataclass(eq=False, repr=False)
 class Advice:
-    """What would help a pipeline.
+    """What would help a pipeline."""
 
-    Parameters
-    ----------
-    pipe : Pipeline
-        As it is; never fitted.
-    domain : Domain, optional
-        Public facts for its plan.
-    route : bool
-        Whether it has a plan, though one that warns.
-    pace : float
-        Seconds that its own plan took: where time is short, nothing is begun that would take longer.
-    plan : callable
-        How a pipeline is planned for public facts.
-    seconds : float, default=2.0
-        How long it may look for an answer.
-    run : callable, optional
-        How a pipeline is fitted to simulated rows; without it no step is advised.
-
-    Attributes
-    ----------
-    least_epsilon : float or None
-        The smallest of usual epsilons above its own at which there is a route; None if none was found up to 20.
-    clear_epsilon : float or None
-        The smallest at which the plan warns neither of noise nor of its gate.
-    clear_rows : int or None
-        The smallest of usual numbers of rows at which it does not, at its own epsilon; None if none was found up to a
-        thousand times its own.
-    changes : tuple of Change
-        Single steps to leave out or to replace that were tried and help, those that gain most first.
-    """
-
-    pipe: Any
-    domain: Domain | None
-    route: bool
-    pace: float
-    plan: Callable[[Any, Domain | None], Plan]
-    seconds: float = PATIENCE
-    run: Run | None = None
+    pipe: Any  # as it is; never fitted
+    domain: Domain | None  # public facts for its plan
+    route: bool  # whether it has a plan, though one that warns
+    pace: float  # seconds that its own plan took: where time is short, nothing is begun that would take longer
+    plan: Callable[[Any, Domain | None], Plan]  # how a pipeline is planned for public facts
+    seconds: float = PATIENCE  # how long it may look for an answer
+    run: Run | None = None  # how a pipeline is fitted to simulated rows; without it no step is advised
     _plans: dict[tuple[str, float], Plan | None] = field(default_factory=dict, init=False)
     _end: float = field(default=math.inf, init=False)
 
@@ -112,20 +73,24 @@ class Advice:
 
     @cached_property
     def least_epsilon(self) -> float | None:
+        """The smallest of usual epsilons above its own at which there is a route; None if there is none up to 20."""
         return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.unpassable_gates)
 
     @cached_property
     def clear_epsilon(self) -> float | None:
+        """The smallest at which the plan warns neither of noise nor of its gate."""
         return self._least("epsilon", _usual(float(self.pipe.epsilon)), lambda plan: not plan.has_warnings)
 
     @cached_property
     def clear_rows(self) -> int | None:
+        """The smallest of usual numbers of rows, up to a thousand times its own, at which it does not."""
         n = None if self.domain is None else self.domain.n_rows
         rows = self._least("n_rows", [] if n is None else _more(n), lambda plan: not plan.has_warnings)
         return None if rows is None else int(rows)
 
     @cached_property
     def changes(self) -> tuple[StepChange, ...]:
+        """Single steps to leave out or to replace that were tried and help, those that gain most first."""
         helpful = []
         self._begin()
         for words, steps in self._variants():

@@ -76,13 +76,7 @@ class Selector(LabelledTransformer):
         return Columns.lost([f"selected{i}" for i in range(self.count(domain.d))], "chosen by a release")
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Which columns are kept.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return their positions instead of a mask.
-        """
+        """Which columns stay: a mask, or with ``indices`` their positions."""
         return np.flatnonzero(self.support_) if indices else self.support_.copy()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
