@@ -74,12 +74,7 @@ def worst_pair(
 
 
 def pair_to_attack(
-    plan: Plan,
-    evaluations: int,
-    seconds: float,
-    seed: int,
-    n_jobs: int | None,
-    stability: StabilityReport,
+    plan: Plan, evaluations: int, seconds: float, seed: int, n_jobs: int | None, stability: StabilityReport
 ) -> tuple[Pair | None, str]:
     """The worst pair that is found, or why there is none; without a gate the stability attack searched already."""
     margin = plan.gate.needed_margin() if plan.gate is not None else 0.0

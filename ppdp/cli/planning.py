@@ -224,18 +224,15 @@ def _planned(file: PipelineFile, options: Namespace) -> tuple[Plan, str]:
             plan = fewest_rows(pipe.plan, domain)
             return plan, f" {plan.domain.n} rows are the fewest that have a route; --rows N attacks the plan for N."
         try:
-            return pipe.plan(domain), _fewer(pipe, domain)
+            plan, fewest = pipe.plan(domain), _fewest(pipe, domain)
+            less = fewest is not None and fewest < domain.n
+            return plan, f" Fewer rows are faster and sharper: --rows {fewest}." if less else ""
         except NoRoute as error:
             fewest = _fewest(pipe, domain)
             if fewest is None:
                 raise
             fix = f"--rows {fewest} has a route, or leave --rows out."
             raise NoRoute(error.message, stage=error.stage, fix=fix) from None
-
-
-def _fewer(pipe: Any, domain: Any) -> str:
-    fewest = _fewest(pipe, domain)
-    return f" Fewer rows are faster and sharper: --rows {fewest}." if fewest and fewest < domain.n else ""
 
 
 def _fewest(pipe: Any, domain: Any) -> int | None:
@@ -323,14 +320,7 @@ def _study(path: Path, declared: Any, label: str | None, kind: Any) -> str:
     from ppdp.transformers.columns.declaration import in_toml
 
     head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
-    lines = [
-        _HEAD.format(name=escaped(path.name)),
-        "",
-        *head,
-        "[columns]",
-        str(declared),
-        _REST.format(delta=_DELTA),
-    ]
+    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), _REST.format(delta=_DELTA)]
     if label is None:
         return "\n".join([*lines, _RELEASE])
     if kind is not None and kind_of(kind) == "number" and kind.kind not in "iu":

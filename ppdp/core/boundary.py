@@ -21,14 +21,7 @@ from sklearn.exceptions import NotFittedError
 
 from ppdp.core.private_files import is_of_a_full_disk, no_room
 from ppdp.core.progress import named
-from ppdp.exceptions import (
-    CompositionWarning,
-    DiagnosticWarning,
-    HeaderWarning,
-    NoiseWarning,
-    PpdpError,
-    StageFailed,
-)
+from ppdp.exceptions import CompositionWarning, DiagnosticWarning, HeaderWarning, NoiseWarning, PpdpError, StageFailed
 
 F = TypeVar("F", bound=Callable[..., Any])
 

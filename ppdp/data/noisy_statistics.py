@@ -278,12 +278,7 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
             said="the mean squares for {of} err by {share} of the largest square",
             **_squares_with(_diagonal_weight),
         ),
-        "matrix": replace(
-            _MOMENT,
-            form=STATISTIC_FORMS["matrix"],
-            measure=_measure_matrix,
-            read=_read_matrix,
-        ),
+        "matrix": replace(_MOMENT, form=STATISTIC_FORMS["matrix"], measure=_measure_matrix, read=_read_matrix),
         "moment": _MOMENT,
         "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
         "trimmed-means": _sorted(

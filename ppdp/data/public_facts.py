@@ -70,10 +70,7 @@ def complete(
 
 
 def _of_table(
-    domain: Domain,
-    stages: Sequence[tuple[str, Any]],
-    shape: tuple[int, int] | None,
-    names: tuple[str, ...] | None,
+    domain: Domain, stages: Sequence[tuple[str, Any]], shape: tuple[int, int] | None, names: tuple[str, ...] | None
 ) -> tuple[Domain, list[Fact]]:
     """The domain with the shape and the names of columns, and from where these are."""
     if domain.adjacency.unbounded and domain.n_rows is None:

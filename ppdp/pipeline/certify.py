@@ -53,10 +53,7 @@ class Draft:
     words: Mapping[str, Any]
 
     def completed(
-        self,
-        arrays: Mapping[str, NDArray[np.float64]],
-        altered: NDArray[np.float64] | None,
-        issued: Mapping[str, Any],
+        self, arrays: Mapping[str, NDArray[np.float64]], altered: NDArray[np.float64] | None, issued: Mapping[str, Any]
     ) -> Certificate:
         """The certificate of these arrays and noisy numbers of altered rows; ``issued`` is the block of that name."""
         diagnostics = self.plan.diagnostics

@@ -21,9 +21,8 @@ from ppdp.data.rows import Array
 from ppdp.data.weights import weights_of
 from ppdp.exceptions import ExportError, InvalidInput
 from ppdp.pipeline.estimator import PrivateEstimator, begin_fit, if_predicts, remember
-from ppdp.pipeline.expected import expected_errors
+from ppdp.pipeline.expected import FitTime, expected_errors, fit_time
 from ppdp.pipeline.fit import adjacency_of, fit_pipeline, fit_simulated, plan_of
-from ppdp.pipeline.fit_time import FitTime, fit_time
 from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
 from ppdp.pipeline.named_steps import NamedSteps
 from ppdp.pipeline.planning.baselines import Comparison

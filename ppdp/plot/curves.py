@@ -217,11 +217,7 @@ _WANTED = (
 
 
 def privacy_utility(
-    results: Any,
-    ax: Axes | None = None,
-    *,
-    baseline: float | Mapping[str, float] | None = None,
-    score: str = "score",
+    results: Any, ax: Axes | None = None, *, baseline: float | Mapping[str, float] | None = None, score: str = "score"
 ) -> Axes:
     """Draw scores against epsilon: a line through the means, a band from the least to the greatest of each epsilon.
 

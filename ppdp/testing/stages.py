@@ -29,16 +29,7 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import PpdpError
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.testing.neighbours import (
-    EXCESS,
-    MARGIN_EXCESS,
-    Pair,
-    World,
-    best_of,
-    inhabited,
-    kept,
-    outgrown,
-)
+from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, Pair, World, best_of, inhabited, kept, outgrown
 from ppdp.transformers.columns.column_subset import class_of
 from ppdp.transformers.fit_mode import FitMode
 
@@ -53,11 +44,7 @@ DISTANCES = (
     Distance(replaced=1, reweighted=2, mass=3, one_sided=2, moved=2, radius=0.1),
 )
 CHANGES = Adjacency.change(coordinate=0.3, count=2), Adjacency.change(coordinate={0: 0.3}), Adjacency.change(l1=0.3)
-DOMAINS = (
-    Domain(n_features=1),
-    Domain(n_features=3),
-    Domain(n_features=3, row_norm=math.sqrt(3), entry_bound=1.0),
-)
+DOMAINS = (Domain(n_features=1), Domain(n_features=3), Domain(n_features=3, row_norm=math.sqrt(3), entry_bound=1.0))
 
 
 def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, climbs: int = 40, seed: int = 0) -> float:

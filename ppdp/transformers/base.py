@@ -193,7 +193,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         """
         check_is_fitted(self)
-        return self._contained(self.rows_of(X))
+        made = self.rows_of(X)
+        return arrow_table(made, self.get_feature_names_out()) if self._arrow_output else made
 
     def rows_of(self, X: Any) -> Array:
         """Mapped rows of a table."""
@@ -221,9 +222,6 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         finite = not reset and ("allow-nan" if self.allows_gaps else True)
         X = validated(self, readable(X), dtype=np.float64, ensure_all_finite=finite, reset=reset)
         return np.asarray(X)
-
-    def _contained(self, X: Array) -> Any:
-        return arrow_table(X, self.get_feature_names_out()) if self._arrow_output else X
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()

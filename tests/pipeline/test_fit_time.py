@@ -5,7 +5,7 @@ import zoo
 
 from ppdp import Domain, Ledger, Pipeline, make_pipeline
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.pipeline import fit_time
+from ppdp.pipeline import expected
 from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler
 
 NAMES = (
@@ -22,9 +22,9 @@ NAMES = (
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr(fit_time, "ENTRIES", 3000)
-    monkeypatch.setattr(fit_time, "LEAST", 200)
-    monkeypatch.setattr(fit_time, "RUNS", 1)
+    monkeypatch.setattr(expected, "ENTRIES", 3000)
+    monkeypatch.setattr(expected, "LEAST", 200)
+    monkeypatch.setattr(expected, "RUNS", 1)
 
 
 @pytest.mark.repeated("name", keep=4)

@@ -75,7 +75,8 @@ def _files_at(path: str) -> list[str]:
         files = list(_within(path))
     elif glob.has_magic(path) and not os.path.lexists(path):
         _check_readable(path)
-        files = [match for match in glob.glob(path, recursive=True) if not _is_folder(match, path)]
+        matches = glob.glob(path, recursive=True)  # folders that ** stands for match, and so do their files
+        files = [match for match in matches if not ("**" in path and os.path.isdir(match))]
     else:
         files = [path] if os.path.lexists(path) else []
     if not files:
@@ -113,11 +114,6 @@ def _parts(pattern: str) -> list[str]:
         pattern, part = os.path.split(pattern)
         wild.insert(0, part)
     return [pattern, *wild]
-
-
-def _is_folder(match: str, pattern: str) -> bool:
-    """Whether a match is a folder that ``**`` stands for, whose files match by themselves."""
-    return "**" in pattern and os.path.isdir(match)
 
 
 def _check_file(path: str) -> None:

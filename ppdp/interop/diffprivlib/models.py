@@ -139,7 +139,7 @@ REFUSED: dict[str, str] = {
     "diffprivlib.models.forest.RandomForestClassifier": (
         "every tree draws its noise and its published thresholds from one seed of 31 bits, so anyone who tries all "
         "seeds on one threshold knows the noise."
-    ),
+    )
 }
 """Why a model is refused whose noise hides nothing."""
 

@@ -19,6 +19,7 @@ from ppdp.transformers.columns.categories import (
     MISSING,
     Categorical,
     Encoded,
+    FillMode,
     HashedCategories,
     OneHot,
     ReleasedCategories,
@@ -34,7 +35,6 @@ from ppdp.transformers.columns.maps import (
     PublicMap,
     RangeScale,
 )
-from ppdp.transformers.columns.modes import FillMode
 
 
 def _names(columns: Any) -> list[Any]:

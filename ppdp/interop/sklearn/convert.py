@@ -31,15 +31,7 @@ from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
-from ppdp.transformers.columns.maps import (
-    Binarized,
-    Binned,
-    FillConstant,
-    Normalised,
-    PublicMap,
-    RangeScale,
-    Unclipped,
-)
+from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, Normalised, PublicMap, RangeScale, Unclipped
 from ppdp.transformers.rowwise.ranges import has_private
 
 KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")

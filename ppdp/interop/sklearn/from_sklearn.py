@@ -44,7 +44,9 @@ class FromSklearn:
         return spread(self._translated()[0])
 
     def _translated(self) -> tuple[Any, Conversion | None]:
-        if not (isinstance(self.steps, (list, tuple)) and any(map(_is_foreign, self.steps))):
+        given = self.steps if isinstance(self.steps, (list, tuple)) else ()
+        made = [part[1] for part in given if is_named(part, 2) and not isinstance(part[1], type)]
+        if not any(root_of(step) in ("sklearn", "imblearn") for step in made):
             return self.steps, None
         domain = self.domain if isinstance(self.domain, Domain) else Domain()
         reserved = frozenset(signature(type(self)).parameters)
@@ -128,8 +130,3 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
         what = f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared."
         raise InvalidParameter(what, fix="declare it once.", parameter="rows_per_unit")
     return (domain or Domain()).but(rows_per_unit=declared)
-
-
-def _is_foreign(part: Any) -> bool:
-    """Whether it is a named step of scikit-learn or imbalanced-learn."""
-    return is_named(part, 2) and not isinstance(part[1], type) and root_of(part[1]) in ("sklearn", "imblearn")

@@ -137,7 +137,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         otherwise={
             lambda given: given.get("gamma") == "scale": Leak(
                 "low", "the variance of the columns", "RowMap", "declare gamma as a number."
-            ),
+            )
         },
     ),
     "SparseCoder": Leak(
@@ -201,7 +201,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
                 "how many components are kept: one row can tip the choice; means and directions of most variance",
                 "PCA",
                 "PCA(k) with a public k, or SoftPCA().",
-            ),
+            )
         },
     ),
     "IncrementalPCA": _COMPONENTS,
@@ -214,7 +214,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
                 "which columns have missing values, or values of single rows, besides a regression of every column",
                 "RegressionImputer",
                 "RegressionImputer().",
-            ),
+            )
         },
     ),
     "FactorAnalysis FastICA NMF MiniBatchNMF SparsePCA MiniBatchSparsePCA DictionaryLearning "
@@ -258,11 +258,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "DictVectorizer": replace(_WORDS, counterpart="", fix="the columns of a table, with OneHotEncoder() for text."),
     "KNNImputer": Leak("high", _ROWS, "RegressionImputer", "RegressionImputer(), or MeanImputer()."),
     "MissingIndicator": KnownEstimator(
-        Leak(
-            "high",
-            "which columns have missing values: one row decides",
-            fix="MissingIndicator(features='all').",
-        ),
+        Leak("high", "which columns have missing values: one row decides", fix="MissingIndicator(features='all')."),
         harmless=lambda given: given.get("features") == "all",
     ),
     "SelectKBest": KnownEstimator(_BEST, otherwise={lambda given: given.get("k") == "all": _SCORES}),
@@ -287,10 +283,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
     "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
     "BayesianGaussianMixture": Leak(
-        "high",
-        "where rows lie: a cluster may be one row",
-        "ClusterQuantizer",
-        "ClusterQuantizer(), GridQuantizer().",
+        "high", "where rows lie: a cluster may be one row", "ClusterQuantizer", "ClusterQuantizer(), GridQuantizer()."
     ),
     "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM": Leak(
         "high", "which rows are unusual", fix=_REMOVE

@@ -232,9 +232,6 @@ def leak_of_container(estimator: Any) -> Leak | None:
         return _SEEDED
     if given.get("gate", "auto") is None:
         return _UNTESTED
-    return _PERSONS if any(_keeps_some_rows(given.get(name)) for name in ("adjacency", "domain")) else None
-
-
-def _keeps_some_rows(said: Any) -> bool:
-    """Whether an adjacency, or that of public facts, protects persons."""
-    return bool(getattr(getattr(said, "adjacency", said), "bounds_contributions", False))
+    facts = (given.get(name) for name in ("adjacency", "domain"))
+    persons = (getattr(getattr(said, "adjacency", said), "bounds_contributions", False) for said in facts)
+    return _PERSONS if any(persons) else None

@@ -258,11 +258,7 @@ TREES: dict[type, Callable[[Any], Any]] = {
 }
 """What makes the trees of each model that is none."""
 
-OTHERS: dict[type, Callable[[Any], Any]] = {
-    **TREES,
-    mechanisms.GaussianNB: naive_bayes,
-    mechanisms.KMeans: _clusters,
-}
+OTHERS: dict[type, Callable[[Any], Any]] = {**TREES, mechanisms.GaussianNB: naive_bayes, mechanisms.KMeans: _clusters}
 """What makes the object of each model that is not linear."""
 
 

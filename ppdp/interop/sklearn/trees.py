@@ -24,14 +24,7 @@ from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import PublicMap, Unclipped
 
-FAMILIES = (
-    "DecisionTree",
-    "ExtraTree",
-    "ExtraTrees",
-    "RandomForest",
-    "GradientBoosting",
-    "HistGradientBoosting",
-)
+FAMILIES = ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest", "GradientBoosting", "HistGradientBoosting")
 _KINDS = ("Classifier", "Regressor")
 _ENSEMBLES = frozenset(f"{family}{kind}" for family in ("AdaBoost", "Bagging") for kind in _KINDS)
 TREES = _ENSEMBLES | {f"{family}{kind}" for family in FAMILIES for kind in _KINDS}

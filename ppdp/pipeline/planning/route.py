@@ -142,7 +142,7 @@ class RouteSearch:
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
         if (request := way.request) is not None and (self.predicts or way.name == "noisy"):
             moments = STATISTICS[request.statistic].moments
-            shared = run and moments and _of_same_columns(run[-1][1], request)
+            shared = run and moments and run[-1][1].statistic.partition(AT)[1:] == request.statistic.partition(AT)[1:]
             run, releases = ((*run, (at, request)), releases[:-1]) if shared else (((at, request),), releases)
             releases = (*releases, _merged(run, steps))
             run = run if moments else ()
@@ -225,11 +225,6 @@ class RouteSearch:
 def _label(ways: Iterable[tuple[str, str]]) -> str:
     """What a route is called, from the names of stages and ways."""
     return ", ".join(f"{name} {way}" for name, way in ways if way != "public") or "public stages only"
-
-
-def _of_same_columns(one: StatisticRequest, other: StatisticRequest) -> bool:
-    """Whether statistics are of the same group of columns, or of all."""
-    return one.statistic.partition(AT)[1:] == other.statistic.partition(AT)[1:]
 
 
 def _same_columns(before: Domain, behind: Domain) -> Domain:

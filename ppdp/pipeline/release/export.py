@@ -13,14 +13,7 @@ import numpy as np
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.replay.rules import refuse_unsafe
-from ppdp.certificate.share.files import (
-    hashed,
-    pack_arrays,
-    read_members,
-    write_bytes,
-    write_folder,
-    zipped,
-)
+from ppdp.certificate.share.files import hashed, pack_arrays, read_members, write_bytes, write_folder, zipped
 from ppdp.core.checks import path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError

@@ -26,7 +26,14 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage
-from ppdp.transformers.columns.categories import Encoded, HashedCategories, OneHot, OrdinalCodes, ReleasedCategories
+from ppdp.transformers.columns.categories import (
+    Encoded,
+    FillMode,
+    HashedCategories,
+    OneHot,
+    OrdinalCodes,
+    ReleasedCategories,
+)
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -45,7 +52,6 @@ from ppdp.transformers.columns.maps import (
     RangeScale,
     Unclipped,
 )
-from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.rowwise.ranges import RISING
 
 Steps = list[tuple[str, Any]]

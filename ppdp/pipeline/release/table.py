@@ -133,11 +133,7 @@ class Released(WithParquet, Mapping[str, Array]):
         return SketchTable.of(self.certificate, self.arrays)
 
     def to_sklearn(
-        self,
-        *,
-        functions: Mapping[str, Any] | None = None,
-        stages: Sequence[type[Any]] = (),
-        conditional: bool = False,
+        self, *, functions: Mapping[str, Any] | None = None, stages: Sequence[type[Any]] = (), conditional: bool = False
     ) -> Any:
         """An ordinary fitted pipeline of scikit-learn with what was released, for ONNX, SHAP and other tools.
 

@@ -362,3 +362,35 @@ def _found(column: Array, values: Array, other: float) -> Array:
     order = np.argsort(values)
     at = np.minimum(np.searchsorted(values[order], column), len(values) - 1)
     return np.where(values[order][at] == column, order[at], other)
+
+
+@dataclass(frozen=True)
+class FillMode(PublicMap):
+    """A gap becomes the category that most rows of its column hold; an encoder of the categories stands behind it."""
+
+    values: tuple[tuple[float, ...], ...]  # the categories of every column as the numbers that its cells become
+    modes: tuple[float, ...] | None = None  # those that were released; the first category until then
+    fills = True
+    expects = True
+
+    @classmethod
+    def before(cls, encoder: Categorical | OrdinalCodes) -> FillMode:
+        """What stands in front of an encoder of public categories."""
+        lists = encoder.categories if isinstance(encoder, Categorical) else encoder.labels
+        found = ([value for value in targets_of(categories) if not math.isnan(value)] for categories in lists)
+        return cls(tuple(tuple(sorted(values)) for values in found))
+
+    def knowing(self, modes: Sequence[float | None]) -> FillMode:
+        """The same with the modes of its columns; None where none was released."""
+        found = (own[0] if mode is None else mode for own, mode in zip(self.values, modes))
+        return FillMode(self.values, tuple(found))
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        return given
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return columns
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        modes = [own[0] for own in self.values] if self.modes is None else self.modes
+        return np.where(np.isnan(X), modes, X)

@@ -10,10 +10,16 @@ from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import choice, flag, integer, labels, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.categories import MISSING, HashedCategories, OneHot, OrdinalCodes, ReleasedCategories
+from ppdp.transformers.columns.categories import (
+    MISSING,
+    FillMode,
+    HashedCategories,
+    OneHot,
+    OrdinalCodes,
+    ReleasedCategories,
+)
 from ppdp.transformers.columns.column_stage import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
-from ppdp.transformers.columns.modes import FillMode
 
 
 @dataclass(eq=False, repr=False)

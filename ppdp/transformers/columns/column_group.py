@@ -17,10 +17,9 @@ from ppdp.data.rows import Array
 from ppdp.data.texts import texts_at
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.transformers.columns.categories import ReleasedCategories
+from ppdp.transformers.columns.categories import FillMode, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
 from ppdp.transformers.columns.maps import ColumnFacts, FillConstant, PublicMap
-from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.fit_mode import StatisticRequest
 
 Released = Mapping[int, tuple[str, ...] | float]
@@ -237,7 +236,8 @@ def readings(found: Sequence[tuple[ColumnGroup, list[int]]]) -> dict[int, CellPa
 
 def request_of(parts: Sequence[LocatedBlock], *, gaps: bool) -> StatisticRequest | None:
     """What is to be released: categories that nobody declared, or of each column the one that fills gaps."""
-    unlisted = _unlisted(readings([(part.block, part.positions) for part in parts]))
+    known = sorted(readings([(part.block, part.positions) for part in parts]).items())
+    unlisted = {i: reading.most for i, reading in known if isinstance(reading, TextParser)}
     if sum(unlisted.values()) > MOST_CATEGORIES:
         too_many = f"at most {MOST_CATEGORIES} categories can be released."
         raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
@@ -263,8 +263,3 @@ def _to_fill(parts: Sequence[LocatedBlock]) -> dict[int, list[float]]:
                 for i, values in zip(part.positions, step.values):
                     held.setdefault(i, set()).update(values)
     return {i: sorted(values) for i, values in sorted(held.items()) if len(values) > 1}
-
-
-def _unlisted(known: Mapping[int, CellParser]) -> dict[int, int]:
-    """Columns whose categories are to be released, and how many of them there may be."""
-    return {i: reading.most for i, reading in sorted(known.items()) if isinstance(reading, TextParser)}

@@ -29,11 +29,10 @@ from ppdp.data.texts import Words
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter, NonNumericData
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
-from ppdp.transformers.columns.categories import FOUND, ReleasedCategories
+from ppdp.transformers.columns.categories import FOUND, FillMode, ReleasedCategories
 from ppdp.transformers.columns.cell_parsers import TextParser, WordsParser
 from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released, readings, request_of
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
-from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.probe import ENTRIES, check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges

@@ -107,7 +107,8 @@ class Declaration(UserDict[str, Any]):
         words = {name: "no type" if kind is None else escaped(described(kind)) for name, kind in types.items()}
         self.types = {str(name): word for name, word in words.items()}
         self.kinds = {str(name): "unknown" if kind is None else kind_of(kind) for name, kind in types.items()}
-        super().__init__({name: _of_type(kind) for name, kind in self.kinds.items()})
+        known = {"boolean": [0, 1], "none": DROP}  # what a type alone says
+        super().__init__({name: known.get(kind, BLANK) for name, kind in self.kinds.items()})
         self.update(declared or {})
 
     def __setitem__(self, column: str, value: Any) -> None:
@@ -244,11 +245,6 @@ def _together(parts: Sequence[tuple[Any, list[str]]]) -> Iterator[tuple[Any, lis
         stages, columns = zip(*run)
         ranges = {column: pair for stage in stages for column, pair in stage.ranges.items()}
         yield MinMaxScaler(ranges), [column for names in columns for column in names]
-
-
-def _of_type(kind: str) -> Any:
-    """What a type alone says of a column."""
-    return {"boolean": [0, 1], "none": DROP}.get(kind, BLANK)
 
 
 def _is(value: Any, word: str) -> bool:

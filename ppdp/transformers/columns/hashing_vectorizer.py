@@ -215,10 +215,7 @@ class HashingVectorizer(Encoder):
     max_norm: float | None = None
 
     fills_gaps = True
-    improper = (
-        "no text: each argument must be a string or a number",
-        "lists of words as one text, ' '.join(words).",
-    )
+    improper = ("no text: each argument must be a string or a number", "lists of words as one text, ' '.join(words).")
 
     @classmethod
     def example(cls) -> Any:

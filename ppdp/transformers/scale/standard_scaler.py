@@ -24,14 +24,7 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, chosen
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
-from ppdp.transformers.scale.base import (
-    ColumnScaler,
-    among_all,
-    asked_for,
-    columns_of_way,
-    mapped_columns,
-    measured_on,
-)
+from ppdp.transformers.scale.base import ColumnScaler, among_all, asked_for, columns_of_way, mapped_columns, measured_on
 
 _USUAL_MU = 0.2 * math.sqrt(0.05)  # of a release in front of a mechanism, at about epsilon = 1
 _ERRORS = 6.0
