@@ -220,8 +220,8 @@ def count_of_clusters(stage: Any, domain: Domain) -> int:
     """The parameter ``n_clusters``, refused if there are more than rows, or than can be released together."""
     count, most = integer("n_clusters", stage.n_clusters, stage), min(domain.n, MOST_NUMBERS // (1 + domain.d))
     if count > most:
-        what = "rows" if most == domain.n else "clusters that are released together"
-        what = f"n_clusters={count} is more than there are {what}, {most}."
+        which = "rows" if most == domain.n else "clusters that are released together"
+        what = f"n_clusters={count} is more than there are {which}, {most}."
         fix = "fewer clusters: each needs hundreds of rows to be seen through the noise."
         raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter="n_clusters")
     return count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from ppdp.pipeline.prediction import Predictor
 from ppdp.privacy.ledger.ledger import Ledger
 
 
+@dataclass(eq=False, repr=False)
 class Pipeline(PrivateEstimator, NamedSteps):
     """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
 
@@ -108,42 +110,23 @@ class Pipeline(PrivateEstimator, NamedSteps):
 
     __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012  for scikit-learn's routing, which names it
 
-    def __init__(
-        self,
-        steps: Sequence[tuple[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        domain: Domain | None = None,
-        adjacency: Adjacency | None = None,
-        gate: str | None = "auto",
-        on_invalid: str = "error",
-        diagnostics: str | None = "auto",
-        budget: Mapping[str, float] | None = None,
-        ledger: Ledger | None = None,
-        dataset: str | None = None,
-        purpose: str | None = None,
-        responsible: str | None = None,
-        sources: str | Mapping[str, str] | None = None,
-        statements: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.steps = steps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.adjacency = adjacency
-        self.gate = gate
-        self.on_invalid = on_invalid
-        self.diagnostics = diagnostics
-        self.budget = budget
-        self.ledger = ledger
-        self.dataset = dataset
-        self.purpose = purpose
-        self.responsible = responsible
-        self.sources = sources
-        self.statements = statements
-        self.random_state = random_state
+    steps: Sequence[tuple[str, Any]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    domain: Domain | None = None
+    adjacency: Adjacency | None = None
+    gate: str | None = "auto"
+    on_invalid: str = "error"
+    diagnostics: str | None = "auto"
+    budget: Mapping[str, float] | None = None
+    ledger: Ledger | None = None
+    dataset: str | None = None
+    purpose: str | None = None
+    responsible: str | None = None
+    sources: str | Mapping[str, str] | None = None
+    statements: Mapping[str, Any] | None = None
+    random_state: Any = None
 
     def plan(self, domain: Domain | None = None) -> Plan:
         """Everything that is decided before any data: routes, bounds, noise.

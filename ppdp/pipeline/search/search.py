@@ -6,7 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -57,6 +57,7 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
 
@@ -125,36 +126,20 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
 
     __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012  for scikit-learn's routing, which names it
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        share: float = 0.5,
-        test_size: float = 0.25,
-        scoring: Scoring | None = None,
-        scores: str | None = "best",
-        refit: bool = True,
-        split_state: int = 0,
-        ledger: Ledger | None = None,
-        dataset: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.share = share
-        self.test_size = test_size
-        self.scoring = scoring
-        self.scores = scores
-        self.refit = refit
-        self.split_state = split_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
+    estimator: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    share: float = 0.5
+    test_size: float = 0.25
+    scoring: Scoring | None = None
+    scores: str | None = "best"
+    refit: bool = True
+    split_state: int = 0
+    ledger: Ledger | None = None
+    dataset: str | None = None
+    random_state: Any = None
 
     def plan(self, domain: Domain) -> SearchPlan:
         """Everything that is decided before any data: what every fit and the choice may spend.
