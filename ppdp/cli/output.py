@@ -79,10 +79,8 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 class Misuse(InvalidParameter):
     """Something in a file or on the command line is wrong; ``place`` says where."""
 
-    def __init__(
-        self, message: str, *, stage: str | None = None, fix: str | None = None, place: str = "command line"
-    ) -> None:
-        super().__init__(message, stage=stage, fix=fix)
+    def __init__(self, message: str, *, fix: str | None = None, place: str = "command line") -> None:
+        super().__init__(message, fix=fix)
         self.place = place
 
 

@@ -7,6 +7,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -102,6 +103,7 @@ def _classifies(step: Diffprivlib) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class Diffprivlib(Supervised, Mechanism):
     """A model of diffprivlib behind ordinary pre-processing, with a proved guarantee for all of it.
 
@@ -148,20 +150,12 @@ class Diffprivlib(Supervised, Mechanism):
     needs_y = True
     predicts = True
 
-    def __init__(
-        self,
-        model: Any = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        y_range: tuple[float, float] | None = None,
-        noise_scale: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.classes = classes
-        self.y_range = y_range
-        self.noise_scale = noise_scale
-        self.random_state = random_state
+    model: Any = None
+    classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    y_range: tuple[float, float] | None = None
+    noise_scale: float | None = None
+    random_state: Any = None
 
     @classmethod
     def example(cls) -> Diffprivlib:
