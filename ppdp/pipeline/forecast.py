@@ -52,25 +52,13 @@ class Forecast:
 
     How high a score is depends on the simulated rows; real ones are easier or harder. What carries over is how far it
     lies below that of the same steps without noise.
-
-    Attributes
-    ----------
-    measure : str
-        What was measured: the score of a model, or the error of an answer.
-    domain : str
-        The public facts, in words.
-    points : tuple of (float, float)
-        Epsilon and result of every run that released.
-    without_noise : float or None
-        Score of the same steps without any noise; None of errors.
-    refused : tuple of (float, int)
-        For every epsilon the runs that ended without a release: no route, or a gate that did not pass.
     """
 
-    measure: str
-    domain: str
-    points: tuple[tuple[float, float], ...]
-    without_noise: float | None
+    measure: str  # what was measured: the score of a model, or the error of an answer
+    domain: str  # the public facts, in words
+    points: tuple[tuple[float, float], ...]  # epsilon and result of every run that released
+    without_noise: float | None  # score of the same steps without any noise; None of errors
+    # For every epsilon the runs that ended without a release: no route, or a gate that did not pass.
     refused: tuple[tuple[float, int], ...]
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -21,24 +21,12 @@ from ppdp.privacy.losses import Pure
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Noisy sums of contributions of the rows of one block.
+    """Noisy sums of contributions of the rows of one block."""
 
-    Attributes
-    ----------
-    bound : float
-        Norm of every row's contribution: L2 for Gaussian noise, L1 for Laplace noise.
-    noise_scale : float
-        Standard deviation, or scale of the Laplace noise, on the sum.
-    lipschitz : float
-        Lipschitz constant of the contribution, in that norm, in the row; may be infinite.
-    steps : int
-        Sums that are released.
-    """
-
-    bound: float
-    noise_scale: float
-    lipschitz: float = math.inf
-    steps: int = 1
+    bound: float  # norm of every row's contribution: L2 for Gaussian noise, L1 for Laplace noise
+    noise_scale: float  # standard deviation, or scale of the Laplace noise, on the sum
+    lipschitz: float = math.inf  # Lipschitz constant of the contribution, in that norm, in the row; may be infinite
+    steps: int = 1  # sums that are released
 
     def __post_init__(self) -> None:
         length("bound", self.bound)

@@ -205,16 +205,8 @@ def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
         return "; ".join(parts)
 
     cells = "raw_low" in frame
-    head = (
-        "",
-        "column",
-        *(["from", "to"] if cells else []),
-        "raw value",
-        "± its error",
-        "as released",
-        "± its error",
-        "",
-    )
+    ends = ["from", "to"] if cells else []
+    head = ["", "column", *ends, "raw value", "± its error", "as released", "± its error", ""]
     shown = [
         (
             line.statistic,
@@ -243,19 +235,20 @@ def _figure(value: float) -> str:
 def _entrance(record: Record) -> Columns:
     """Raw columns, and what the entrance does to them."""
     facts = record.entrance.domain
-    columns = Columns.raw(_names(facts))
+    columns = Columns.raw(names_of(facts))
     for fact, words in (("entry_bound", "clipped to ±{:.6g}"), ("row_norm", "rows clipped to norm {:.6g}")):
         columns = columns.noted(words.format(facts[fact])) if facts.get(fact) is not None else columns
     return columns
 
 
-def _names(facts: Mapping[str, Any]) -> list[str]:
+def names_of(facts: Mapping[str, Any]) -> list[str]:
+    """Names of the columns of a domain in a certificate, or their positions."""
     return list(facts.get("feature_names") or [f"x{i}" for i in range(facts["n_features"])])
 
 
 def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
     """Columns behind a step. What was fitted without noise leads nowhere: the map of the rows stays private."""
-    names = _names(step.domain)
+    names = names_of(step.domain)
     formula, at, group = step.formula.partition(AT)
     if at:
         _, start, stop = span_of(domain, group)

@@ -23,7 +23,7 @@ from ppdp.data.unit_conversion import Answers
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_onnx import to_onnx
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
-from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of
+from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of, names_of
 from ppdp.pipeline.release.export import logged
 from ppdp.pipeline.release.parquet import CertifiedFile, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.released_steps import released_twins
@@ -284,8 +284,7 @@ def _cells(record: Record, lines: int) -> dict[str, list[Any]]:
 
 def _features(record: Record) -> list[str]:
     """Names of the columns at the input of the mechanism."""
-    domain = (record.steps[-1] if record.steps else record.entrance).domain
-    return list(domain.get("feature_names") or [f"x{i}" for i in range(domain["n_features"])])
+    return names_of((record.steps[-1] if record.steps else record.entrance).domain)
 
 
 def _wide(record: Record) -> tuple[str, list[str]] | None:

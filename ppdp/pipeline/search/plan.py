@@ -192,36 +192,16 @@ def plan_search(
 
 @dataclass(frozen=True, slots=True)
 class SearchSummary:
-    """What a search released and what all of it costs: public numbers and words only.
+    """What a search released and what all of it costs: public numbers and words only."""
 
-    Attributes
-    ----------
-    plan : SearchPlan
-        What was run.
-    status : {"UNCONDITIONAL", "CONDITIONAL", "SEEDED"}
-        As on a certificate; the least of all fits.
-    reasons : tuple of str
-        Why it is not unconditional.
-    parameters : tuple of mapping
-        Of the candidates.
-    outcomes : tuple of str
-        "released" or "refused" for each.
-    best_index : int
-        The chosen one.
-    dataset : str or None
-        Public name of the data.
-    invalid : {"error", "repair"}
-        What happened to invalid values; "error" if it did in any fit.
-    """
-
-    plan: SearchPlan
-    status: str
-    reasons: tuple[str, ...]
-    parameters: tuple[Mapping[str, Any], ...]
-    outcomes: tuple[str, ...]
-    best_index: int
-    dataset: str | None = None
-    invalid: str = "error"
+    plan: SearchPlan  # what was run
+    status: str  # as on a certificate; the least of all fits
+    reasons: tuple[str, ...]  # why it is not unconditional
+    parameters: tuple[Mapping[str, Any], ...]  # of the candidates
+    outcomes: tuple[str, ...]  # "released" or "refused" for each
+    best_index: int  # the chosen one
+    dataset: str | None = None  # public name of the data
+    invalid: str = "error"  # what happened to invalid values; "error" if it did in any fit
 
     @property
     def not_covered(self) -> tuple[str, ...]:
