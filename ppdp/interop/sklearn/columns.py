@@ -128,7 +128,7 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
     tails = [_bare(tail, behind) for tail in tails]
     if not _is_shared(tails, step, behind):
         return _grouped(split, tails)
-    split.blocks = [_unnamed(block) for block in split.blocks]
+    split.blocks = [b if b.drop else ColumnGroup(b.columns, b.maps, b.prefix, b.rest) for b in split.blocks]
     imputers, scalers = zip(*map(_imputer_and_scaler, tails)) if tails else ((), ())
     imputer, scaler = _first(imputers), _first(scalers)
     kept = [block for block in split.blocks if not block.drop]
@@ -183,10 +183,6 @@ def _forms(found: Sequence[Step | None]) -> set[str]:
 
 def _first(found: Sequence[Step | None]) -> Step | None:
     return next((one for one in found if one is not None), None)
-
-
-def _unnamed(block: ColumnGroup) -> ColumnGroup:
-    return block if block.drop else ColumnGroup(block.columns, block.maps, block.prefix, block.rest)
 
 
 def _bare(tail: list[Step], behind: Sequence[Step]) -> list[Step]:

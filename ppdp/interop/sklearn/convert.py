@@ -49,10 +49,8 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
     Only classes and parameters are looked at, never what was fitted. All refused steps are in one error.
     """
     if isinstance(estimator, type) or not hasattr(type(estimator), "get_params"):
-        raise InvalidParameter(
-            f"a pipeline of scikit-learn is needed, got {shown(estimator)}.",
-            fix="pass an instance of sklearn.pipeline.Pipeline.",
-        )
+        what = f"a pipeline of scikit-learn is needed, got {shown(estimator)}."
+        raise InvalidParameter(what, fix="pass an instance of sklearn.pipeline.Pipeline.")
     if facts.ranges is not None and facts.max_norm is not None:
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
@@ -320,11 +318,9 @@ class _Converter:
     def _components(self, step: Step, made: Any) -> None:
         """Projected columns in place of components."""
         if self.stretched:
-            raise UnsupportedOrder(
-                f"it would find components of scaled columns, and scikit-learn scales those of {self.projected!r}.",
-                stage=step.name,
-                fix="put the scaler in front of both, or leave one of the three out.",
-            )
+            what = f"it would find components of scaled columns, and scikit-learn scales those of {self.projected!r}."
+            fix = "put the scaler in front of both, or leave one of the three out."
+            raise UnsupportedOrder(what, stage=step.name, fix=fix)
         self.projected, self.shifted = step.name, bool(made.with_mean)
         step.changed.append(
             "rows keep their columns: they are projected on the components, which for linear models is the same"
@@ -372,11 +368,8 @@ class _Converter:
         """A public map behind stages that look at the rows."""
         step.scaled = any(isinstance(stage, StandardScaler) for _, stage in self.steps)
         if role_of(step) != "map anywhere" or (self.units == "ranges" and step.kind not in KERNELS):
-            raise UnsupportedOrder(
-                "it follows a fitted stage, so the ranges of the columns are no longer public.",
-                stage=step.name,
-                fix="put it first: missing values pass through it.",
-            )
+            what = "it follows a fitted stage, so the ranges of the columns are no longer public."
+            raise UnsupportedOrder(what, stage=step.name, fix="put it first: missing values pass through it.")
         if not self._sees_components(step):
             self._check_components(step)
         elif step.kind in KERNELS:

@@ -19,6 +19,7 @@ from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.transformers.columns.categories import (
     Categorical,
+    FillMode,
     OneHot,
     OrdinalCodes,
     ReleasedCategories,
@@ -28,7 +29,6 @@ from ppdp.transformers.columns.categories import (
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
-from ppdp.transformers.columns.modes import FillMode
 from ppdp.transformers.columns.quantile_maps import WIDEST_SCORE
 
 
