@@ -192,6 +192,8 @@ def test_parameters_of_stages_have_names():
     assert columns.transformers[1][1].max_norm == 1.0
     with pytest.raises(InvalidParameter, match="numbers__scaler"):
         columns.set_params(numbers__scaler__clip=1)
+    columns.set_params(remainder=[MeanImputer()]).set_params(remainder__meanimputer=NormClipper())
+    assert [type(stage) for stage in columns.remainder] == [NormClipper]
 
 
 RANGE = MinMaxScaler((0, 1))
