@@ -106,7 +106,10 @@ def bets_of(certified: Certified) -> dict[str, Bets]:
 
 
 def tangents(mu: Array, q: float, lost: float) -> tuple[Array, Array]:
-    """Lines above what mu-GDP but for ``lost`` allows, a function concave in q, as slopes and heights of tangents."""
+    """Slopes and heights of lines above what mu-GDP but for a probability ``lost`` allows, closest at q.
+
+    The trade-off ``f + (1 - f) Φ(mu + Φ⁻¹(q / (1 - f)))`` is concave in q, so each of its tangents is above it.
+    """
     kept = 1 - lost
     z = ndtri(min(max(q / kept, 1e-12), 1 - 1e-12))
     slope = np.exp(-mu * z - mu**2 / 2)

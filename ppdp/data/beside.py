@@ -38,7 +38,11 @@ def warn_of_names(X: Any, steps: Sequence[Any], beside: Mapping[str, Any]) -> No
 
 
 def warn_of_order(X: Any, invalid: str, beside: Mapping[str, Any]) -> None:
-    """Warn of another index than the table's, behind a fit; not where values are repaired: it may tell of rows."""
+    """Warn of another index than that of the table, behind a fit.
+
+    An index is a part of the rows: one that is wrong in few of them may tell of these, as an error does. So where
+    invalid values are repaired, nobody looks at it.
+    """
     import pandas as pd
 
     index = getattr(X, "index", None)

@@ -97,7 +97,11 @@ class Tally:
         return math.sqrt(squares)
 
     def released(self, most: Sequence[int], noise_scale: float, threshold: float, bound: float, noise: Noise) -> Array:
-        """Of every column the heaviest texts above the threshold, at most so many, with their noisy weights, else 0."""
+        """Of every column the texts whose noisy weight exceeds the threshold, at most so many, with that weight.
+
+        The heaviest are taken, of equally heavy ones the first in the order of texts, in which they leave. The rest of
+        the numbers are 0.
+        """
         noisy = noise.release(np.concatenate([np.empty(0), *self.weights]), noise_scale, bound)
         parts = []
         for texts, weights, count in zip(self.texts, np.split(noisy, np.cumsum([*map(len, self.weights)])), most):

@@ -69,7 +69,10 @@ class CellGrid:
         return codes
 
     def regions(self, column: int) -> tuple[Array, Codes]:
-        """Thresholds of a column's values, cells of what is no larger than each, and of what is larger."""
+        """Thresholds of the values of a column, and the cells of what is no larger than each, and of what is larger.
+
+        What lies in front of the first category or behind the last one is missing.
+        """
         cells = np.arange(self.widths[column])
         if not self.categories[column]:
             return np.asarray((cells[1:-1] - EARLY) * (2 * self.bound / self.count) - self.bound), cells[:-1]

@@ -54,7 +54,7 @@ class Cells(NamedTuple):
     """Cells that were read: NaN or None where missing, infinity or None where neither readable nor missing."""
 
     values: NDArray[Any]
-    improper: Mask
+    improper: Mask  # an infinite number can be read, and is outside of every range
 
 
 # Columns

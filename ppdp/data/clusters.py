@@ -83,7 +83,11 @@ class Synopsis:
     def of(
         cls, cells: HalvedCells, ask: Callable[[int, Codes], Array], noise_scale: float, most: int, least: int
     ) -> Synopsis:
-        """By noisy weights, which ``ask`` gives, of all cells that are split; where few are seen, others join."""
+        """By noisy weights of all cells that are split, at most so many in a round; ``least`` points at least.
+
+        ``ask`` gives those of cells of a round. Where few cells are seen, others spread evenly over the box join them,
+        with next to no weight.
+        """
         split, leaves = np.zeros(1, dtype=np.int64), []
         for level in range(1, cells.depth + 1):
             parts = (PARTS * split[:, None] + np.arange(PARTS)).ravel()

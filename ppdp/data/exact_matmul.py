@@ -80,7 +80,8 @@ def project(X: Any, A: Any, entry: float = 0.0) -> Array:
 def steady(X: Array, A: Array) -> Array:
     """``A @ X.T`` of dense rows; the bits of a row's column depend on nothing but that row and A.
 
-    All are rounded to 26 bits below their norms: sums are exact. Two products more round to about twice as many.
+    All are rounded to 26 bits below their norms: sums are exact. Two products more round to about twice as many. What a
+    row of norm beyond 10^154 gives is no number.
     """
     X_t = np.array(X.T, dtype=np.float64, order="C")
     scale = _above(np.sqrt(squares_of(X_t)))

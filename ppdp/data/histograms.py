@@ -105,7 +105,11 @@ def modes(answer: Array, columns: Sequence[int], sizes: Sequence[int], values: S
 
 
 def quantile_edges(bound: float, n_rows: int) -> Array:
-    """Public edges of the cells for a quantile: finer near 0, since bounds are often far, and more for more rows."""
+    """Edges of the cells between ``-bound`` and ``bound`` of which one is chosen for a quantile; all is public.
+
+    They are finer near 0, in the middle of a cell, since bounds are often far beyond most values; and more for more
+    rows, beside which the noise is less.
+    """
     cells = 1 + 2 * round((FEWEST - 1) / 2 * math.sqrt(min(max(n_rows / FEW_ROWS, 1), MORE**2)))
     place = np.arange(-cells, cells + 1, 2) / cells
     return np.sign(place) * np.expm1(np.abs(place) * math.log1p(KNEE)) * (bound / KNEE)
@@ -128,7 +132,10 @@ def cell_scores(rows: Rows | Stream, quantiles: Sequence[float], edges: Array) -
 
 
 def rank_scores(rows: Rows | Stream, columns: Sequence[int], q: float, candidates: Sequence[Array]) -> list[Array]:
-    """For every column minus the weight by which each candidate's rank, an interval, misses ``q`` times all of it."""
+    """For every column minus the weight by which the rank of each candidate misses ``q`` times that of all its values.
+
+    The rank of a value that rows have is an interval, from the weight below it to the weight up to it.
+    """
     sides = between(columns, candidates, "right"), between(columns, candidates, "left")
     sizes = 2 * [len(marks) + 1 for marks in candidates]
     weights = weighed(rows, sizes, lambda X: np.hstack([side(X) for side in sides]))

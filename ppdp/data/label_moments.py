@@ -70,7 +70,10 @@ class LabelMoments:
 
 
 def measured(rows: Rows | Stream, domain: Domain, *, weight: float | None = None) -> Array:
-    """Rows and sums of each part of the labels, and squares of columns times ``weight``, over the number of rows."""
+    """Numbers of rows and sums of each part of the labels, and squares of all columns, over the number of rows.
+
+    ``weight`` is that of squares; None: as much as comes free beside sums of replaced rows.
+    """
     entry, row = largest_entry(domain), COUNT_WEIGHT * longest_row(domain)
     maps = [partial(_of_part, part, domain.classes is not None) for part in range(label_parts(domain))]
     squares, *found = together(

@@ -22,7 +22,7 @@ def _sorted(rows: Rows) -> tuple[Array, Ranks]:
 
 
 def _rank(quantile: float, counts: Ranks) -> Ranks:
-    """Rank of a quantile among so many values, from 1; rounded so that a tenth of 30 is the third, in float64, too."""
+    """Rank of a quantile among so many values, from 1 (0 of none), which one more raises by 0 or 1; 0.1 of 30 is 3."""
     return np.ceil(np.round(quantile * counts, 6)).astype(np.int64)
 
 
@@ -36,7 +36,10 @@ def column_quantiles(rows: Rows, quantiles: tuple[float, ...]) -> Array:
 
 
 def trimmed_means(rows: Rows, min_observed: int, trimmed: int, bound: float) -> Array:
-    """Mean of every column without its ``trimmed`` smallest and largest values; with few, zeros come first."""
+    """Mean of every column without its ``trimmed`` smallest and largest values.
+
+    A column with fewer than ``min_observed`` values is filled up with zeros first.
+    """
     values = np.where(rows.weight[:, None] > 0, rows.X, np.nan)
     missing = np.isnan(values)
     counts = rows.n - missing.sum(axis=0)
@@ -89,7 +92,10 @@ class RankGapMargin:
 
 
 def _widest_windows(columns: Array, counts: Ranks, quantiles: tuple[float, ...], length: int) -> Array:
-    """The widest window of ``length`` ranks from at most so many before a quantile, in sorted columns with ends."""
+    """For every column the widest window of ``length`` ranks that starts at most so many before a quantile.
+
+    ``columns`` are sorted, with the least and the largest value that there can be at ranks 0 and n + 1.
+    """
     offsets = np.arange(-length, 1)[:, None]
     widest = np.zeros(columns.shape[1])
     for q in quantiles:

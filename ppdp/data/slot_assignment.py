@@ -61,9 +61,10 @@ def _may_be_ids(dtype: Any) -> bool:
 
 
 def encode_ids(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
-    """A code for whose each row is, equal where ids are; None where nobody says.
+    """A code for whose each row is, in the order of the rows: equal where ids are; None where nobody says.
 
-    A row without an id stops the fit or is nobody's: were all such rows one person's, more would change than is said.
+    A row without an id stops the fit ("error"), or has the code of nobody ("repair"): were all such rows one person's,
+    or each another's, somebody with many of them would change more rows than are certified.
     """
     if groups is None:
         return None

@@ -226,7 +226,10 @@ class SecondMoment(Summary[Array]):
 
 @dataclass(frozen=True, slots=True)
 class CoarseMoment(SecondMoment):
-    """The same by one product instead of three, ``c (2x - c)ᵀ`` of coarse steps c; off by ``coarse_error`` a row."""
+    """The same by one product instead of three; a row is off by at most ``coarse_error``.
+
+    With ``x = c + f``, c of coarse steps, ``c (2x - c)ᵀ`` and its transpose add up to twice ``x xᵀ - f fᵀ``.
+    """
 
     def zero(self) -> Total:
         """No rows."""

@@ -115,7 +115,10 @@ def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tupl
 
 
 def balanced_factors(counts: Array, error: float) -> tuple[tuple[float, ...], float]:
-    """The same from noisy numbers of rows, ``n / (k count)``; a class of fewer rows than their noise counts as many."""
+    """The same from released numbers of rows of each class, of this standard error: ``n / (k count)``.
+
+    A class of fewer rows than their noise counts as if it had so many: what is noise makes no class heavy.
+    """
     counts = np.maximum(counts, max(error, 1.0))
     weights = counts.sum() / (len(counts) * counts)
     return tuple((weights / weights.max()).tolist()), float(weights.max())

@@ -125,7 +125,10 @@ class Certified:
 
     @property
     def lost(self) -> float:
-        """With which probability nothing is promised: the larger of a failure's and a too lenient gate's."""
+        """With which probability nothing is promised: that of a failure, or of a gate that lets pass what it must not.
+
+        Behind a gate one of the two is the case, so the larger one covers both.
+        """
         return max(self.loss.failure, self.loss.gate)
 
     def mu_at_least(self, p: ArrayLike, q: ArrayLike) -> Array:

@@ -127,7 +127,8 @@ class _DiskCache(BlockSource):
 def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = True) -> Iterator[Any]:
     """Rows to be read so many times: a stream that several passes would map again is written down once, if it is long.
 
-    With ``last`` no stage comes any more, and they may overwrite those of an earlier one that is read again by nobody.
+    ``last`` says that no stage comes any more: they may be written over those that an earlier one saw, unless ``over``
+    says that somebody reads these again.
     """
     streamed = isinstance(rows, Stream) and passes > 1 and bool(rows.maps)
     if not streamed or not rows.source.local:

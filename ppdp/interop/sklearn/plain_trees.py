@@ -132,7 +132,10 @@ def _leaf(value: float) -> Leaf:
 
 
 def _by_column(model: AdditiveModel, column: int, kinds: NDArray[Any], leaves: Sequence[Leaf]) -> Leaf:
-    """Halve the values of a column until a cell is told, as far as neighbours are of different kinds."""
+    """Halve the values of a column until a cell is told, as far as neighbours are of different kinds.
+
+    Parts of the rows are those that were released, so that what weighs leaves by them sees the rows of the release.
+    """
     thresholds, codes = model.cells.regions(column)
     *_, missing = shares = model.shares[column]
     ends = np.flatnonzero(np.diff(kinds[codes]) != 0)

@@ -89,7 +89,10 @@ class Counted:
 
     @classmethod
     def on(cls, route: Route, entrance: Entrance, domain: Domain, affordable: float, formula_id: str) -> Counted:
-        """By the public rule: columns one by one where ``affordable`` makes that precise, else some or all at once."""
+        """By the public rule: each column by itself where that is precise, else one count for some or all kinds.
+
+        ``affordable`` is how many numbers :func:`affordable` finds.
+        """
         stages, properties = _properties(route, entrance, domain)
         if not entrance.told:
             stages, properties = [], [one for one in properties if one.kind == CLASS]

@@ -356,7 +356,11 @@ def _squares_error(release: ReleaseRecord, domain: Domain) -> float:
 
 
 def single_class(record: Record, twins: Sequence[tuple[str, Any]]) -> str | None:
-    """The class that a linear model predicts of every row within public bounds, if no other score can reach its."""
+    """The class that a linear model predicts of every row within the public ranges and norm, if there is one.
+
+    It follows from released and public numbers alone: the score of this class exceeds those of all others by more than
+    any row can change their difference.
+    """
     model = twins[-1][1]
     classes, coef = getattr(model, "classes_", None), getattr(model, "coef_", None)
     read = any(fact.name == "classes" and fact.origin == PRIVATE_ORIGIN for fact in record.facts)

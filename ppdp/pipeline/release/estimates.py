@@ -127,19 +127,28 @@ def arc(cosine: Estimate) -> Estimate:
 
 
 def cosine_of(angle: Estimate) -> Estimate:
-    """Cosines of estimated angles, which may lie beyond [0, π]; errors reach as far as 1.96 errors of the angle do."""
+    """Cosines of estimated angles, which may lie beyond [0, π]: |cos a - cos b| is at most sin b |a - b| + |a - b|²/2.
+
+    1.96 errors reach as far as 1.96 errors of the angle do where the sine is 0, and where it is large.
+    """
     value, error = np.clip(angle.value, 0.0, math.pi), angle.standard_error
     return Estimate(np.cos(value), np.minimum(np.hypot(np.sin(value) * error, error**2), 2.0))
 
 
 def _share_error(distances: NDArray[Any], size: int, least: float, most: float) -> Array:
-    """Standard error of the share of signs that differ, with two more of each (Agresti and Coull 1998)."""
+    """Standard error of the share of signs that differ, whose expectation is from ``least`` to ``most``.
+
+    Of a share of which two more differ and two more agree (Agresti and Coull 1998): that of 0 of k is not 0.
+    """
     share = np.clip((np.asarray(distances, dtype=np.float64) + 2) / (size + 4), least, most)
     return np.asarray(np.sqrt(share * (1 - share) / size))
 
 
 def agreement_angle(distances: NDArray[Any], size: int, flip: float) -> Estimate:
-    """Angles from Hamming distances of ``size`` signs, flipped with probability ``flip`` (Theorem E2)."""
+    """Angles from Hamming distances of ``size`` signs, those of rows flipped with probability ``flip`` (Theorem E2).
+
+    Unbiased for a Gaussian matrix, so it may leave [0, π].
+    """
     kept = 1 - 2 * flip
     agreement = 1 - 2 * np.asarray(distances, dtype=np.float64) / size
     value = math.pi / 2 * (1 - agreement / kept)
@@ -147,7 +156,11 @@ def agreement_angle(distances: NDArray[Any], size: int, flip: float) -> Estimate
 
 
 def flipped_angle(distances: NDArray[Any], size: int, flips: Callable[[Array], Array], scale: float) -> Estimate:
-    """The same where flips depend on values of deviation ``scale`` (Theorem E3): agreement is looked up."""
+    """The same where flips depend on values, which have standard deviation ``scale`` (Theorem E3).
+
+    ``flips`` gives the probability of a flip for any value. Agreement falls with the angle, so angles are looked up;
+    their errors are as far as a standard error of the agreement leads.
+    """
     angles: Array = np.linspace(0.0, math.pi, _ANGLES)
     z = ((np.arange(_POINTS) + 0.5) * (_FAR / _POINTS)).astype(np.float64)
     weight = np.exp(-(z**2) / 2)

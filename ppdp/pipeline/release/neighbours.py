@@ -95,7 +95,10 @@ def smallest_distances(queries: Bytes, rows: Bytes, count: int) -> tuple[Places,
 
 
 def largest_products(queries: Array, rows: Array, count: int) -> tuple[Array, Places]:
-    """The largest inner products with every query, and their rows; no bit depends on where a row stands."""
+    """The largest inner products with every query, and the rows that have them.
+
+    Candidates are found by products of matrices, whose last bits depend on the place of a row; theirs do not.
+    """
     reach = np.sqrt(np.einsum("ij,ij->i", queries, queries) * np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
     products, places = np.empty((len(queries), count)), np.empty((len(queries), count), dtype=np.int64)
     waiting = np.arange(len(queries))

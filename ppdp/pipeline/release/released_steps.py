@@ -55,9 +55,10 @@ def released_twins(
 
 
 def mapped(twins: Sequence[tuple[str, Any]], values: Any, texts: Any = None) -> Array:
-    """Rows through released twins of stages; a deduplicator maps nothing, and the first may map texts of some columns.
+    """Rows through released twins of stages; a deduplicator maps nothing. The first may map texts of some columns.
 
-    Always row after row in memory: in another layout products are summed in another order, and bits would differ.
+    Always row after row in memory: some stages copy only if some row has to be changed, and in another layout products
+    of matrices are summed in another order, so that one row would change the last bits of others.
     """
     for _, twin in twins:
         if hasattr(twin, "map_rows"):

@@ -161,7 +161,7 @@ def _copies(rows: Comparable) -> tuple[Indices, NDArray[np.bool_]]:
 def crowding(rows: Comparable, radius: float, most: int) -> int:
     """Largest t such that in some set of rows each has t of the set within the radius, itself included; at least 1.
 
-    Counted up to ``most + 1``: one more than the degeneracy of the graph of near pairs.
+    Counted up to ``most + 1``. One more than the degeneracy of the graph of near pairs.
     """
     n, edges, count = len(rows.points), [], 0
     for i, j, _ in NearPairs(rows, radius):
