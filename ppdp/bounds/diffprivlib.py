@@ -53,11 +53,9 @@ def whole_rows(distance: Distance) -> Distance:
     :class:`UnsupportedOrder` if rows may count in part: diffprivlib's models know no weights.
     """
     if distance.reweighted:
-        raise UnsupportedOrder(
-            "rows may have weights between 0 and 1 here, and this diffprivlib model knows none.",
-            stage="Diffprivlib",
-            fix="a stage before it that keeps or deletes whole rows, or a mechanism of ppdp.",
-        )
+        what = "rows may have weights between 0 and 1 here, and this diffprivlib model knows none."
+        fix = "a stage before it that keeps or deletes whole rows, or a mechanism of ppdp."
+        raise UnsupportedOrder(what, stage="Diffprivlib", fix=fix)
     return distance
 
 

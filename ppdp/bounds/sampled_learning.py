@@ -124,10 +124,8 @@ def _whole_rows(distance: Distance) -> dict[str, Any]:
     :class:`UnsupportedOrder` if rows are reweighted.
     """
     if distance.reweighted:
-        raise UnsupportedOrder(
-            "sampled batches are not proved for rows whose weight differs.",
-            fix="use solver='dpgd' or 'epochs', or a stage that keeps or drops whole rows.",
-        )
+        what = "sampled batches are not proved for rows whose weight differs."
+        raise UnsupportedOrder(what, fix="use solver='dpgd' or 'epochs', or a stage that keeps or drops whole rows.")
     return {name: getattr(distance, name) for name in ("replaced", "toggled", "moved", "radius", "total")}
 
 

@@ -110,10 +110,8 @@ def parse(content: Any) -> Record:
         raise CertificateError("this is not a ppdp certificate.")
     version = int(found[1])
     if version > NEWEST:
-        raise CertificateError(
-            f"its form is {name}, and this ppdp reads up to ppdp-certificate/{NEWEST}: a newer ppdp is needed.",
-            fix="pip install --upgrade ppdp.",
-        )
+        what = f"its form is {name}, and this ppdp reads up to ppdp-certificate/{NEWEST}: a newer ppdp is needed."
+        raise CertificateError(what, fix="pip install --upgrade ppdp.")
     error = best_match(_validator(version).iter_errors(content))
     if error is not None:
         place = "/".join(map(str, error.absolute_path)) or "the document"

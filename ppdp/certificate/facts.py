@@ -204,11 +204,9 @@ def with_sources(facts: Sequence[FactRecord], sources: Any) -> tuple[FactRecord,
     names = {fact: list(_names_of(fact)) for fact in facts if _is_sourced(fact)}
     known = dict.fromkeys(name for of_fact in names.values() for name in of_fact)
     if unknown := [name for name in given if name not in known]:
-        raise InvalidParameter(
-            f"sources names {shown(unknown[0])}, and nothing of that name is declared.",
-            fix=f"one of {', '.join(map(repr, known))}." if known else "leave it out: nothing is declared.",
-            parameter="sources",
-        )
+        what = f"sources names {shown(unknown[0])}, and nothing of that name is declared."
+        fix = f"one of {', '.join(map(repr, known))}." if known else "leave it out: nothing is declared."
+        raise InvalidParameter(what, fix=fix, parameter="sources")
     found = {fact: next((given[name] for name in of_fact if name in given), None) for fact, of_fact in names.items()}
     return tuple(replace(fact, source=found.get(fact)) for fact in facts)
 

@@ -26,11 +26,8 @@ def issuer_words(pipe: Any) -> dict[str, Any]:
     """Everything that a pipeline says beside its claim, as the block ``issued`` has it."""
     given = {} if pipe.statements is None else pipe.statements
     if not isinstance(given, Mapping) or not OF_A_PIPELINE.isdisjoint(given):
-        raise InvalidParameter(
-            f"statements must be a mapping without {' and '.join(sorted(OF_A_PIPELINE))}, got {shown(given)}.",
-            fix="{'review_by': '2027-06-30'}.",
-            parameter="statements",
-        )
+        what = f"statements must be a mapping without {' and '.join(sorted(OF_A_PIPELINE))}, got {shown(given)}."
+        raise InvalidParameter(what, fix="{'review_by': '2027-06-30'}.", parameter="statements")
     return read_statements({**{name: getattr(pipe, name) for name in OF_A_PIPELINE}, **given})
 
 
@@ -92,11 +89,9 @@ def review_is_due(c: Record) -> bool:
 def words(name: str, value: Any) -> str:
     """Public words that can be shown to everybody."""
     if not isinstance(value, str) or not value.strip() or len(value) > _MOST_LETTERS or not value.isprintable():
-        raise InvalidParameter(
-            f"{name} must be public words that can be seen, in one line of at most {_MOST_LETTERS} letters.",
-            fix=f"plain words without control characters, or leave {name} out.",
-            parameter=name,
-        )
+        what = f"{name} must be public words that can be seen, in one line of at most {_MOST_LETTERS} letters."
+        fix = f"plain words without control characters, or leave {name} out."
+        raise InvalidParameter(what, fix=fix, parameter=name)
     return value
 
 
@@ -117,11 +112,8 @@ def _is_day(text: str) -> bool:
 def _digest(name: str, value: Any) -> str:
     digest = getattr(value, "digest", value)
     if not _is_digest(digest):
-        raise InvalidParameter(
-            f"{name} must be a certificate or its digest, got {shown(value)}.",
-            fix="Certificate.load('earlier/certificate.json').digest.",
-            parameter=name,
-        )
+        what = f"{name} must be a certificate or its digest, got {shown(value)}."
+        raise InvalidParameter(what, fix="Certificate.load('earlier/certificate.json').digest.", parameter=name)
     return str(digest)
 
 
@@ -139,11 +131,9 @@ def _attachments(name: str, value: Any) -> list[dict[str, str]]:
         found = {Path(path).name: _attached(name, Path(path)) for path in listed}
     alone = len(found) == len(listed) if found else False
     if not alone or not all(Path(key).name == key and _is_digest(digest) for key, digest in found.items()):
-        raise InvalidParameter(
-            f"{name} must be files with different names, or digests by name, got {shown(value)}.",
-            fix="['audit.json', 'policy.pdf'], or {'audit.json': 'sha256:...'}.",
-            parameter=name,
-        )
+        what = f"{name} must be files with different names, or digests by name, got {shown(value)}."
+        fix = "['audit.json', 'policy.pdf'], or {'audit.json': 'sha256:...'}."
+        raise InvalidParameter(what, fix=fix, parameter=name)
     return [{"name": words(name, key), "sha256": digest} for key, digest in found.items()]
 
 

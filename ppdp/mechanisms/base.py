@@ -380,9 +380,6 @@ class Mechanism(Documented, Answering, BaseEstimator):
         :class:`MissingBudget` if it is not set.
         """
         if self.noise_scale is None:
-            raise MissingBudget(
-                "noise_scale is not set.",
-                stage=type(self).__name__,
-                fix="use it as the last step of ppdp.Pipeline(..., epsilon=...), or set noise_scale.",
-            )
+            fix = "use it as the last step of ppdp.Pipeline(..., epsilon=...), or set noise_scale."
+            raise MissingBudget("noise_scale is not set.", stage=type(self).__name__, fix=fix)
         return positive("noise_scale", self.noise_scale, self)

@@ -69,12 +69,9 @@ class Supervised:
         domain, codes = self._encode(Extent.of(X).domain, y)
         question = self.query_spec_at(domain, Distance(replaced=1))
         if self.balances:
-            raise InvalidParameter(
-                "class_weight='balanced' needs released numbers of rows, which a pipeline releases.",
-                stage=type(self).__name__,
-                fix="class_weight={...}, or the model as the last step of ppdp.Pipeline.",
-                parameter="class_weight",
-            )
+            what = "class_weight='balanced' needs released numbers of rows, which a pipeline releases."
+            fix = "class_weight={...}, or the model as the last step of ppdp.Pipeline."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="class_weight")
         rows = Rows.of(X, codes).weighted(np.array(question.factors))
         self.read(self.release(rows, question, Noise(self.random_state), scale), domain, question)
         return self
@@ -97,20 +94,14 @@ class Supervised:
         count = 2 if classes is None else len(classes)
         if count < 2 or (count > 2 and not self._several):
             binary = "Only binary classification is supported. It needs exactly two classes, not one class or several."
-            raise InvalidParameter(
-                "it needs at least two classes, not one class." if self._several else binary,
-                stage=type(self).__name__,
-                fix="pass classes=(...) to the model.",
-            )
+            what = "it needs at least two classes, not one class." if self._several else binary
+            raise InvalidParameter(what, stage=type(self).__name__, fix="pass classes=(...) to the model.")
         return count
 
     def _range(self, domain: Domain) -> tuple[float, float]:
         """The public range of the targets."""
         y_range = domain.y_range if self.y_range is None else pair("y_range", self.y_range, self)
         if y_range is None:
-            raise MissingBound(
-                "the public range of the targets is not declared.",
-                stage=type(self).__name__,
-                fix="pass y_range=(low, high) to the model or Domain(y_range=...).",
-            )
+            fix = "pass y_range=(low, high) to the model or Domain(y_range=...)."
+            raise MissingBound("the public range of the targets is not declared.", stage=type(self).__name__, fix=fix)
         return y_range

@@ -52,12 +52,9 @@ class FunctionOfTargets(TargetModel):
         with np.errstate(all="ignore"):
             low, high = map(float, function(np.asarray(y_range, dtype=np.float64)))
         if not -math.inf < low < high < math.inf or (self.target_func == "square" and y_range[0] < 0):
-            raise InvalidParameter(
-                f"{self.target_func} of y_range is no range of numbers.",
-                stage=type(self).__name__,
-                fix="a y_range of positive numbers, or target_func='log1p' if it begins at 0.",
-                parameter="y_range",
-            )
+            what = f"{self.target_func} of y_range is no range of numbers."
+            fix = "a y_range of positive numbers, or target_func='log1p' if it begins at 0."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="y_range")
         return low, high
 
     def _range(self: Any, domain: Domain) -> Pair:

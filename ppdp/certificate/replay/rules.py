@@ -358,7 +358,5 @@ def refuse_unsafe(certificate: Record, *, conditional: bool) -> None:
         what = "the classes were read from y, so what leaves would name private labels."
         raise ExportError(what, fix="declare classes=(...).")
     if certificate.status == "CONDITIONAL" and not conditional:
-        raise ExportError(
-            f"the certificate is CONDITIONAL: {'; '.join(certificate.reasons)}.",
-            fix="gate='auto', or conditional=True if the recipient shall rely on that.",
-        )
+        what = f"the certificate is CONDITIONAL: {'; '.join(certificate.reasons)}."
+        raise ExportError(what, fix="gate='auto', or conditional=True if the recipient shall rely on that.")

@@ -105,11 +105,9 @@ class Signature(Saved):
             raise SignatureError(f"it was made with another key ({self.key}).", fix="the public key of the signer.")
         context, sealed = _sealed(certificate)
         if (self.context, self.certificate) != (context, sealed):
-            what = "list" if context == OF_A_LIST else "certificate"
-            raise SignatureError(
-                f"it is the signature of another {what}, or the {what} was changed.",
-                fix="the two files as they were issued together.",
-            )
+            kind = "list" if context == OF_A_LIST else "certificate"
+            what = f"it is the signature of another {kind}, or the {kind} was changed."
+            raise SignatureError(what, fix="the two files as they were issued together.")
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -162,15 +160,11 @@ def sign(
     if record is None:
         raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
     if record.status == "SEEDED":
-        raise CertificateError(
-            "the certificate is SEEDED: its noise came from a seed and protects no one, so it is not signed.",
-            fix="fit with random_state=None.",
-        )
+        what = "the certificate is SEEDED: its noise came from a seed and protects no one, so it is not signed."
+        raise CertificateError(what, fix="fit with random_state=None.")
     if record.status == "CONDITIONAL" and not conditional:
-        raise CertificateError(
-            f"the certificate is CONDITIONAL: {'; '.join(record.reasons)}.",
-            fix="conditional=True, or `ppdp sign --conditional`, if the recipient shall rely on that.",
-        )
+        fix = "conditional=True, or `ppdp sign --conditional`, if the recipient shall rely on that."
+        raise CertificateError(f"the certificate is CONDITIONAL: {'; '.join(record.reasons)}.", fix=fix)
     return signed(certificate, key)
 
 

@@ -127,23 +127,16 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
     def _number_of_candidates(self) -> int:
         sized = hasattr(self.candidates, "__len__") and hasattr(self.candidates, "__getitem__")
         if not sized or isinstance(self.candidates, (str, bytes, Mapping)) or len(self.candidates) < 2:
-            raise InvalidParameter(
-                "candidates must be a sequence of at least two.",
-                stage="ExponentialMechanism",
-                fix="list them.",
-                parameter="candidates",
-            )
+            what = "candidates must be a sequence of at least two."
+            raise InvalidParameter(what, stage="ExponentialMechanism", fix="list them.", parameter="candidates")
         return len(self.candidates)
 
     def _check_utility(self, domain: Domain, m: int) -> None:
         """Run the utility on made-up rows, together and one at a time, before any row is seen."""
         if not callable(self.utility):
-            raise InvalidParameter(
-                f"utility must be callable, got {shown(self.utility)}.",
-                stage="ExponentialMechanism",
-                fix="pass utility=function of an array of rows.",
-                parameter="utility",
-            )
+            what = f"utility must be callable, got {shown(self.utility)}."
+            fix = "pass utility=function of an array of rows."
+            raise InvalidParameter(what, stage="ExponentialMechanism", fix=fix, parameter="utility")
         refuse_captured(self.utility, "ExponentialMechanism")
         spread = float(domain.require("row_norm", "ExponentialMechanism")) / math.sqrt(domain.d)
         made_up = np.random.default_rng(0).uniform(-spread, spread, (8, domain.d))
@@ -151,12 +144,9 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         together = self._given(made_up, m)
         alone = np.concatenate([self._given(row[None, :], m) for row in made_up])
         if np.isnan(together).all() or not np.array_equal(together, alone, equal_nan=True):
-            raise InvalidParameter(
-                f"utility must give each row {m} numbers, whatever rows stand beside it.",
-                stage="ExponentialMechanism",
-                fix="return an array of shape (n, number of candidates), made of operations on single rows.",
-                parameter="utility",
-            )
+            what = f"utility must give each row {m} numbers, whatever rows stand beside it."
+            fix = "return an array of shape (n, number of candidates), made of operations on single rows."
+            raise InvalidParameter(what, stage="ExponentialMechanism", fix=fix, parameter="utility")
 
     def _given(self, X: Array, m: int) -> Array:
         """What each row gives each candidate; NaN for a row on which the function fails."""

@@ -27,12 +27,8 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
     if not isinstance(given, Mapping):
         given = dict.fromkeys(range(domain.d), given)
     if not given:
-        raise InvalidParameter(
-            f"{name} names no column.",
-            stage=type(stage).__name__,
-            fix="name one, or give a number.",
-            parameter=name,
-        )
+        what = f"{name} names no column."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix="name one, or give a number.", parameter=name)
     grid = {position_of(name, column, domain, stage): marks for column, marks in given.items()}
     if len(grid) < len(given):
         raise InvalidParameter(
@@ -69,12 +65,9 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     for i, marks in converted.items() if shared else ():
         width = np.ptp(columns.ranges[i])
         if np.ndim(marks) and np.isfinite(width) and np.ptp(marks) < NARROW * width:
-            raise InvalidParameter(
-                f"{name} cover next to nothing of the public range of {columns.names[i]!r}.",
-                stage=type(stage).__name__,
-                fix=f"{name}={{column: ...}}, for each column its own.",
-                parameter=name,
-            )
+            what = f"{name} cover next to nothing of the public range of {columns.names[i]!r}."
+            fix = f"{name}={{column: ...}}, for each column its own."
+            raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
     return converted
 
 
@@ -103,12 +96,9 @@ def _converted(name: str, given: Any, columns: Columns, i: int, stage: object, e
     if beyond.all() if edges and len(marks) == 2 else beyond.any():
         low, high = (kind.text(end) if isinstance(kind, Dates) else f"{end:.6g}" for end in raw)
         whose = "the units of the table" if raw_units else "the units of this step, as no public map leads to others"
-        raise InvalidParameter(
-            f"{name} lie outside the public range of {columns.names[i]!r}, {low} to {high}, in {whose}.",
-            stage=type(stage).__name__,
-            fix=f"{name} within it, or {name}={{column: ...}} for each column its own.",
-            parameter=name,
-        )
+        what = f"{name} lie outside the public range of {columns.names[i]!r}, {low} to {high}, in {whose}."
+        fix = f"{name} within it, or {name}={{column: ...}} for each column its own."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
     if not raw_units:
         return marks
     present = columns.present(i, marks)
@@ -124,12 +114,8 @@ def _dates(name: str, given: Any, kind: Dates, stage: object) -> Any:
     except TypeError:  # nothing that holds any
         return given
     if not np.isfinite(np.array(numbers, dtype=np.float64)).all():
-        raise InvalidParameter(
-            f"{name} hold what is no date.",
-            stage=type(stage).__name__,
-            fix='dates, or text such as "2001-12-31".',
-            parameter=name,
-        )
+        fix = 'dates, or text such as "2001-12-31".'
+        raise InvalidParameter(f"{name} hold what is no date.", stage=type(stage).__name__, fix=fix, parameter=name)
     return numbers
 
 
@@ -140,12 +126,9 @@ def position_of(name: str, column: Any, domain: Domain, stage: object) -> int:
         return names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < domain.d:
         return int(column)
-    raise InvalidParameter(
-        f"{name} names the column {shown(column)}, which is not there.",
-        stage=type(stage).__name__,
-        fix="name columns of the rows at this step, or count them from 0.",
-        parameter=name,
-    )
+    what = f"{name} names the column {shown(column)}, which is not there."
+    fix = "name columns of the rows at this step, or count them from 0."
+    raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
 
 
 def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) -> list[float]:
@@ -153,12 +136,9 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
         number = integer(name, given, stage, least=1 if edges else 2, most=MOST) + edges
         bound = domain.entry_bound or domain.row_norm
         if bound is None:
-            raise MissingBound(
-                f"{name} is a number, and no bound on entries is declared.",
-                stage=type(stage).__name__,
-                fix=f"give {name} as ascending numbers, or add NormClipper(...) first.",
-                parameter=name,
-            )
+            what = f"{name} is a number, and no bound on entries is declared."
+            fix = f"give {name} as ascending numbers, or add NormClipper(...) first."
+            raise MissingBound(what, stage=type(stage).__name__, fix=fix, parameter=name)
         return [float(mark) for mark in np.linspace(-bound, bound, number)]
     try:
         marks = np.asarray(given, dtype=np.float64)
@@ -166,10 +146,7 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
         marks = np.empty(0)
     finite = marks.ndim == 1 and 2 <= marks.size <= MOST and np.isfinite(marks).all()
     if not (finite and (marks[:-1] < marks[1:]).all()):
-        raise InvalidParameter(
-            f"{name} must be a number, or at least two finite ascending numbers, or such for every column.",
-            stage=type(stage).__name__,
-            fix="choose them from public knowledge, not from the data.",
-            parameter=name,
-        )
+        what = f"{name} must be a number, or at least two finite ascending numbers, or such for every column."
+        fix = "choose them from public knowledge, not from the data."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
     return [float(mark) for mark in marks]

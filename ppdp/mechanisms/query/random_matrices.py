@@ -193,23 +193,17 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         if self.query in _REFUSED:
-            raise UnsupportedOrder(
-                f"query={self.query!r} is not offered: {_REFUSED[self.query]}",
-                stage="WishartMechanism",
-                fix="query='direction', or GaussianMechanism.",
-                parameter="query",
-            )
+            what = f"query={self.query!r} is not offered: {_REFUSED[self.query]}"
+            fix = "query='direction', or GaussianMechanism."
+            raise UnsupportedOrder(what, stage="WishartMechanism", fix=fix, parameter="query")
         if self.query != "direction":
             raise InvalidParameter(
                 f"query must be 'direction', got {self.query!r}.", stage="WishartMechanism", parameter="query"
             )
         domain.require("row_norm", "WishartMechanism")
         if domain.d < 2:
-            raise InvalidParameter(
-                "a direction needs two columns at least, and n_features = 1.",
-                stage="WishartMechanism",
-                fix="GaussianMechanism('mean').",
-            )
+            what = "a direction needs two columns at least, and n_features = 1."
+            raise InvalidParameter(what, stage="WishartMechanism", fix="GaussianMechanism('mean').")
         rank, cosine = self._rank(), self.min_cosine
         if cosine is not None:
             cosine = number("min_cosine", cosine, self, above=0, most=1 - 2.0**-40)

@@ -130,11 +130,8 @@ class Report(StandaloneQueryMixin, Mechanism):
         ranges, whole = self._ranges(domain), self._bound(domain)
         ends = [found for column in scaled if (found := ranges.get(column, whole)) is not None]
         if len(ends) < len(scaled):
-            raise MissingBound(
-                "the public range of a column is not declared.",
-                stage=type(self).__name__,
-                fix="add MinMaxScaler(ranges=...) as a first step, or pass ranges={column: (low, high)}.",
-            )
+            fix = "add MinMaxScaler(ranges=...) as a first step, or pass ranges={column: (low, high)}."
+            raise MissingBound("the public range of a column is not declared.", stage=type(self).__name__, fix=fix)
         bins = self._bins(asked["histogram"], domain)
         grid = public_grid("bins", bins, domain, self, edges=True) if bins else {"sizes": [], "edges": []}
         gaps = domain.missing_rows > 0

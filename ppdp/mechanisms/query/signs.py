@@ -165,24 +165,17 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
         """
         flips, scale = self._flips(), self.own_noise_scale()
         if flips in STEPPED and self.unit is None:
-            raise MissingBound(
-                "unit is not set.",
-                stage="SignMechanism",
-                fix="use it as the last step of ppdp.Pipeline, or set unit.",
-                parameter="unit",
-            )
+            fix = "use it as the last step of ppdp.Pipeline, or set unit."
+            raise MissingBound("unit is not set.", stage="SignMechanism", fix=fix, parameter="unit")
         unit = self._unit() if flips in STEPPED else 1.0
         return _chances(flips, np.asarray(values, dtype=np.float64), scale, unit)
 
     def _flips(self) -> str:
         flips = str(choice("flips", self.flips, (*FLIPS, ANGLE), self))
         if flips != ANGLE and not self.n_signs is self.norm_floor is None:
-            raise InvalidParameter(
-                f"n_signs and norm_floor are parameters of flips='angle', and flips is {flips!r}.",
-                stage="SignMechanism",
-                fix="leave them out; RandomProjection(n_components) in front of the signs makes that many.",
-                parameter="n_signs",
-            )
+            what = f"n_signs and norm_floor are parameters of flips='angle', and flips is {flips!r}."
+            fix = "leave them out; RandomProjection(n_components) in front of the signs makes that many."
+            raise InvalidParameter(what, stage="SignMechanism", fix=fix, parameter="n_signs")
         return flips
 
     def _components(self, domain: Domain) -> int:
@@ -196,12 +189,9 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
                 parameter="flips",
             )
         if domain.d > MOST_SUMMED:
-            raise InvalidParameter(
-                f"flips='angle' is for rows of at most {MOST_SUMMED} columns.",
-                stage="SignMechanism",
-                fix="RandomProjection(...) in front, and flips='staircase'.",
-                parameter="flips",
-            )
+            what = f"flips='angle' is for rows of at most {MOST_SUMMED} columns."
+            fix = "RandomProjection(...) in front, and flips='staircase'."
+            raise InvalidParameter(what, stage="SignMechanism", fix=fix, parameter="flips")
         return integer("n_signs", self.n_signs, self, most=MOST_SIGNS)
 
     def _unit(self) -> float:
