@@ -353,10 +353,8 @@ class Certificate(Saved):
 
         Parameters
         ----------
-        signature : Signature or path-like, optional
-            A signature that must hold as well, and is then named on the page; needs ``public_key``.
-        public_key : path-like or Ed25519PublicKey, optional
-            PEM file, or the key, of whoever is trusted to have signed.
+        signature, public_key : optional
+            As of :meth:`verify`: a signature that holds is named on the page.
         """
         from ppdp.certificate.pages import renderers
 
@@ -412,19 +410,13 @@ class Certificate(Saved):
 
         Parameters
         ----------
-        name, description, intended_use : str
-            Of what is published, and what for.
+        name, description, intended_use, region, publication_date, product_type : str
+            Of what is published: what for, whose laws apply, the day of the first publication (YYYY-MM-DD), and one of
+            the registry's kinds, such as "Dataset"; by default what follows from the last step.
         curators : mapping of str to str
             Who publishes it: names, each with "Government", "Industry" or "Nonprofit".
-        region : str
-            Whom the data describe, or whose laws apply.
-        publication_date : date or str
-            Day of the first publication, YYYY-MM-DD.
         authors : sequence of str
             Who writes the record.
-        product_type : str, optional
-            "Summary statistics", "Machine learning model", "Dataset" or another choice of the registry; by default what
-            follows from the last step.
         further : mapping of str to mapping, optional
             Further fields of the registry by section, such as ``{"implementation": {"justification": "..."}}``.
         conditional : bool, default=False

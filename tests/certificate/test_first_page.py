@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from documents import record_of, render_page
+from documents import missed, record_of, render_page
 from pages import ROWS, Reader, answers, mean
 from scipy.stats import norm
 from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate.facts import read_fact
-from ppdp.certificate.pages.interpretation import missed, right_at, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.interpretation import right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.page import seldom
 from ppdp.certificate.pages.statement import GLOSSARY, terms_in
 from ppdp.certificate.record import FactRecord

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from documents import record_of
+from documents import missed, record_of
 from pages import real_documents
 from scipy.stats import norm
 from zoo import document
@@ -15,7 +15,6 @@ from ppdp.certificate.pages.interpretation import (
     gaussian_missed,
     gaussian_summary,
     guess_in_words,
-    missed,
     right_guesses,
 )
 

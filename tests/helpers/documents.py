@@ -2,6 +2,8 @@
 
 from functools import wraps
 
+import numpy as np
+
 from ppdp.certificate import guarantee
 from ppdp.certificate.pages import assumptions, derivation, interpretation, page, renderers, statements
 from ppdp.certificate.record import Record, read_as
@@ -9,6 +11,7 @@ from ppdp.certificate.share import registry_record
 
 __all__ = [
     "detection_power",
+    "missed",
     "points_of",
     "privacy_profile",
     "record_of",
@@ -55,3 +58,12 @@ render_text = of_document(renderers.render_text, view_of)
 def rests_on(record):
     """What a certificate rests on, each point in its words."""
     return [statement.text for statement in assumptions.assumptions(record)]
+
+
+def missed(record, false_alarm):
+    """How often a test misses at least, at this rate of false alarms: of every pair that is promised the best."""
+    if not record.total.parts:
+        return max(0.0, 1 - interpretation.detection_power(record, false_alarm))
+    delta, factor = interpretation._pairs(record)
+    lines = 1 - delta - factor * false_alarm, (1 - delta - false_alarm) / factor
+    return float(max(0.0, np.max(lines)))

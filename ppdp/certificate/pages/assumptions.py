@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origin, PublicFact, Trust, public_facts
 from ppdp.certificate.pages.statement import WORDS, Statement, Topic
-from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, StepRecord
+from ppdp.certificate.record import Record
 from ppdp.core.figures import figure
 from ppdp.core.formula import AT, Answer
 
@@ -96,14 +96,9 @@ def unit_on_trust(c: Record) -> str:
 
 def _foreign_bounds(c: Record) -> Iterator[str]:
     """Formulas that a module of somebody else has registered."""
-    last = (c.mechanism,) if c.mechanism is not None else ()
-    parts: tuple[StepRecord | ReleaseRecord | MechanismRecord | ConditionRecord, ...] = (
-        *c.steps,
-        *c.releases,
-        *last,
-        *c.conditions,
-    )
-    for name in dict.fromkeys(part.formula for part in parts):
+    names = [part.formula for parts in (c.steps, c.releases, c.conditions) for part in parts]
+    names += [c.mechanism.formula] if c.mechanism is not None else []
+    for name in dict.fromkeys(names):
         known = FORMULAS.get(name.partition(AT)[0])  # that of a group of columns is made of it by ppdp
         if known is None or not known.function.__module__.startswith("ppdp."):
             yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."

@@ -73,17 +73,8 @@ def _power_of_pair(delta: float, epsilon: float, false_alarm: float) -> float:
     return max(0.0, min(1.0, factor * false_alarm + delta, 1 - (1 - false_alarm - delta) / factor))
 
 
-def missed(c: Record, false_alarm: float) -> float:
-    """How often a test misses at least, at this rate of false alarms."""
-    if not c.total.parts:
-        return max(0.0, 1 - detection_power(c, false_alarm))
-    delta, factor = _pairs(c)
-    lines = 1 - delta - factor * false_alarm, (1 - delta - false_alarm) / factor
-    return float(max(0.0, np.max(lines)))
-
-
 def gaussian_missed(summary: GaussianSummary, false_alarm: float) -> float:
-    """The same as the Gaussian parameter tells it, with what it leaves out."""
+    """How often a test misses at least, as the Gaussian parameter tells it, with what it leaves out."""
     level = min(1.0, false_alarm + summary.slack)
     return max(0.0, float(ndtr(-ndtri(level) - summary.mu)) - summary.slack)
 

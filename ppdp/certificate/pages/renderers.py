@@ -106,18 +106,15 @@ def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
     width = WIDTH - NAME_AT_A_GLANCE - 2
     lines = {name: _wrapped(words, width) for name, words in said.items() if words}
     room = LINES - 1 - len(view.texts(Topic.BESIDE))
-    while sum(map(len, lines.values())) > room and (longest := _longest(lines)):
+    able = [name for name in MAY_BE_CUT if name in lines]
+    while sum(map(len, lines.values())) > room and max((len(lines[name]) for name in able), default=0) > 1:
+        longest = max(able, key=lambda name: len(lines[name]))
         lines[longest] = _cut(lines[longest], width)
     return list(lines.items())
 
 
 def _wrapped(words: str, width: int) -> list[str]:
     return wrap(words, width, break_long_words=False, break_on_hyphens=False)
-
-
-def _longest(lines: dict[str, list[str]]) -> str | None:
-    able = [name for name in MAY_BE_CUT if len(lines.get(name, ())) > 1]
-    return max(able, key=lambda name: len(lines[name]), default=None)
 
 
 def _cut(lines: Sequence[str], width: int) -> list[str]:

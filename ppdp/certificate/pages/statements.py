@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,25 +44,7 @@ from ppdp.core.formula import AT, GAUSSIAN, Answer, of_group
 from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
-LABELS = {
-    "purpose": "purpose",
-    "responsible": "responsible",
-    "run_by": "run by",
-    "accuracy": "accuracy on other people",
-    "justification": "why this epsilon",
-    "own_values": "how it is known that each value is of the person of its row alone",
-    "other_releases": "what else of these people got out",
-    "contact": "contact",
-    "legal_basis": "legal basis",
-    "consent": "consent",
-    "ethics_approval": "ethics approval",
-    "retention": "how long rows are kept",
-    "limit_set_by": "the limit was set by",
-    "review_by": "to be reviewed by",
-    "supersedes": "takes the place of",
-    "status_list": "withdrawn ones stand in the newest LIST at",
-    "attachments": "attached",
-}
+LABELS: Mapping[str, str] = WORDS["stated"]
 """What the issuer may state, in words."""
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
@@ -308,11 +290,6 @@ class View:
         return f"{before}{pair}{after}"
 
     @property
-    def issued(self) -> str | None:
-        """Date and account, with symbols."""
-        return account_in_words(self.record, symbols=True)
-
-    @property
     def stated(self) -> dict[str, str]:
         """What the issuer states, by name, in short; empty where nothing is stated."""
         said = {s.name: s.short for s in self.statements if s.topic is Topic.STATED}
@@ -335,7 +312,7 @@ class View:
             "warnings": [f"Warning: {words}" for words in self.texts(Topic.WARNING)],
             "stated": self.stated,
             "responsible": self.stated["responsible"],
-            "issued": self.issued,
+            "issued": account_in_words(c, symbols=True),
             "noises": self.noises,
             "stages": list(zip(self.points, [None, *c.steps])),
             "logarithmic": spreads([point.rows for point in self.points]),
