@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ppdp.core.checks import shown
 from ppdp.core.formula import AT
@@ -196,14 +197,19 @@ def _bare(tail: list[Step], behind: Sequence[Step]) -> list[Step]:
 
 def is_needless(step: Step) -> bool:
     """Whether shapes of columns need it: they are the same in any units, and missing values have one of their own."""
-    return role_of(step) in ("imputer", "scaler") and not is_public(step)
+    return role_of(step) in _NEEDLESS and not is_public(step)
 
 
 def leave_out(step: Step, model: Step) -> None:
     """Say that a step is needless in front of shapes of columns."""
-    scales = role_of(step) == "scaler"
-    why = "shapes of columns are the same in any units" if scales else "missing values have a bin of their own"
-    model.changed.append(f"{step.name!r} is left out: {why}")
+    model.changed.append(f"{step.name!r} is left out: {_NEEDLESS[role_of(step)]}")
+
+
+_NEEDLESS = {
+    "imputer": "missing values have a bin of their own",
+    "scaler": "shapes of columns are the same in any units",
+    "components": "shapes are those of the columns themselves, in place of components",
+}
 
 
 def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:
@@ -335,6 +341,9 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
         if isinstance(one, str) and one == "drop":
             if not rest:
                 yield _Branch(columns, None, prefix)
+            continue
+        if own_name(one) == "ColumnTransformer" and is_listed(columns):
+            yield from _column_branches(Step(name, clone(one)), facts)  # which takes some of these columns by name
             continue
         for i, (own, steps) in enumerate(branches(prefix, flattened(name, one)), 1):
             group = name.replace("__", "-").replace(".", "-").replace(AT, "-")

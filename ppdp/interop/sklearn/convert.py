@@ -11,12 +11,13 @@ from typing import Any
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
 from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, is_needless, leave_out, split_columns
+from ppdp.interop.sklearn.conversion import Conversion, Converted
 from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.steps import Conversion, Converted, Step, flattened, is_word
+from ppdp.interop.sklearn.steps import TEXTS, Step, flattened, is_word
 from ppdp.interop.sklearn.trees import (
     TREES,
     as_codes,
@@ -93,8 +94,10 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
 
 
 def _bare(steps: list[Step]) -> list[Step]:
-    """Without scalers and imputers directly in front of shapes of columns."""
-    while len(steps) > 1 and steps[-1].kind in (*TREES, "QuantileRegressor") and is_needless(steps[-2]):
+    """Without what is needless directly in front of shapes of columns, of which words would be too many."""
+    words = any(step.kind in (*TEXTS, "FeatureUnion") for step in steps)
+    grown = bool(steps) and steps[-1].kind in (*TREES, "QuantileRegressor")
+    while grown and len(steps) > 1 and is_needless(steps[-2]) and not (words and role_of(steps[-2]) == "components"):
         leave_out(steps[-2], steps[-1])
         steps = [*steps[:-2], steps[-1]]
     return steps

@@ -12,10 +12,11 @@ from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.columns import frame_of_types
+from ppdp.interop.sklearn.conversion import Conversion
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import root_of
-from ppdp.interop.sklearn.steps import Conversion, is_named
+from ppdp.interop.sklearn.steps import is_named
 from ppdp.transformers.columns.spread_steps import spread
 
 

@@ -333,7 +333,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     ),
     "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
     "BernoulliNB ComplementNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis": _LOGISTIC,
-    "CategoricalNB MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
+    "CategoricalNB": Leak("high", _MODEL, fix="BernoulliNB() behind OneHotEncoder(), which from_sklearn converts."),
+    "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
     "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),
     "DummyClassifier": Leak(
         "high", "shares of labels", "GaussianMechanism", "GaussianMechanism(query='histogram') of the labels."

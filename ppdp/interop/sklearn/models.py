@@ -126,9 +126,8 @@ def support(step: Step, facts: DeclaredFacts) -> Any:
 def kernel_support(step: Step, facts: DeclaredFacts) -> Any:
     """Support vectors, of a radial kernel behind features of it."""
     given = step.read("C", "kernel", "nu", "probability", "class_weight", _KERNEL)
-    if not is_word(given["kernel"], "linear", "rbf"):
-        fix = "kernel='rbf', or LinearSVC() behind PolynomialFeatures()."
-        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", fix)
+    if not is_word(given["kernel"], "linear", "poly", "rbf"):
+        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf', 'poly' or 'linear'.")
     alpha = _inverse_strength(step) if "C" in given else 0.0
     probabilities, given = given["probability"] is True, {**given, "fit_intercept": True}
     return _margins(step, facts, given, "hinge loss", alpha=alpha, probabilities=probabilities)
@@ -162,7 +161,7 @@ def ridge_classifier(step: Step, facts: DeclaredFacts) -> Any:
 
 def discriminant(step: Step, facts: DeclaredFacts) -> Any:
     """A model whose log-odds are linear, too."""
-    step.read("store_covariance", fixes={"n_components": "leave it out: it has no effect on predictions."})
+    step.read("shrinkage covariance_estimator store_covariance n_components")
     step.changed.append("log loss instead of a normal law of each class: in both, log-odds are linear")
     given = {"fit_intercept": True, "class_weight": None}
     return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
@@ -294,8 +293,8 @@ def ridge_auto(step: Step, facts: DeclaredFacts) -> Any:
 def kernel_regressor(step: Step, facts: DeclaredFacts) -> Any:
     """Squared error, of a radial kernel behind features of it."""
     given = step.read("C alpha epsilon kernel kernel_params loss nu fit_intercept", _KERNEL)
-    if not is_word(given.get("kernel"), None, "linear", "rbf"):
-        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf' or kernel='linear'.")
+    if not is_word(given.get("kernel"), None, "linear", "poly", "rbf"):
+        step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf', 'poly' or 'linear'.")
     step.changed.append("squared error with a penalty of alpha='auto' instead of an error that counts beyond epsilon")
     return _regressor(step, mechanisms.Ridge, facts, {"fit_intercept": True, **given})
 

@@ -24,8 +24,9 @@ def imputer(step: Step, facts: DeclaredFacts) -> Any:
     given = read_imputer(step)
     if is_word(given["strategy"], "mean"):
         return transformers.MeanImputer()
-    if is_word(given["strategy"], "median"):
-        step.changed.append("a trimmed mean instead of the median, whose release would drown in noise")
+    if is_word(given["strategy"], "median", "most_frequent"):
+        middle = "median" if given["strategy"] == "median" else "most frequent value"
+        step.changed.append(f"a trimmed mean instead of the {middle}, whose release would drown in noise")
         return transformers.TrimmedMeanImputer()
     step.refuse(
         f"strategy={given['strategy']!r} has no counterpart: one row can decide it.",
@@ -117,6 +118,21 @@ def pca(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.PCA(rank, with_mean=step.kind != "TruncatedSVD")
 
 
+def other_components(step: Step, facts: DeclaredFacts) -> Any:
+    """Directions of most variance in place of others, as many."""
+    given = step.read(*step.given())
+    step.changed.append(f"directions of most variance in place of those of {step.kind}")
+    return transformers.PCA(_components(step, given["n_components"]), with_mean=step.kind not in _UNCENTRED)
+
+
+_UNCENTRED = ("LatentDirichletAllocation", "MiniBatchNMF", "NMF")
+_DIRECTIONS = (
+    *_UNCENTRED,
+    *("DictionaryLearning", "FactorAnalysis", "FastICA", "MiniBatchDictionaryLearning", "MiniBatchSparsePCA"),
+    "SparsePCA",
+)
+
+
 def projection(step: Step, facts: DeclaredFacts) -> Any:
     """A random projection with a public seed."""
     given = step.read("n_components", "eps", "random_state", "density")
@@ -201,6 +217,7 @@ FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "PowerTransformer": ("quantiles", quantile_ranks),
     "QuantileTransformer": ("quantiles", quantile_ranks),
     **dict.fromkeys(("IncrementalPCA", "PCA", "TruncatedSVD"), ("components", pca)),
+    **dict.fromkeys(_DIRECTIONS, ("components", other_components)),
     "GaussianRandomProjection": ("projection", projection),
     "SparseRandomProjection": ("projection", projection),
     "TargetEncoder": ("label means", target_encoder),

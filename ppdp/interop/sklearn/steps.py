@@ -177,10 +177,15 @@ def _with_kernel(step: Step) -> list[Step]:
         products = Step(f"{step.name}-products", PolynomialFeatures(2, include_bias=False))
         products.changed.append("products of two columns, of which a linear model has quadratic log-odds")
         return [products, step]
-    if step.kind not in KERNEL_MACHINES or not is_word(step.given()["kernel"], "rbf"):
+    given = step.given() if step.kind in KERNEL_MACHINES else {"kernel": None}
+    if is_word(given["kernel"], "rbf"):
+        features = Step(f"{step.name}-kernel", RBFSampler(gamma=given["gamma"], n_components=200, random_state=0))
+        features.changed.append("200 random Fourier features of the radial kernel, and a linear model of them")
+    elif is_word(given["kernel"], "poly"):
+        features = Step(f"{step.name}-products", PolynomialFeatures(given["degree"], include_bias=False))
+        features.changed.append(f"products of up to {given['degree']} columns, and a linear model of them")
+    else:
         return [step]
-    features = Step(f"{step.name}-kernel", RBFSampler(gamma=step.given()["gamma"], n_components=200, random_state=0))
-    features.changed.append("200 random Fourier features of the radial kernel, and a linear model of them")
     return [features, step]
 
 
@@ -205,7 +210,10 @@ def _settled(steps: list[Step]) -> list[Step]:
     if not kept:
         return steps
     for step in filter(_is_idle, steps):
-        kept[0].changed.append(f"{step.name!r} is left out: a column that hardly varies does no harm")
+        why = (
+            "all components are the columns, turned" if "PCA" in step.kind else "a column that hardly varies is no harm"
+        )
+        kept[0].changed.append(f"{step.name!r} is left out: {why}")
     return kept
 
 
@@ -235,6 +243,9 @@ def _beside_indicators(step: Step) -> Step:
 def _is_idle(step: Step) -> bool:
     if step.kind == "VarianceThreshold":  # which columns vary less than it says would be read off the rows
         return True
+    if step.kind in ("IncrementalPCA", "PCA"):  # with all components, which are the columns, turned
+        given = step.given()
+        return given["n_components"] is None and given["whiten"] is False
     name, value = _WITHOUT_EFFECT.get(step.kind, ("", None))
     return bool(name) and _same(step.given()[name], value)
 
@@ -360,44 +371,3 @@ def branches(prefix: str, steps: list[Step], depth: int = 0) -> Iterator[tuple[s
             continue
         own = f"{prefix}{name}__" if given["verbose_feature_names_out"] is True else prefix
         yield from branches(own, [*front, *flattened(name, one)], depth + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """One step."""
-
-    step: str  # its name
-    given: str  # its class
-    became: str  # name of the step that stands for it
-    changed: tuple[str, ...]  # how the counterpart differs
-    ignored: tuple[str, ...]  # parameters without a meaning for the counterpart
-
-    def __str__(self) -> str:
-        notes = list(self.changed)
-        if self.ignored:
-            notes.append(f"ignored: {', '.join(self.ignored)}")
-        arrow = f"{self.step} ({self.given}) -> {self.became}" if self.given else f"added: {self.became}"
-        return "".join([arrow, *(f"\n    {note}" for note in notes)])
-
-
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """What became of a pipeline of scikit-learn.
-
-    Attributes
-    ----------
-    steps : tuple of Converted
-        In the order of the pipeline.
-    unused : tuple of str
-        What was declared of columns that no step takes.
-    """
-
-    steps: tuple[Converted, ...]
-    unused: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Converted]:
-        return iter(self.steps)
-
-    def __repr__(self) -> str:
-        unused = [f"declared of columns that no step takes: {', '.join(self.unused)}"] if self.unused else []
-        return "\n".join([*map(str, self.steps), *unused])

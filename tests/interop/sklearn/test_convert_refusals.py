@@ -81,7 +81,7 @@ REFUSALS = {
         UnsupportedOrder,
         "put it first",
     ),
-    "most frequent": ([SimpleImputer(strategy="most_frequent")], {}, InvalidParameter, "strategy='constant'"),
+    "largest value": ([SimpleImputer(strategy=np.nanmax)], {}, InvalidParameter, "strategy='constant'"),
     "indicators of other gaps": ([MissingIndicator(missing_values=0)], {}, InvalidParameter, "NaN"),
     "other gaps": ([SimpleImputer(missing_values=-1)], {}, InvalidParameter, "put NaN"),
     "centred only": ([StandardScaler(with_std=False)], {}, InvalidParameter, "learn an intercept"),

@@ -8,7 +8,7 @@ import pytest
 from conversions import convert
 from sklearn import ensemble, tree
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score, roc_auc_score
@@ -233,9 +234,12 @@ class TestCategories:
         assert "categories" not in str(told(grown(HistGradientBoostingClassifier(), ranges=(0, 1), categories=None)))
 
 
-def test_components_are_refused_in_front():
+def test_components_are_left_out_in_front_and_those_of_words_refused():
+    assert "in place of components" in str(
+        grown(PCA(2), RandomForestClassifier(), ranges=(0, 1), categories=None).conversion
+    )
     with pytest.raises(UnsupportedOrder, match="only if it is linear"):
-        grown(PCA(2), RandomForestClassifier(), ranges=(0, 1), categories=None)
+        convert([HashingVectorizer(n_features=16), TruncatedSVD(2), RandomForestClassifier()], classes=(0, 1))
 
 
 def test_missing_values_reach_the_model_where_it_stands_directly_behind():

@@ -9,7 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -151,6 +151,17 @@ CASES = {
     "bins": ([SimpleImputer(), KBinsDiscretizer(3), LOG], {}, "KBinsDiscretizer", "its edges are quantiles"),
     "columns that vary": ([VarianceThreshold(), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
     "columns that hardly vary": ([VarianceThreshold(0.1), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
+    "other components": ([StandardScaler(), FastICA(2), LOG], {}, "PCA", "in place of those of FastICA"),
+    "all components": ([StandardScaler(), PCA(), LOG], {}, "StandardScaler", "'pca' is left out"),
+    "trees of components": ([PCA(2), ExtraTreesClassifier()], {}, "MinMaxScaler", "those of the columns themselves"),
+    "products for a machine": (SVC(kernel="poly", degree=2), {}, "ColumnMap", "products of up to 2 columns"),
+    "shrunk discriminant": (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5), {}, "LogisticRegression", "lin"),
+    "numbers that are usual": (
+        [SimpleImputer(strategy="most_frequent"), LOG],
+        {},
+        "TrimmedMeanImputer",
+        "instead of the most frequent value",
+    ),
     "columns by weights": ([SelectFromModel(LOG), LOG], {}, "SelectPercentile", "half of the columns stay"),
     "a number of columns by weights": ([SelectFromModel(LOG, max_features=2), LOG], {}, "SelectKBest", "most weight"),
     "mutual information": ([SelectKBest(mutual_info_classif, k=2), LOG], {}, "SelectKBest", "straight effects alone"),
@@ -220,6 +231,14 @@ def test_text_of_a_frame_goes_to_boosting_as_codes():
     pipe = convert(HistGradientBoostingClassifier(), **facts).fit(table, table["ward"].isin(["a", "d"]).astype(int))
     assert pipe.steps[-1][1].categorical_features == {0: 4}
     assert pipe.score(table, table["ward"].isin(["a", "d"]).astype(int)) > 0.95
+
+
+def test_columns_inside_columns():
+    inner = make_column_transformer((StandardScaler(), ["age"]), (ZEROS, ["ward"]))
+    columns = make_column_transformer((inner, ["age", "ward"]), (StandardScaler(), ["dose"]))
+    facts = {"ranges": {"age": (0, 9), "dose": (0, 1)}, "categories": LABELS, "classes": (0, 1)}
+    pipe = convert([columns, LOG], **facts)
+    assert [block.columns for block in pipe.steps[0][1].blocks] == [["age"], ["ward"], ["dose"]]
 
 
 def test_distances_from_centres_of_some_columns():
