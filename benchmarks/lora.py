@@ -5,8 +5,8 @@ memory is the most that a step holds beyond what was there before, as torch coun
 """
 
 import argparse
+import os
 import statistics
-import time
 from functools import partial
 
 import torch
@@ -35,13 +35,26 @@ def loss(model, batch):
     return functional.cross_entropy(scores[:, :-1].mT, batch["ids"][:, 1:], reduction="none").mean(1)
 
 
-def ours(batch, size, method, microbatch):
+def ours(batch, size, method, microbatch, isolation=None):
     public = {"n_rows": BATCH, "batch_size": BATCH, "steps": 10_000, "epsilon": 8.0, "delta": 1e-3}
     probe = {name: one[:2] for name, one in batch.items()}
     private = PrivateLoRA(
-        network(size).train(), loss, probe=probe, method=method, microbatch=microbatch, dataset=method, **public
+        network(size).train(),
+        loss,
+        probe=probe,
+        method=method,
+        microbatch=microbatch,
+        isolation=isolation,
+        dataset=method,
+        **public,
     )
-    return partial(private._sums().step, batch)
+
+    def step():  # with the copies of a process, whose time counts once it has ended
+        sums = private._sums()
+        sums.step(batch)
+        sums.close()
+
+    return step
 
 
 def theirs(batch, size):
@@ -67,6 +80,10 @@ SIDES = {"Opacus": theirs} | {
     f"{method}, {most} at once": partial(ours, method=method, microbatch=most)
     for method in ("fa", "m2")
     for most in (1, BATCH // 2, BATCH)
+}
+SIDES |= {
+    f"{method}, a process each": partial(ours, method=method, microbatch=1, isolation="process")
+    for method in ("fa", "m2")
 }
 
 
@@ -94,10 +111,10 @@ def main():
     took = {side: [] for side in SIDES}
     for i in range(STEPS + 1):
         for side, step in steps.items():
-            begin = time.process_time()
+            begin = os.times()
             step()
             if i:
-                took[side].append(time.process_time() - begin)
+                took[side].append(sum(os.times()[:4]) - sum(begin[:4]))
     for side, step in steps.items():
         ratio = statistics.median(a / b for a, b in zip(took[side], took["Opacus"]))
         print(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,12 +100,29 @@ def put_adapter(model: Any, layers: Sequence[Layer], adapter: str, matrices: Mat
     rank, config = len(matrices[0][0]), model.peft_config[adapter]
     for name, value in _of_rank(rank).items():
         setattr(config, name, value)
-    with torch.no_grad():
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):  # by which PEFT fills what is new
         for layer, pair in zip(layers, matrices):
             layer.module.update_layer(adapter, rank, lora_alpha=rank, config=config)
             mark_trained([layer], adapter, True)  # before anything private is in it
             for of, matrix in zip((layer.module.lora_A, layer.module.lora_B), pair):
                 of[adapter].weight.copy_(matrix)
+
+
+def kept_adapter(model: Any, layers: Sequence[Layer], adapter: str) -> Callable[[], None]:
+    """What makes the adapter of the model again the one that it is now, down to the same modules."""
+    config = model.peft_config[adapter]
+    before = [(vars(config), name, value) for name, value in vars(config).items()]
+    for module in (layer.module for layer in layers):
+        before += [(vars(module), name, value) for name, value in vars(module).items()]
+        held = [*vars(module).values(), *module.children()]
+        tables = [one for one in held if isinstance(one, (dict, torch.nn.ModuleDict))]
+        before += [(table, adapter, table[adapter]) for table in tables if adapter in table]
+
+    def put_back() -> None:
+        for table, name, value in before:
+            table[name] = value
+
+    return put_back
 
 
 def adapter_rank(layers: Sequence[Layer], most: int | None) -> int:

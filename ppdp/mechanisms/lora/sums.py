@@ -18,7 +18,7 @@ from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, backward
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
 from ppdp.mechanisms.lora.plan import LoRAPlan
 from ppdp.mechanisms.lora.probe import closeness
-from ppdp.mechanisms.lora.process import in_a_process
+from ppdp.mechanisms.lora.process import Copies
 from ppdp.mechanisms.lora.state import State
 from ppdp.mechanisms.lora.weights import Weights
 from ppdp.privacy.noise.sampler import Noise
@@ -38,6 +38,19 @@ class Sums:
         self._pure = True  # whether model and loss kept nothing of an example
         self._state = State(probed.model, probed.loss)  # as the last call left it
         self._done = 0
+        self._copies = self._waiting() if self._asked["isolation"] == "process" else None
+
+    def _waiting(self) -> Copies:
+        """What is copied for each example: model and loss as they are now, and projections that are taken over."""
+        frames = self._no_projections()
+        loaded = [*(layer.trained for layer in self._layers), *(one for one in frames if one is not None)]
+        whole = lambda part: torch.cat([one.flatten() for one in self._clipped(self._found(part), frames)])  # noqa: E731
+        return Copies(loaded, self._public, sum(map(math.prod, self._shapes())), whole)
+
+    def close(self) -> None:
+        """Let no process wait for more."""
+        if self._copies is not None:
+            self._copies.close()
 
     def are_pure(self) -> bool:
         """Whether nothing was found that model or loss kept of an example."""
@@ -51,14 +64,16 @@ class Sums:
 
     def step(self, table: Batch) -> bool:
         """Draw a batch, and move the weights by its noisy sum; whether they can be, and are as before otherwise."""
-        self.check()
+        if self._copies is None:
+            self.check()
         self.weights.write()
         places = poisson_sample(self._noise, len(next(iter(table.values()))), self._plan.rate)
         projections = self.projections()
         counts = self.counts(taken(table, places, self._public), projections)
-        self.check()
+        if self._copies is None:
+            self.check()
         if not self.weights.are_written():
-            self.impure("a forward pass changes the adapter.")
+            self.impure("a forward pass, or something beside it, changes the adapter.")
         answers = zip((self.noisy(one) for one in counts), projections)
         self._done += 1
         return self.weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done - 1)
@@ -75,7 +90,7 @@ class Sums:
     def counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
         sums = [torch.zeros(shape, dtype=torch.float64, device="cpu") for shape in self._shapes()]
-        for found in (self._apart if self._asked["isolation"] == "process" else self._watched)(batch, projections):
+        for found in (self._watched if self._copies is None else self._apart)(batch, projections):
             for total, one in zip(sums, found):
                 total += one
         return sums
@@ -99,18 +114,23 @@ class Sums:
 
     def _apart(self, batch: Batch, projections: list[Tensor | None]) -> Iterator[list[Tensor]]:
         """The sums of all examples, each from a process of its own; one that fails adds nothing."""
-        yield from (found for part in parts(batch, 1) if (found := self.apart(part, projections)) is not None)
+        assert self._copies is not None
+        self._copies.load([*self.weights.own, *(one for one in projections if one is not None)])
+        yield from (found for part in parts(batch, 1) if (found := self._apart_alone(part)) is not None)
 
-    def apart(self, part: Batch, projections: list[Tensor | None]) -> list[Tensor] | None:
+    def _apart_alone(self, part: Batch) -> list[Tensor] | None:
         """What a process of its own makes of an example: whole numbers that are no longer than the clip, or None."""
-        shapes = self._shapes()
+        assert self._copies is not None
+        shapes, found = self._shapes(), self._copies.call(part)
         sizes = [math.prod(shape) for shape in shapes]
-        work = lambda: torch.cat([one.flatten() for one in self._clipped(self._found(part), projections)])  # noqa: E731
-        found = in_a_process(work, sum(sizes))
         most = inflate(self._asked["clip"] / self._unit + math.sqrt(sum(sizes)) / 2)
         if found is None or not found.round_().norm() <= most:
             return None
         return [one.view(shape) for one, shape in zip(found.split(sizes), shapes)]
+
+    def try_apart(self) -> bool:
+        """Whether a made-up example has its gradient in a process of its own, if all are to have one."""
+        return self._copies is None or any(True for _ in self._apart(self._public, self._no_projections()))
 
     @property
     def _unit(self) -> float:
@@ -142,10 +162,15 @@ class Sums:
 
     def projections(self) -> list[Tensor | None]:
         """For every layer ``rank`` orthonormal columns in a uniform direction, from fresh entropy; none of B."""
+        uniform = (uniform_frame(self._noise, *one.shape) for one in self._no_projections() if one is not None)
+        return [*map(torch.from_numpy, uniform)] or self._no_projections()
+
+    def _no_projections(self) -> list[Tensor | None]:
+        """As :meth:`projections`, of zeros."""
         if self._probed.kind is GradientsOfB:
             return [None] * len(self._layers)
         rank = self._asked["rank"]
-        return [torch.from_numpy(uniform_frame(self._noise, layer.inputs, rank)) for layer in self._layers]
+        return [torch.zeros(layer.inputs, rank, dtype=torch.float64, device="cpu") for layer in self._layers]
 
     def noisy(self, counts: Tensor) -> Tensor:
         """The sum with noise, over the expected size of a batch."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, NoReturn
 
@@ -22,11 +22,12 @@ from ppdp.mechanisms.lora.adapter import (
     configuration_of,
     described,
     files_of,
+    kept_adapter,
     put_adapter,
     sum_of_steps,
 )
 from ppdp.mechanisms.lora.conditions import Probed, told_nothing
-from ppdp.mechanisms.lora.data import table_of, versions
+from ppdp.mechanisms.lora.data import Batch, table_of, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
@@ -81,12 +82,13 @@ class PrivateLoRA:
         Its other numbers, as ``{"momentum": 0.9}``.
     microbatch : int, default=1
         Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, in which nothing can mix
-        examples. More are faster, and then **you declare** that the model treats the examples of a batch
-        independently: the probe looks at made-up ones only, and the certificate says so first.
-    isolation : {"process"}, optional
-        "process" computes every gradient in a copy of this process that ends with it (Linux, no GPU, ``microbatch=1``):
-        nothing that model and loss keep in memory lasts, and an example at which they stop counts as if it were not
-        there. By default all are computed here, and what is seen to be kept ends the training.
+        examples. More are faster (``isolation=None``), and then **you declare** that the model treats the examples of a
+        batch independently: the probe looks at made-up ones only, and the certificate says so first.
+    isolation : {"process", None}, default="process"
+        "process" computes every gradient in a copy of this process as it is when the training begins, which ends with
+        that example (Linux, no GPU, ``microbatch=1``): nothing that model and loss keep in memory lasts, and an example
+        at which they stop counts as if it were not there. By None **you declare** that they keep and use nothing of
+        other examples, and fail on none: all is computed here, and what is seen to be kept ends the training.
     ledger : Ledger, optional
         Where training is charged before it looks at what an example holds.
     dataset : str, optional
@@ -113,8 +115,9 @@ class PrivateLoRA:
     **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
     adapters on the way together. Examples whose gradient is not finite count as if they were not there.
 
-    **Declared** by you, and said by the certificate, which is CONDITIONAL: model and loss keep and use nothing of other
-    examples, and neither they nor the weights come from the examples; under "m2", projections are exactly uniform.
+    **Declared** by you, and said by the certificate, which is CONDITIONAL: a call of the loss uses no other example and
+    keeps nothing outside its process, as in a file (with ``isolation=None``: keeps nothing at all), and neither model
+    and loss nor the weights come from the examples; under "m2", projections are exactly uniform.
     Noise and sums are exact, and what rounding (TF32, bfloat16) makes of a gradient that is computed alone is part of
     that gradient.
 
@@ -153,7 +156,7 @@ class PrivateLoRA:
         optimizer: Any = "SGD",
         optimizer_kwargs: Mapping[str, Any] | None = None,
         microbatch: int = 1,
-        isolation: str | None = None,
+        isolation: str | None = "process",
         ledger: Ledger | None = None,
         dataset: str | None = None,
         purpose: str | None = None,
@@ -236,7 +239,7 @@ class PrivateLoRA:
         return self
 
     def _fit(self, data: Any) -> None:
-        probed, plan, dataset = self._probed, self._plan, self.dataset
+        probed, plan = self._probed, self._plan
         table = table_of(data, self._public)
         before = versions(table)
         now = (self.model, self.loss, self.method, self.microbatch, self.isolation)
@@ -246,47 +249,56 @@ class PrivateLoRA:
         if changed := probed.changed(begun=False):
             refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
         self._probe.again()
-        sums, process, said = self._sums(), os.getpid(), issuer_words(self)
-        if self.isolation and (tried := self._sums()).apart(self._public, tried.projections()) is None:
-            refuse("a process of its own stops at a made-up example.", "isolation=None.")
-        seeded = self._random_state is not None
-        sealed = partial(plan.certificate, seeded=seeded, dataset=dataset, sources=self.sources)
-        sealed({}, inference=described({}), issued={})  # no public word may fail after the spend
-        charged = self._charged = charge(self.ledger, plan.cost, dataset=dataset, label=STAGE)
-        try:
-            with at_step(STAGE):
-                mark_trained(probed.layers, probed.adapter, True)
-                if len(next(iter(table.values()))) > plan.domain.n:
-                    what = "there are more examples than n_rows declares."
-                    raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
-                finite = True
-                for done in range(plan.question.steps):
-                    finite = sums.step(table)
-                    if versions(table) != before:
-                        sums.impure("something wrote into the examples.")
-                    if os.getpid() != process:
-                        refuse("this training was begun in another process.", "train it there.")
-                    if not finite:  # which the noisy sums say
-                        break
-                    with told_nothing():  # by handlers of logs
-                        logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done + 1, plan.question.steps)
-                sums.check()
-                matrices = self._put(sums.weights)
-                arrays = arrays_of(matrices, whole=self._given[2] == "m2")
-                self._files = files_of(self._config, probed.layers, matrices)
-                issued = {**charged.issued(plan.cost.delta), **said}
-                self.certificate_ = sealed(arrays, inference=described(self._files), issued=issued)
-                charged.settle("released")
-            if not finite:
-                what = f"the trained weights are finite no more behind step {done + 1}; certified are those before it."
-                refuse(what, "a smaller learning_rate; export(folder) writes what was reached.")
-        except BaseException as error:  # interrupts as well: half a step more would be certified by nothing
-            if self.certificate_ is None and os.getpid() == process:
-                try:
-                    charged.settle("failed")  # first, for the rest may fail in turn
-                finally:
-                    self._restore(sums)
-            raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
+        with closing(self._sums()) as sums:
+            if not sums.try_apart():
+                what = "a process of its own stops at a made-up example, as where there is a GPU, or files are open."
+                refuse(what, "isolation=None; files that a call opens itself.")
+            said, seeded = issuer_words(self), self._random_state is not None
+            sealed = partial(plan.certificate, seeded=seeded, dataset=self.dataset, sources=self.sources)
+            sealed({}, inference=described({}), issued={})  # no public word may fail after the spend
+            put_back = kept_adapter(probed.model, probed.layers, probed.adapter)
+            process = os.getpid()
+            charged = self._charged = charge(self.ledger, plan.cost, dataset=self.dataset, label=STAGE)
+            try:
+                with at_step(STAGE):
+                    mark_trained(probed.layers, probed.adapter, True)
+                    last = self._steps(sums, table, before, process)
+                    matrices = self._put(sums.weights)
+                    arrays = arrays_of(matrices, whole=self._given[2] == "m2")
+                    self._files = files_of(self._config, probed.layers, matrices)
+                    issued = {**charged.issued(plan.cost.delta), **said}
+                    self.certificate_ = sealed(arrays, inference=described(self._files), issued=issued)
+                    charged.settle("released")
+                if last:
+                    what = f"the trained weights are finite no more behind step {last}; certified are those before it."
+                    refuse(what, "a smaller learning_rate; export(folder) writes what was reached.")
+            except BaseException as error:  # interrupts as well: half a step more would be certified by nothing
+                if self.certificate_ is None and os.getpid() == process:
+                    try:
+                        charged.settle("failed")  # first, for the rest may fail in turn
+                    finally:
+                        self._restore(sums, put_back)
+                raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
+
+    def _steps(self, sums: Sums, table: Batch, before: list[int], process: int) -> int:
+        """Take all steps; the one behind which weights are finite no more, or 0."""
+        if len(next(iter(table.values()))) > self._plan.domain.n:
+            what = "there are more examples than n_rows declares."
+            raise InvalidInput(what, stage=STAGE, fix="a larger n_rows.")
+        last, steps = 0, self._plan.question.steps
+        for done in range(1, steps + 1):
+            finite = sums.step(table)
+            if versions(table) != before:
+                sums.impure("something wrote into the examples.")
+            if os.getpid() != process:
+                refuse("this training was begun in another process.", "train it there.")
+            if not finite:  # which the noisy sums say
+                last = done
+                break
+            with told_nothing():  # by handlers of logs
+                logging.getLogger("ppdp").info("%s: step %d of %d", STAGE, done, steps)
+        sums.check()
+        return last
 
     def _sums(self) -> Sums:
         """What takes the steps, with noise, weights and an optimizer of its own."""
@@ -305,11 +317,12 @@ class PrivateLoRA:
         put_adapter(probed.model, probed.layers, probed.adapter, matrices)
         return matrices
 
-    def _restore(self, sums: Sums) -> None:
+    def _restore(self, sums: Sums, put_back: Callable[[], None]) -> None:
         """Make the model what it was, so that it may be trained again, unless something private may be left in it."""
         pure = False
         try:
             with suppress(Exception):  # of a model that is none any more
+                put_back()
                 pure = sums.are_pure()
         finally:  # behind one more interrupt as well
             sums.weights.write(sums.weights.start)

@@ -18,6 +18,7 @@ from ppdp.mechanisms.lora import PrivateLoRA, sums, training  # noqa: E402
 from ppdp.mechanisms.lora.weights import Weights  # noqa: E402
 
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 6, "epsilon": 1.0, "delta": 1e-5, "learning_rate": 0.5}
+PUBLIC |= {"isolation": None}
 
 
 def private(model=None, loss=next_word, **other):

@@ -15,7 +15,7 @@ from small_models import gpt2, next_word, small, texts  # noqa: E402
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 
-PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 1, "epsilon": 2.0, "delta": 1e-5}
+PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "isolation": None}
 FILES = {"README.md", "adapter_config.json", "adapter_model.safetensors", "certificate.json"}
 
 

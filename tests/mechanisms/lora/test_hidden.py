@@ -4,6 +4,7 @@ import itertools
 import math
 import types
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -28,6 +29,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed  # noqa: E4
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 
 PUBLIC = {"n_rows": 40, "batch_size": 40, "steps": 2, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
+PUBLIC |= {"isolation": None}
 RARE = WORDS - 1  # a word that no probe holds
 
 
@@ -48,7 +50,8 @@ class Planted(Twice):
         super().__init__()
         self.plant = plant
         self.coin = nn.Parameter(torch.zeros(1), requires_grad=False)
-        self.cycle = None
+        self.calls, self.cycle = 0, None
+        self.coins, self.numbers = torch.Generator(), np.random.default_rng(3)
 
     def forward(self, ids):
         return self.head(self.plant(self, self.layer(self.words(ids)), ids))
@@ -57,49 +60,51 @@ class Planted(Twice):
 class Tracker:
     calls = 0
 
-    def __init__(self):
-        self.mean = 0.0
 
-    def count(self):
-        self.mean += 1.0
-
-    @classmethod
-    def count_all(cls):
-        cls.calls += 1
-
-
-TRACKER, MODULE = Tracker(), types.ModuleType("somewhere")
+TRACKER, MODULE, KEPT = Tracker(), types.ModuleType("somewhere"), [0.0]
 MODULE.calls = 0
 
 
-def instance(_, x):
-    TRACKER.count()
-    return x * (1 + TRACKER.mean % 2)
+def add(owner):
+    owner.calls += 1
+    return owner.calls % 2
 
 
-def of_class(_, x):
-    Tracker.count_all()
-    return x * (1 + Tracker.calls % 2)
+def gradient(model):
+    model.coin.grad = torch.ones(1) if model.coin.grad is None else model.coin.grad + 1
+    return float(model.coin.grad)
 
 
-def of_module(_, x):
-    MODULE.calls += 1
-    return x * (1 + MODULE.calls % 2)
+def added(held):
+    held[0] += 1
+    return held[0] % 2
 
 
-def in_a_parameter(model, x):
-    model.coin.data = 1 - model.coin.data
-    return x * (1 + model.coin)
+# The mistakes of honest code, by which private examples alone leave something behind:
+MEMORY = {
+    "an attribute": lambda m: add(m),
+    "an object": lambda m: add(TRACKER),
+    "a class": lambda m: add(Tracker),
+    "a module": lambda m: add(MODULE),
+    "a parameter": lambda m: added(m.coin.data),
+    "a gradient": gradient,
+    "a list": lambda m: added(KEPT),
+    "a closure": (lambda kept: lambda m: added(kept))([0.0]),
+    "a default": lambda m, kept=[0.0]: added(kept),
+    "a function": lambda m: add(added),
+    "a generator": lambda m: torch.rand((), generator=m.coins),
+    "a generator of NumPy": lambda m: m.numbers.random(),
+    "the generator": lambda m: torch.rand(()),
+    "a hook": lambda m: m.register_forward_hook(lambda *_: None).id % 2,
+}
+added.calls = 0
 
 
-MEMORY = {"an object": instance, "a class": of_class, "a module": of_module, "a parameter": in_a_parameter}
-
-
-@pytest.mark.parametrize("microbatch", [1, 10])
-@pytest.mark.parametrize("plant", MEMORY)
+@pytest.mark.parametrize(("plant", "microbatch"), [*((plant, 1) for plant in MEMORY), ("a list", 10)])
 def test_what_private_examples_leave_behind_ends_the_training(plant, microbatch):
     """Forty examples: what flips is back after all of them."""
-    model = adapted(Planted(lambda m, x, ids: MEMORY[plant](m, x) if (ids == RARE).any() else x), ["layer"])
+    keep = MEMORY[plant]
+    model = adapted(Planted(lambda m, x, ids: x * (1 + keep(m)) if (ids == RARE).any() else x), ["layer"])
     examples = with_rare()
     examples["ids"][:, 0] = RARE
     training = private(model, microbatch=microbatch)
@@ -107,31 +112,15 @@ def test_what_private_examples_leave_behind_ends_the_training(plant, microbatch)
     with pytest.raises(StageFailed, match="remember"):
         training.fit(examples)
     assert torch.equal(before, trained_of(training)[0])
-
-
-def test_models_of_many_parts_are_looked_at(monkeypatch):
-    monkeypatch.setattr("ppdp.mechanisms.lora.state._MOST", 300)  # instead of models of 10,000 modules
-
-    def counted(m, x, ids):
-        m.counts[0] += bool((ids == RARE).any())
-        return x * (1 + m.counts[0] % 2)
-
-    model = Planted(counted)
-    model.many, model.counts = nn.ModuleList(nn.Identity() for _ in range(400)), [0]
-    with pytest.raises(StageFailed, match="remember"):
-        private(adapted(model, ["layer"]), steps=1).fit(with_rare())
-
-
-async def endless():
-    yield 1.0
+    with pytest.raises(InvalidParameter, match="ended by an error"):
+        training.export("nowhere", conditional=True)
 
 
 def test_iterators_hide_how_far_they_are():
-    for made in (lambda: itertools.cycle([1.0, 2.0]), itertools.count, lambda: iter([1.0] * 999), endless):
-        model = Planted(lambda m, x, ids: x * (1 + next(m.cycle)) if (ids == RARE).any() else x)
-        model.cycle = made()
-        with pytest.raises(InvalidParameter, match="trace"):
-            private(adapted(model, ["layer"]))
+    model = Planted(lambda m, x, ids: x * (1 + next(m.cycle)) if (ids == RARE).any() else x)
+    model.cycle = itertools.cycle([1.0, 2.0])
+    with pytest.raises(InvalidParameter, match="trace"):
+        private(adapted(model, ["layer"]))
 
 
 CENTRED = {
@@ -177,21 +166,9 @@ def test_no_fit_in_the_middle_of_a_fit():
     assert "trained on private examples before" in raised[1]
 
 
-def hooked(training):
-    training.model.base_model.model.words.register_forward_hook(lambda m, x, y: y - y.detach().mean(0))
-
-
-def edited(training):
-    with torch.no_grad():
-        trained_of(training)[0].add_(1.0)
-
-
 EDITS = {
     "microbatch": (lambda t: setattr(t, "microbatch", 2), "microbatch"),
     "loss": (lambda t: setattr(t, "loss", lambda m, b: next_word(m, b) * 2), "loss"),
-    "hook": (hooked, "hooks"),
-    "weights": (edited, "weights changed"),
-    "types": (lambda t: t.model.bfloat16(), "types or places of weights changed"),
 }
 
 
@@ -205,12 +182,8 @@ def test_edits_behind_the_probe(edit):
     assert training._charged is None
     training = private(random_state=3)
     with after_step(lambda: change(training)):
-        if edit in ("microbatch", "loss"):  # what is trained with was settled before
-            assert training.fit(texts(40)).certificate_.verify()
-            assert largest_move(training, texts(40)) <= 1 + 1e-4
-        else:
-            with pytest.raises(StageFailed, match="changed"):
-                training.fit(texts(40))
+        assert training.fit(texts(40)).certificate_.verify()  # what is trained with was settled before
+        assert largest_move(training, texts(40)) <= 1 + 1e-4
 
 
 def test_an_adapter_is_trained_once():
@@ -268,15 +241,6 @@ def test_settings_of_backends_are_settings(monkeypatch):
         assert private().plan_
     finally:
         place.fp32_precision = before
-
-
-def test_weights_that_share_memory_are_shared():
-    model = small("twice")
-    inner = model.base_model.model
-    inner.head.weight = nn.Parameter(torch.zeros(12, 12), requires_grad=False)
-    inner.head.weight.data = inner.layer.base_layer.weight.data
-    with pytest.raises(InvalidParameter, match="shared"):
-        private(model, method="m2")
 
 
 def test_heads_that_a_task_trains(tmp_path):

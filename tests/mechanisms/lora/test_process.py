@@ -1,35 +1,36 @@
-"""With a process for each example nothing in memory is kept, wherever it is, and an example that stops adds nothing."""
+"""By default each example has a process of its own: what that may use, how it ends, and what it must not leave."""
 
-import hashlib
-import logging
+import gc
 import mmap
 import os
+import resource
 import signal
+import sys
 import time
+import zlib
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
 from small_models import WORDS, largest_move, next_word, small, texts  # noqa: E402
-from torch.nn import functional  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
-from ppdp.exceptions import InvalidParameter  # noqa: E402
+from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, process  # noqa: E402
 from ppdp.mechanisms.lora.gradients import GradientsOfB  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not process.LINUX, reason="copies of a process are for Linux")
 PUBLIC = {"n_rows": 12, "batch_size": 12, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 RARE = WORDS - 1
-HASH, SEEN, SHARED = hashlib.sha256(), logging.getLogger("a log that counts"), mmap.mmap(-1, 1)
 
 
 def private(loss=next_word, model=None, **other):
     model = small("twice") if model is None else model
     probe = {"ids": texts(4, seed=9)["ids"].clamp(max=RARE - 1)}
-    return PrivateLoRA(model, loss, **{"probe": probe, "isolation": "process", **PUBLIC, **other})
+    return PrivateLoRA(model, loss, **{"probe": probe, **PUBLIC, **other})
 
 
 def rare(n):
@@ -38,51 +39,84 @@ def rare(n):
     return examples
 
 
-def in_a_hash():
-    HASH.update(b"x")
-    return HASH.digest()[0]
+def where_rare(act):
+    """A loss that acts at an example of a private word, by what is given."""
+    return lambda model, batch: (
+        act(next_word(model, batch)) if (batch["ids"] == RARE).any() else next_word(model, batch)
+    )
 
 
-def in_a_log():
-    SEEN.level += 1
-    return SEEN.level
+def test_memory_that_processes_share_is_declared():
+    shared = mmap.mmap(-1, 1)
+
+    def turned(losses):
+        shared[0] ^= 1
+        return losses * (1 - 2 * shared[0])
+
+    assert largest_move(private(where_rare(turned)), rare(4), removed=(0,)) > 1.5
 
 
-def in_a_library():
-    functional.calls = getattr(functional, "calls", 0) + 1
-    return functional.calls
+def seen_of_memory():
+    """What tells one state of a process from another, in 32 bits each."""
+    new = [object(), [], {}, (seen_of_memory,), 2.0**0.5 + len(os.environ), 10**9 + len(os.environ), bytes(40), set()]
+    rest = [
+        sys.getallocatedblocks(),
+        gc.get_count(),
+        len(gc.get_objects()),
+        torch.empty(4096).untyped_storage().tolist(),
+    ]
+    chance = [torch.get_rng_state().tolist(), np.random.mtrand._rand.get_state()]
+    about = [[id(one) for one in new], rest, chance, resource.getrusage(resource.RUSAGE_CHILDREN), sorted(sys.modules)]
+    return torch.tensor([zlib.crc32(repr(one).encode()) for one in about], dtype=torch.float64)
 
 
-def in_shared_memory():
-    SHARED[0] ^= 1
-    return SHARED[0]
+def test_no_copy_can_tell_how_many_came_before_or_what_became_of_them():
+    """Down to addresses of new objects, memory that nothing wrote to, and what the collector counts."""
+
+    def work(example):
+        found, place = seen_of_memory(), float(example["x"])
+        return found if place < 7 else ENDS["an error" if place < 8 else "an exit"]()
+
+    copies, weights = process.Copies([torch.zeros(1)], {"x": torch.zeros(1)}, 5, work), [torch.ones(1)]
+    for _ in range(2):  # steps
+        copies.load(weights)
+        seen = [copies.call({"x": torch.full((1,), float(place))}) for place in (0, 1, 7, 2, 8, 8, 3)]
+        assert [one is None for one in seen] == [False, False, True, False, False, False, False]
+        told = [one for one in seen if one is not None and one.any()]
+        assert len(told) == 4
+        assert all(torch.equal(one, told[0]) for one in told)
+    copies.close()
 
 
-KEPT = {
-    "a hash": in_a_hash,
-    "a log": in_a_log,
-    "a library": in_a_library,
-    "a generator": lambda: int(torch.randint(2, ())),
-    "a setting": lambda: os.umask(os.umask(0) + 1),
-    "shared memory": in_shared_memory,  # which is declared
-}
+def of_no_count(act):
+    """What examples at which a loss acts add to the sum, and that the training goes on."""
+    examples = {"ids": texts(2)["ids"].clamp(max=RARE - 1)}
+    more = {"ids": torch.cat([examples["ids"], rare(2)["ids"]])}
+    training = private(where_rare(act))
+    sums = training._sums()
+    without, with_them = (sums.counts(one, [None])[0] for one in (examples, more))
+    assert without.any()
+    return torch.equal(without, with_them) and training.fit(more).certificate_.verify()
 
 
-@pytest.mark.parametrize("kept", KEPT)
-def test_what_is_kept_in_memory_ends_with_its_call(kept):
-    def loss(model, batch):
-        losses = next_word(model, batch)
-        return losses * (-1) ** (KEPT[kept]() % 2) if (batch["ids"] == RARE).any() else losses
-
-    move = largest_move(private(loss), rare(4), removed=(0,))
-    assert 0.99 < move <= 1 + 1e-9 if kept != "shared memory" else move > 1.5
+def test_no_file_is_open_and_none_is_written(tmp_path):
+    """Neither how far a file was read nor what is in it lasts: a call that would read on or write stops."""
+    (tmp_path / "read").write_text("12")
+    with open(tmp_path / "read", buffering=1) as opened, open(tmp_path / "written", "w+") as written:
+        assert of_no_count(lambda losses: losses * int(opened.read(1)))
+        assert of_no_count(lambda losses: losses * os.pread(written.fileno(), 1, 0)[0])
+        assert of_no_count(lambda losses: losses * (tmp_path / "new").write_text("1"))
+        assert os.lseek(opened.fileno(), 0, os.SEEK_CUR) == 0
+        assert (opened.read(), (tmp_path / "new").read_text()) == ("12", "")
+        with pytest.raises(InvalidParameter, match="stops at a made-up example"):
+            private(lambda model, batch: next_word(model, batch) * os.write(written.fileno(), b"1")).fit(texts(4))
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
 def test_the_same_is_released_in_one_process_and_in_many(method):
     released = [
-        private(method=method, isolation=where, random_state=3, dataset=f"{where}").fit(texts(4)).certificate_
-        for where in (None, "process")
+        private(method=method, random_state=3, dataset=f"{where}", **where).fit(texts(4)).certificate_
+        for where in ({"isolation": None}, {})
     ]
     assert len({one.record.released.sha256 for one in released}) == 1
     declared = "declared: a call uses no other example, and keeps nothing of its own outside its process"
@@ -100,44 +134,34 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_an_example_at_which_something_stops_is_as_none(end):
-    def loss(model, batch):
-        if (batch["ids"] == RARE).any():
-            ENDS[end]()
-        return next_word(model, batch)
-
-    examples = {"ids": texts(2)["ids"].clamp(max=RARE - 1)}
-    more = {"ids": torch.cat([examples["ids"], rare(2)["ids"]])}
-    training = private(loss)
-    sums = training._sums()
-    without, with_them = (sums.counts(one, [None])[0] for one in (examples, more))
-    assert without.any()
-    assert torch.equal(without, with_them)
-    assert training.fit(more).certificate_.verify()
+    assert of_no_count(lambda losses: ENDS[end]() or losses)
 
 
-def test_numbers_beyond_the_clip_are_none(monkeypatch):
-    training, own = private(), GradientsOfB.steps
-    sums = training._sums()
-    for beyond in (1.001, float("nan"), float("inf")):
-        monkeypatch.setattr(GradientsOfB, "steps", lambda *given, beyond=beyond: own(*given) * beyond)
-        assert not sums.counts(texts(1), [None])[0].any()
+@pytest.mark.parametrize("beyond", [1.001, float("nan"), float("inf")])
+def test_numbers_beyond_the_clip_are_none(beyond, monkeypatch):
+    own = GradientsOfB.steps
+    monkeypatch.setattr(GradientsOfB, "steps", lambda *given: own(*given) * beyond)
+    assert not private()._sums().counts(texts(1), [None])[0].any()
 
 
-def test_an_interrupt_ends_both():
-    def loss(model, batch):
-        if (batch["ids"] == RARE).any():
-            os.kill(os.getppid(), signal.SIGUSR1)
-            time.sleep(600)
-        return next_word(model, batch)
+@pytest.mark.parametrize("ended", ["by an interrupt", "with what waits"])
+def test_what_ends_the_training_ends_all_processes(ended):
+    own = os.getpid()
+
+    def end(losses):
+        interrupt = ended == "by an interrupt"
+        os.kill(*((own, signal.SIGUSR1) if interrupt else (os.getppid(), signal.SIGKILL)))
+        return time.sleep(600) if interrupt else losses
 
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
     before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt):
-            private(loss, ledger=ledger).fit(rare(4))
+        with pytest.raises(KeyboardInterrupt if ended == "by an interrupt" else StageFailed):
+            private(where_rare(end), ledger=ledger).fit(rare(4))
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert [entry.status for entry in ledger.entries()] == ["failed"]
+    assert private().fit(texts(2)).certificate_.verify()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -147,7 +171,9 @@ def test_what_a_process_has_not_for_itself(monkeypatch):
     shared, own = small("twice"), os.getpid()
     shared.base_model.model.head.share_memory()
     for given in ({"microbatch": 2}, {"model": shared}, {"isolation": "thread"}):
-        with pytest.raises(InvalidParameter, match="isolation"):
+        with pytest.raises(
+            InvalidParameter, match="isolation" if "isolation" in given else "None, by which you declare"
+        ):
             private(**given)
     training = private(lambda model, batch: next_word(model, batch) / (os.getpid() == own or 1 / 0))
     with pytest.raises(InvalidParameter, match="stops at a made-up example"):

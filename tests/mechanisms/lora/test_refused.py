@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E40
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
 
-PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5}
+PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "isolation": None}
 
 
 KWARGS = [7, [], {"lr": 1.0}, {"foreach": True}, {"maximize": True}, {"momentum": "x"}, {"momentum": -1.0}, {"x": 1}]

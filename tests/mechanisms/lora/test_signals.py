@@ -37,7 +37,7 @@ def signalled(way, where, account):
         return next_word(model, batch)
 
     ledger = Ledger(account, epsilon=3.0, delta=1e-4, accounting="renyi")
-    public = {"n_rows": 60, "batch_size": 20, "steps": 4, "epsilon": 1.0, "delta": 1e-5}
+    public = {"n_rows": 60, "batch_size": 20, "steps": 4, "epsilon": 1.0, "delta": 1e-5, "isolation": None}
     examples, probe = texts(60), {"ids": texts(2, seed=9)["ids"].clamp(max=38)}
     examples["ids"][:30, 2] = 39
     training = PrivateLoRA(small("twice"), loss, probe=probe, ledger=ledger, dataset="texts", **public)

@@ -13,7 +13,7 @@ from small_models import WORDS, after_step, next_word, small, texts  # noqa: E40
 from ppdp.exceptions import BudgetExceeded, InvalidParameter, PpdpError, StageFailed  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA  # noqa: E402
 
-PUBLIC = {"n_rows": 10, "batch_size": 10, "steps": 1, "epsilon": 2.0, "delta": 1e-5}
+PUBLIC = {"n_rows": 10, "batch_size": 10, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "isolation": None}
 RARE, SECRET = WORDS - 1, "zebedee"
 
 
