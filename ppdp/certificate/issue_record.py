@@ -81,6 +81,7 @@ class Issued:
     consent: str | None = None
     ethics_approval: str | None = None
     retention: str | None = None
+    remarks: str | None = None
     limit_set_by: str | None = None
     review_by: str | None = None
     supersedes: str | None = None

@@ -14,7 +14,7 @@ from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate.facts import read_fact
-from ppdp.certificate.pages.interpretation import right_at, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.interpretation import outcome_in_words, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.page import seldom
 from ppdp.certificate.pages.statement import GLOSSARY, terms_in
 from ppdp.certificate.record import FactRecord
@@ -76,6 +76,18 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     assert float(guesses[3]) == pytest.approx((1 + told) / 2, abs=0.01), "of cases that are true and that are not"
     assert 0 <= float(shown[1]) - 100 * told / (told + 1) < 0.011, "as whoever divides what is shown finds it"
     assert right < float(shown[1]) <= rare < float(shown[1]) + 1
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "factor", "one_in"),
+    [(1, 1e-6, "2.72", "1000000"), (0.001, 3e-7, "1.01", "3300000"), (3, 0.007, "20.1", "140"), (800, 0, "any", None)],
+)
+def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, factor, one_in):
+    """A program that publishes one row drawn at random is (0, 1/n)-private."""
+    c = record_of({**document("unconditional"), "epsilon": epsilon, "delta": delta})
+    words = outcome_in_words(c).replace("\u202f", "")
+    assert f"by {factor}" in words
+    assert (f"add 1 in {one_in}," in words) == ("1 in 3000 could leak a row" in words) == (one_in is not None)
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,6 @@ class LedgerView:
         """Whether one more like it would exceed the limit."""
         return self.total == math.inf
 
-    @property
-    def cheaper(self) -> bool:
-        """Whether two cost less than twice what one costs."""
-        return self.total is not None and self.entry.epsilon is not None and self.total < 2 * self.entry.epsilon
-
 
 def ledger_view(c: Record) -> LedgerView | None:
     """What its ledger says; None without one."""

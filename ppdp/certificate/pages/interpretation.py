@@ -205,12 +205,12 @@ def outcome_in_words(c: Record) -> str:
     """What epsilon and delta say of any outcome: ``P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta``."""
     factor = figure(math.exp(c.epsilon), 3, upward=True) if c.epsilon < _MOST else "any number"
     secret = c.neighbours.phrases.secret
-    told, n = f"{secret} can at most multiply the chance of any outcome by {factor} (ε)", c.entrance.domain["n_rows"]
+    told, n = f"{secret} can multiply the chance of any outcome by {factor} (ε)", c.entrance.domain["n_rows"]
     if not c.delta:
-        return f"{told}."
+        return f"{told}, at most."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; 1 in {figure(n)} would let one row come out as it is" if alone else ""
-    return f"{told} and add 1 in {one_of(float(c.delta))} (δ{whole})."
+    whole = f"; 1 in {figure(n)} could leak a row" if alone else ""
+    return f"{told} and add 1 in {one_of(float(c.delta))}, at most (δ{whole})."
 
 
 def one_of(share: float) -> str:

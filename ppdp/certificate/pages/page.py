@@ -35,7 +35,7 @@ from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
-FURTHER = ("contact", "limit_set_by", "review_by", "supersedes", "attachments")  # under "Made by" on page one
+FURTHER = ("contact", "limit_set_by", "review_by", "supersedes", "attachments", "remarks")  # under "Made by"
 LAWFUL = ("legal_basis", "consent", "ethics_approval", "retention")  # beside the last condition of publishing
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
@@ -96,7 +96,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "left": what_left(c),
         "ledger": budget.ledger_view(c),
-        "further": "; ".join(f"{LABELS[name]} {stated[name]}" for name in further),
+        "further": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in further),
         "lawful": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
