@@ -24,6 +24,10 @@ from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, lattice_allowa
 # Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
 BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
 
+OCTAVES = 13  # times that a column is halved towards its ends and its middle ...
+TAIL_CELLS = 4 * OCTAVES - 1  # ... for so many cells of it
+TAIL_WEIGHT = 2.0  # of shares of rows in these, beside means of entries up to 1
+
 RANGE_CELLS, FINER = 283, 64  # cells of a column in the two histograms that its range is found in
 MOST_CATEGORIES = 10_000  # that may be released
 
@@ -62,6 +66,20 @@ def mean_and_squares(domain: Domain, distance: Distance) -> float:
     moves = min(math.sqrt(1 + 4 * BOX_WEIGHT**2) * distance.total, replaced * distance.moved)
     error = column_sum_error(n, domain.d, bound, distance) + BOX_WEIGHT * column_sum_error(n, domain.d, bound, distance)
     return inflate((unmatched + moves + error) / n)
+
+
+@formula("release.squares-in-parts", kind="release", page="releases")
+@release_of_columns
+def squares_in_parts(domain: Domain, distance: Distance) -> float:
+    """Shares of the rows in cells of every column, then means and squares in units that follow from those with noise.
+
+    :func:`mean_and_squares` of entries up to 1 and, at right angles, ``TAIL_WEIGHT`` times histograms over n: 2√3 √d/n
+    for one replaced row. A row that moved counts as replaced: it may be in another cell.
+    """
+    far = distance.moved_as_replaced()
+    box = domain.but(row_norm=math.sqrt(domain.d), entry_bound=1.0)
+    shares = TAIL_WEIGHT * histograms_apart(domain, far, domain.d) / domain.n
+    return inflate(math.hypot(shares, mean_and_squares(box, far)))
 
 
 @formula("release.column-means", kind="release", page="mean-imputation")

@@ -98,7 +98,7 @@ _scaling = partial(
     kind="stability",
     page="standard-scaling",
     used_by=("StandardScaler",),
-    releases=("squares", "diagonal", "matrix"),
+    releases=("squares", "squares-in-parts", "diagonal", "matrix"),
     row_by_row=True,
 )
 _exact = partial(

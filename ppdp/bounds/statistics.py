@@ -13,7 +13,7 @@ from ppdp.bounds.column_choice import COUNT_WEIGHT
 from ppdp.bounds.column_groups import domain_of
 from ppdp.bounds.k_means import FIXED_DEPTH, cell_count
 from ppdp.bounds.naive_bayes import longest_row
-from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, label_parts
+from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, TAIL_CELLS, TAIL_WEIGHT, label_parts
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import AT, OfGroups
 
@@ -74,6 +74,11 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
     {
         "means": StatisticForm("release.column-means", lambda domain, _: (domain.d,)),
         "squares": _for_each_column("release.mean-and-squares", 2, lambda domain: BOX_WEIGHT * largest_entry(domain)),
+        "squares-in-parts": StatisticForm(
+            "release.squares-in-parts",
+            lambda domain, parameters: tuple(size * n_columns(domain, parameters) for size in (TAIL_CELLS, 2)),
+            lambda _: TAIL_WEIGHT,
+        ),
         "diagonal": _for_each_column("release.mean-and-diagonal", 2, row_norm),
         "matrix": StatisticForm("release.mean-and-moment", lambda domain, _: (domain.d + _triangle(domain),), row_norm),
         "moment": _MOMENT,

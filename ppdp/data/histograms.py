@@ -167,7 +167,7 @@ def fine(rows: Rows | Stream, columns: Sequence[int], ranges: Array) -> Array:
 def first_ranges(answer: Array, noise_scale: float) -> Array:
     """Ranges of all columns by the first histogram, shape (columns, 2)."""
     counts = answer.reshape(-1, RANGE_CELLS)
-    first, last, found = _ends(counts, noise_scale)
+    first, last, found = ends(counts, threshold(len(counts)) * noise_scale)
     edges = np.concatenate([EDGES[:1], EDGES, EDGES[-1:]])
     ranges = np.column_stack([edges[first], edges[last + 1]])
     empty = ~found | (ranges[:, 0] >= ranges[:, 1])  # all of it beyond the last edge
@@ -194,23 +194,26 @@ def released_ranges(answer: Array, count: int, noise_scale: float) -> Array:
     return second_ranges(answer[split:], first_ranges(answer[:split], noise_scale), noise_scale)
 
 
-def threshold(count: int) -> float:
+def threshold(count: int, cells: int = RANGE_CELLS, false: float = FALSE) -> float:
     """From how many standard deviations of its noise on a run of cells counts as full."""
-    return float(-ndtri(FALSE / (2 * len(RUNS) * RANGE_CELLS * count)))
+    return float(-ndtri(false / (2 * len(RUNS) * cells * count)))
 
 
-def _ends(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """First and last cell that a column's rows reach, by where the first full run begins, else all; and whether any."""
-    first, found = _begins(counts, noise_scale)
-    last, _ = _begins(counts[:, ::-1], noise_scale)
+def ends(counts: Array, least: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    """First and last cell that a column's rows reach, by where the first full run begins, else all; and whether any.
+
+    ``least`` is the weight from which on a single cell is full.
+    """
+    first, found = _begins(counts, least)
+    last, _ = _begins(counts[:, ::-1], least)
     return first, counts.shape[1] - 1 - last, found
 
 
-def _begins(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _begins(counts: Array, least: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     sums = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
     begins = np.full(counts.shape, -1)
     for run in reversed(RUNS):
-        full = sums[:, run:] - sums[:, :-run] > threshold(len(counts)) * noise_scale * math.sqrt(run)
+        full = sums[:, run:] - sums[:, :-run] > least * math.sqrt(run)
         begins[:, run - 1 :] = np.where(full, np.arange(full.shape[1]), begins[:, run - 1 :])
     found = begins >= 0
     first = np.take_along_axis(begins, found.argmax(axis=1)[:, None], axis=1)[:, 0]

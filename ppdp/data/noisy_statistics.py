@@ -41,6 +41,7 @@ from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import ColumnSums, SecondMoment, joint_sums, second_moment, symmetric, upper_triangle
+from ppdp.data.tails import Parts, tail_shares
 from ppdp.data.together import together
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
@@ -195,6 +196,13 @@ def _squares_with(weight: Callable[[Domain, Parameters], float]) -> dict[str, An
     return {"measure": measure, "read": read, "moments": True}
 
 
+def _read_parts(answer: Array, domain: Domain, release: Any) -> Moments:
+    columns = release.parameters.get("columns")
+    found = Parts.of(answer, domain, release).moments(answer, release.noise_scale)
+    mean, squares, spread = (_among(of, domain.d, columns) for of in found)
+    return Moments(mean, squares, spread=spread)
+
+
 def _diagonal_weight(domain: Domain, parameters: Parameters) -> float:
     """Of squares over the largest entry, with which they are the diagonal of what "matrix" releases."""
     return largest_entry(domain) / (math.sqrt(2) * row_norm(entries_of(domain, parameters.get("columns"))))
@@ -269,6 +277,16 @@ STATISTICS: OfGroups[Statistic] = OfGroups(
             error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
             said="the mean squares for {of} err by {share} of the largest square",
             **_squares_with(lambda domain, _: BOX_WEIGHT),
+        ),
+        "squares-in-parts": Statistic(
+            form=STATISTIC_FORMS["squares-in-parts"],
+            measure=lambda rows, domain, p: tail_shares(rows, p.get("columns"), largest_entry(domain)),
+            further=lambda rows, answer, domain, release: Parts.of(answer, domain, release).measured(
+                rows, release.parameters.get("columns")
+            ),
+            read=_read_parts,
+            error=lambda sigma, _, __: sigma / BOX_WEIGHT,
+            said="the mean squares for {of} err by {share} of the largest square",
         ),
         "diagonal": Statistic(
             form=STATISTIC_FORMS["diagonal"],

@@ -25,6 +25,7 @@ class Moments:
     mean: Array  # of every column, shape (d,)
     squares: Array  # mean square of every column, shape (d,)
     matrix: Array | None = None  # the whole second-moment matrix, if it is known, shape (d, d)
+    spread: Array | None = None  # standard deviations, where more is known of them than follows from mean and squares
 
     @classmethod
     def of_matrix(cls, mean: Array, matrix: Array) -> Moments:

@@ -1,6 +1,7 @@
 """Released statistics against an adversary: no pair moves them further than their L2 sensitivity."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 
 from ppdp.bounds import lookup
-from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.bounds.release import BOX_WEIGHT, TAIL_CELLS
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -35,10 +36,18 @@ def measured(statistic, domain, **parameters):
             lambda distance: question.sensitivity(domain, distance),
         )
     form = STATISTICS[statistic]
-    return (
-        lambda rows: Silent().release(form.measure(rows, domain, parameters), 0.0, form.bound(domain)),
-        lambda distance: lookup(form.formula, "release")(domain, distance, **parameters),
-    )
+
+    def value(rows):
+        answer = Silent().release(form.measure(rows, domain, parameters), 0.0, form.bound(domain))
+        if form.further is None:
+            return answer
+        steering = np.zeros(len(answer))  # whatever was answered first: here that rows lie around the middle
+        steering[TAIL_CELLS // 2 - 10 :: TAIL_CELLS] = steering[TAIL_CELLS // 2 + 10 :: TAIL_CELLS] = 1.0
+        release = SimpleNamespace(parameters=parameters, noise_scale=0.01)
+        further = form.further(rows, steering, domain, release)
+        return np.append(answer, Silent().release(further, 0.0, form.bound(domain)))
+
+    return value, lambda distance: lookup(form.formula, "release")(domain, distance, **parameters)
 
 
 def use(statistic, domain, distance, **parameters):
@@ -49,8 +58,11 @@ def use(statistic, domain, distance, **parameters):
 
 N = 9
 CASES = {
-    **{name: (name, {}, 0.0) for name in ("matrix", "moment", "squares", "diagonal", "count")},
-    **{f"{name} of two columns": (name, {"columns": [0, 2]}, 0.3) for name in ("squares", "diagonal")},
+    **{name: (name, {}, 0.0) for name in ("matrix", "moment", "squares", "diagonal", "squares-in-parts", "count")},
+    **{
+        f"{name} of two columns": (name, {"columns": [0, 2]}, 0.3)
+        for name in ("squares", "diagonal", "squares-in-parts")
+    },
     **{f"means, n0 = {n0}": ("means", {"min_observed": n0}, 0.0) for n0 in (2, 7)},
     **{
         f"trimmed means, n0 = {n0}, m = {m}": ("trimmed-means", {"min_observed": n0, "trimmed": m}, 0.0)
@@ -101,6 +113,9 @@ TIGHT = {
     ("squares", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
     ("squares", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
     ("squares", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
+    ("squares-in-parts", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
+    ("squares-in-parts", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
+    ("squares-in-parts", "moved"): (1.0, Distance(moved=1, radius=3.0), [corner(2)], [corner(2, -1)]),
     ("diagonal", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
     ("diagonal", "toggled"): (math.sqrt(2.5 / 3), Distance(toggled=1), [corner(2)], [None]),
     ("count", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),

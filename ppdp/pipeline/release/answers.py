@@ -15,6 +15,7 @@ import numpy as np
 
 from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.bounds.queries import by_column
+from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
@@ -27,6 +28,7 @@ from ppdp.data.label_moments import LabelMoments
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
+from ppdp.data.tails import Parts
 from ppdp.data.unit_conversion import (
     FIGURES,
     Answers,
@@ -329,7 +331,12 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
     if not served:
         return [_bare(f".{release.statistic}", answer, sigma)]
     columns, mean, squares = columns.at(served), statistic.mean[served], statistic.squares[served]
-    unsure = _squares_error(release, domain)
+    if release.statistic == "squares-in-parts":
+        parts = Parts.of(answer, domain, release)
+        columns = columns.scaled(parts.half, parts.middle).noted("within the part that shows rows")
+        (mean, squares), unsure = parts.in_units(answer), sigma / BOX_WEIGHT
+    else:
+        unsure = _squares_error(release, domain)
     if domain.min_present < domain.n:
         columns = Columns.lost(columns.names, "over all places, absent rows as zeros")
     variance = squares - mean**2

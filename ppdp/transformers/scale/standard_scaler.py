@@ -28,6 +28,8 @@ from ppdp.transformers.scale.base import ColumnScaler, among_all, asked_for, col
 
 _USUAL_MU = 0.2 * math.sqrt(0.05)  # of a release in front of a mechanism, at about epsilon = 1
 _ERRORS = 6.0
+_RESOLVED = 75.0  # rows times that, over the root of the columns, from which on it pays to look where they lie
+FINEST = 2.0**-20  # least deviation that is told from released parts of columns, over the norm of a row
 
 
 @dataclass(eq=False, repr=False)
@@ -43,7 +45,7 @@ class StandardScaler(ColumnScaler):
         The floor s, in units of ``row_norm``, of the columns that are scaled. Default: a quarter of the largest
         possible entry, ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns. From released moments of
         rows that have not moved the floor falls with n, see :func:`usual_floor`, unless ``clip`` is None: rows would
-        be as long as the floor is low.
+        be as long as the floor is low. If rows are many for the columns, it goes by the part of each in which they lie.
     use_floor : bool, default=True
         Divide by ``max(std, s)``. If False the exact mode divides by the standard deviation and assumes that it is at
         least s in every column.
@@ -136,7 +138,11 @@ class StandardScaler(ColumnScaler):
             "with_mean": with_mean,
             **chosen_columns,
         }
-        offered = {"noisy": FitMode.by("scaling.public", domain, distance, min_std=released, clip=grown, **asked)}
+        if usual and given is None and per_column and not distance.moved and resolved(part):
+            noisy = asked | {"min_std": FINEST * norm, "request": StatisticRequest("squares-in-parts", chosen_columns)}
+        else:
+            noisy = asked | {"min_std": released}
+        offered = {"noisy": FitMode.by("scaling.public", domain, distance, clip=grown, **noisy)}
         if whole:
             offered["exact"] = FitMode.by(
                 "scaling.centred" if centred and clip is None else "scaling.standard",
@@ -192,10 +198,15 @@ class StandardScaler(ColumnScaler):
 
     def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         columns = columns_of_way(way)
-        mean, squares = (of if columns is None else of[columns] for of in (values.mean, values.squares))
+
+        def among(of: Array) -> Array:
+            return of if columns is None else of[columns]
+
+        mean, squares = among(values.mean), among(values.squares)
         norm = float(entries_of(domain, columns).require("row_norm"))
         mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-        variance = np.maximum(self._pooled(squares - mean**2), way.parameters["min_std"] ** 2)
+        variance = squares - mean**2 if values.spread is None else among(values.spread) ** 2
+        variance = np.maximum(self._pooled(variance), way.parameters["min_std"] ** 2)
         return self._statistics(mean, np.sqrt(variance), way, domain.d)
 
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
@@ -242,6 +253,11 @@ def usual_floor(domain: Domain, per_column: bool = True) -> float:
     if not per_column:
         error *= math.sqrt(d)  # of a sum of so many variances
     return min(0.25 / math.sqrt(d) if per_column else 0.25, math.sqrt(_ERRORS * error))
+
+
+def resolved(domain: Domain) -> bool:
+    """Whether rows are enough to tell in which parts of their columns they lie."""
+    return domain.n * _USUAL_MU >= _RESOLVED * math.sqrt(domain.d)
 
 
 def usual_growth(n: int, d: int) -> float:

@@ -27,6 +27,8 @@ def release_error(p: Plan, release, mu: float) -> float:
         return noise / (2 * entry)  # of [-b, b]
     if release.statistic == "squares":
         return max(noise / (2 * entry), noise * entry / BOX_WEIGHT / entry**2)  # squares: of [0, b²]
+    if release.statistic == "squares-in-parts":
+        return noise / BOX_WEIGHT  # of entries up to 1
     return max(noise / (2 * norm), math.sqrt(2) * norm * noise / norm**2)  # second moments: of a range R²
 
 

@@ -122,10 +122,12 @@ def numbers_drawn(p: Plan) -> list[range]:
         "means": lambda k: k,
         "squares": lambda k: 2 * k,
         "diagonal": lambda k: 2 * k,
+        "squares-in-parts": lambda k: 2 * k,
         "moment": lambda k: k * (k + 1) // 2,
     }
     sizes["matrix"] = lambda k: k + sizes["moment"](k)
     answers = [range(sizes[r.statistic](d[r.at])) for r in p.releases]
+    answers += [range(51 * d[r.at]) for r in p.releases if r.statistic == "squares-in-parts"]  # in front of squares
     if p.mechanism is not None:
         answers += [range(p.mechanism.question.size)] * p.mechanism.question.steps
     return answers

@@ -1,0 +1,106 @@
+"""In which part of their public bounds the rows of columns lie, from noisy shares of them, and what is measured there:
+``docs/theory/releases.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.queries import counting_step
+from ppdp.bounds.release import BOX_WEIGHT, OCTAVES, TAIL_CELLS, TAIL_WEIGHT
+from ppdp.bounds.statistics import n_columns
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.histograms import ends, threshold
+from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import Moments
+from ppdp.data.stream import Stream
+from ppdp.data.summary import Counts, fold, joint_sums
+
+FALSE = 0.02  # probability that an empty run of cells is taken for a full one, over all columns
+WIDER = 5.0  # width of a part over that of the cells which surely hold rows
+QUARTER, EIGHTH = 1 / 4, 1 / 8  # floor of a deviation over half of a part, and over the width of cells that hold rows
+ERRORS, SURE = 6.0, 2.0  # standard errors of a variance: its floor, and what is taken off it
+_STEPS = 2**OCTAVES
+
+_halves = 0.5 ** np.arange(1, OCTAVES + 1)
+EDGES: Array = np.unique([-1.0, *-_halves, *(_halves - 1), *_halves, *(1 - _halves), 1.0])
+"""Of cells between -1 and 1: ever finer towards both ends and the middle."""
+_CELLS = np.searchsorted(EDGES[1:-1], (np.arange(2 * _STEPS) + 0.5) / _STEPS - 1).astype(np.uint8)  # of equal steps
+
+
+def tail_shares(rows: Rows | Stream, columns: Sequence[int] | None, bound: float) -> Array:
+    """Share of the rows in every cell of ``bound`` times :data:`EDGES`, for every column, times ``TAIL_WEIGHT``."""
+    count = rows.d if columns is None else len(columns)
+    step, numbers, starts = counting_step(rows.n), count * TAIL_CELLS, np.arange(count) * TAIL_CELLS
+
+    def counted(block: Rows) -> NDArray[Any]:
+        X = block.X if columns is None else block.X[:, list(columns)]
+        weights, total = np.floor(block.weight / step), np.zeros(numbers)
+        alike = bool((weights == weights[:1]).all())  # then whole numbers are added, which takes half the time
+        for start in range(0, block.n, 4096):
+            part = slice(start, start + 4096)
+            steps = X[part] * (_STEPS / bound) + float(_STEPS)
+            places = _CELLS.take(np.clip(steps, 0.0, 2 * _STEPS - 1.0).astype(np.int32)) + starts
+            if alike:
+                total += weights[0] * np.bincount(places.ravel(), minlength=numbers)
+            else:
+                total += np.bincount(places.ravel(), np.repeat(weights[part], count), numbers)
+        return total
+
+    return np.asarray(fold(Counts(numbers, counted), rows) * (step * TAIL_WEIGHT / rows.n), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """Of every column the part in which noisy shares say that rows lie, wider than what surely holds some.
+
+    All of the column where noise shows no more than one cell: rows may be anywhere.
+    """
+
+    middle: Array
+    half: Array  # of its width
+    floor: Array  # of a standard deviation, by cells that hold rows
+
+    @classmethod
+    def of(cls, answer: Array, domain: Domain, release: Any) -> Parts:
+        """From the shares with which the answer to a release begins."""
+        count, bound = n_columns(domain, release.parameters), largest_entry(domain)
+        least = threshold(count, TAIL_CELLS, FALSE) * release.noise_scale
+        first, last, found = ends(answer[: count * TAIL_CELLS].reshape(count, TAIL_CELLS), least)
+        low, high = EDGES[first], EDGES[last + 1]
+        seen, known = high - low, found & (first < last)
+        more = (WIDER - 1) / 2 * seen
+        low = np.where(known, np.maximum(low - more, -1.0), -1.0)
+        high = np.where(known, np.minimum(high + more, 1.0), 1.0)
+        half = (high - low) / 2
+        floor = np.where(known, EIGHTH * seen, QUARTER * half)
+        return cls(bound * (low + high) / 2, bound * half, bound * floor)
+
+    def measured(self, rows: Rows | Stream, columns: Sequence[int] | None) -> Array:
+        """Means and, times ``BOX_WEIGHT``, mean squares of these columns in units of their parts."""
+        sums = joint_sums(rows.each(partial(self._mapped, columns), len(self.half)), [(None, 1.0), (np.square, 1.0)])
+        return np.concatenate([sums[0], BOX_WEIGHT * sums[1]]) / rows.n
+
+    def _mapped(self, columns: Sequence[int] | None, rows: Rows) -> Rows:
+        X = rows.X if columns is None else rows.X[:, list(columns)]
+        return rows.with_X(np.clip((X - self.middle) / self.half, -1.0, 1.0))
+
+    def in_units(self, answer: Array) -> Array:
+        """Means and mean squares in units of parts, in a release that ends with them."""
+        mean, squares = np.split(answer[-2 * len(self.half) :], 2)
+        return np.array([mean, squares / BOX_WEIGHT])
+
+    def moments(self, answer: Array, noise_scale: float) -> tuple[Array, Array, Array]:
+        """Means, mean squares and deviations of columns."""
+        (mean, squares), error = self.in_units(answer), noise_scale / BOX_WEIGHT
+        variance = self.half**2 * (squares - mean**2 - SURE * error)
+        floor = np.minimum(self.floor, self.half * math.sqrt(ERRORS * error))
+        made = Moments(mean, squares).affine(self.half, self.middle)
+        return made.mean, made.squares, np.sqrt(np.maximum(variance, floor**2))

@@ -1,0 +1,56 @@
+"""Parts of their ranges in which columns lie, as noisy shares show them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ppdp.bounds.release import TAIL_CELLS, TAIL_WEIGHT
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.tails import EDGES, Parts, tail_shares
+
+N, NOISE = 20_000, 0.005
+COLUMNS = {
+    "the whole range": lambda rng: rng.uniform(-1, 1, N),
+    "around the middle": lambda rng: 1e-3 * rng.standard_normal(N),
+    "at the low end": lambda rng: 2e-4 * rng.exponential(size=N) - 1,
+    "a long tail at the high end": lambda rng: 1 - np.minimum(1e-3 * rng.lognormal(size=N), 1.0),
+    "zeros and ones": lambda rng: rng.integers(0, 2, N) * 2.0 - 1,
+}
+
+
+def parts_of(X, bound=1.0):
+    """As they follow from a release, with the means and squares that are measured there."""
+    rng, domain = np.random.default_rng(1), Domain(n_rows=N, n_features=1, row_norm=bound, entry_bound=bound)
+    release = SimpleNamespace(parameters={}, noise_scale=NOISE)
+    rows = Rows.of(X[:, None])
+    answer = tail_shares(rows, None, bound) + NOISE * rng.standard_normal(TAIL_CELLS)
+    parts = Parts.of(answer, domain, release)
+    return parts, parts.moments(np.append(answer, parts.measured(rows, None) + NOISE * rng.standard_normal(2)), NOISE)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("bound", [1.0, 3.0])
+def test_means_and_deviations_are_told_in_the_units_of_the_rows(column, bound):
+    X = bound * COLUMNS[column](np.random.default_rng(0))
+    parts, (mean, _, spread) = parts_of(X, bound)
+    assert np.mean(np.abs(X - parts.middle) <= parts.half) > 0.97
+    assert mean == pytest.approx(X.mean(), abs=0.2 * X.std())
+    assert 0.5 < spread / X.std() < 1.7
+
+
+def test_where_one_cell_alone_is_seen_rows_may_be_anywhere():
+    X = np.where(np.arange(N) % 200 == 0, 0.9, -1.0)
+    parts, (_, _, spread) = parts_of(X)
+    assert (parts.middle, parts.half) == (0.0, 1.0)
+    assert 0.5 < spread / X.std() < 1.7
+
+
+def test_every_row_is_in_one_cell_with_its_weight_in_any_order():
+    rng = np.random.default_rng(0)
+    X, weight = np.append(rng.uniform(-1, 1, (9000, 2)), [[-1, 1], [0, -0.5]], axis=0), rng.integers(0, 3, 9002) / 2
+    shares = tail_shares(Rows(X, None, weight), [1], 1.0)
+    expected, _ = np.histogram(X[:, 1], EDGES, weights=weight)
+    assert shares == pytest.approx(TAIL_WEIGHT * expected / 9002)
+    assert tail_shares(Rows(X[::-1].copy(), None, weight[::-1].copy()), [1], 1.0).tolist() == shares.tolist()
