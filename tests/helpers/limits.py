@@ -190,6 +190,16 @@ ENTRIES: tuple[Entry, ...] = (
         ranged=False,
     ),
     Entry(
+        "CategoryEncoder, most frequent",
+        lambda: [S.CategoryEncoder(CATEGORIES, strategy="most_frequent")],
+        lambda pipe, _: pipe.transform(np.full((1, 1), np.nan))[0, :-1],
+        lambda t: (
+            np.bincount(t.kinds.ravel().astype(int), minlength=5) == np.bincount(t.kinds.ravel().astype(int)).max()
+        ),
+        "kinds",
+        ranged=False,
+    ),
+    Entry(
         "DateEncoder",
         lambda: [S.DateEncoder((-1, 1))],
         transformed,
