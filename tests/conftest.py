@@ -6,11 +6,7 @@ from pathlib import Path
 
 import effort
 from collecting import Collecting
-from effort import (  # noqa: F401  hooks of pytest: how many cases are run
-    pytest_addoption,
-    pytest_collection_modifyitems,
-    pytest_runtest_makereport,
-)
+from effort import pytest_addoption, pytest_collection_modifyitems, pytest_runtest_makereport  # noqa: F401  hooks of pytest: how many cases are run
 from entropy import in_place_of_the_system, pytest_fixture_setup, pytest_runtest_setup  # noqa: F401  hooks of pytest
 from snapshots import snapshot  # noqa: F401  a fixture
 

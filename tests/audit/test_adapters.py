@@ -9,13 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from adapters import (
-    diffprivlib_target,
-    opendp_pca_target,
-    opendp_target,
-    smartnoise_query_target,
-    smartnoise_target,
-)
+from adapters import diffprivlib_target, opendp_pca_target, opendp_target, smartnoise_query_target, smartnoise_target
 from sklearn.base import BaseEstimator
 
 from ppdp.audit import ForeignTarget, attack_output
@@ -269,8 +263,7 @@ class TestSmartnoise:
         def from_df(table, privacy, metadata):
             assert metadata == {"t": {}}
             return SimpleNamespace(
-                get_privacy_cost=lambda sql: (2 * privacy.epsilon, privacy.delta),
-                execute=lambda sql: [["n"], [table]],
+                get_privacy_cost=lambda sql: (2 * privacy.epsilon, privacy.delta), execute=lambda sql: [["n"], [table]]
             )
 
         module(monkeypatch, "snsql", Privacy=SimpleNamespace, from_df=from_df)

@@ -110,6 +110,7 @@ def few_pairs(monkeypatch):
 
 class TestHalfOfTheNoise:
     @pytest.mark.parametrize("noise", [GaussianMechanism("rows"), LaplaceMechanism("rows")], ids=repr)
+    @pytest.mark.repeated("noise")
     def test_is_refuted(self, noise):
         epsilon, runs = (3.0, 3000) if isinstance(noise, LaplaceMechanism) else (8.0, 900)
         report = audit(halved(planned(RANGE, noise, epsilon=epsilon, domain=FEW)), evaluations=60, runs=rounds(runs))

@@ -77,10 +77,7 @@ def test_bounds_may_depend_on_the_pair():
 
 @pytest.mark.parametrize(
     "claimed",
-    [
-        Distance(replaced=1, moved=3, radius=0.5),
-        lambda domain, distance: (domain, distance.widened(domain.n, 3, 0.5)),
-    ],
+    [Distance(replaced=1, moved=3, radius=0.5), lambda domain, distance: (domain, distance.widened(domain.n, 3, 0.5))],
     ids=["a distance", "a stability map"],
 )
 def test_a_distance_may_be_claimed(claimed):

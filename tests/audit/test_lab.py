@@ -16,7 +16,7 @@ from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardSc
 
 pytestmark = pytest.mark.usefixtures("short_slices")
 DOMAIN = Domain(n_rows=8, n_features=1)
-QUICK = {"evaluations": 60, "runs": 4000}
+QUICK = {"evaluations": 60, "runs": 2000}
 BRIEF = {"evaluations": 20, "runs": 200}  # where it does not matter what is found
 SOME = {"evaluations": 20, "runs": 1200}
 

@@ -77,7 +77,7 @@ def gaussian(claimed=1.0, **settings):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.repeated("name", keep=4)
+@pytest.mark.repeated("name", keep=3)
 def test_half_of_the_noise_is_found(name):
     finding = attacked(halved(TARGETS[name]()))
     assert finding.violated
@@ -94,7 +94,7 @@ def test_half_of_the_noise_is_found_with_more_runs(name):
 @pytest.mark.parametrize(
     ("name", "least"), [("Gaussian mean", 0.5), ("choice of a candidate", 0.2), ("released second moment", 0.5)]
 )
-@pytest.mark.repeated("name", "least", keep=2)
+@pytest.mark.repeated("name", "least")
 def test_all_of_the_noise_is_not_refuted(name, least):
     finding = attack_output(TARGETS[name](), runs=3000, random_state=1)
     assert not finding.violated
@@ -239,9 +239,9 @@ class TestStoppingEarly:
 
     def test_a_true_claim_takes_all_of_them_and_shows_hardly_less(self):
         target = TARGETS["Laplace mean"]()
-        looked, once = (attack_output(target, runs=4000, random_state=0, sequential=stop) for stop in (True, False))
+        looked, once = (attack_output(target, runs=2400, random_state=0, sequential=stop) for stop in (True, False))
         assert not looked.violated
-        assert looked.runs == once.runs == 4000
+        assert looked.runs == once.runs == 2400
         assert 0.9 * once.ratio < looked.ratio < 1
         assert looked.excess < 0
         assert len(looked.events) == 3

@@ -60,11 +60,7 @@ class TestRunsThatRepeat:
 
     @pytest.mark.parametrize(
         "draw",
-        [
-            lambda own: own.normal(),
-            lambda own: float(own.random() < 0.5),
-            lambda own: float(own.random() < 0.02),
-        ],
+        [lambda own: own.normal(), lambda own: float(own.random() < 0.5), lambda own: float(own.random() < 0.02)],
         ids=["continuous", "coin", "rare"],
     )
     @pytest.mark.parametrize("width", [1, 3])

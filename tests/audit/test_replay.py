@@ -58,7 +58,7 @@ def stars(monkeypatch):
 @pytest.mark.repeated("rows", "pipe")
 def test_no_example_is_refuted(step, rows, pipe, stars):
     """A stage in front of one of the two mechanisms."""
-    stars(2)
+    stars(1)
     report = audit(pipe, data=(rows, np.resize(Y, len(rows))))
     assert not report.violated, report
     assert report.counted > 0
@@ -90,7 +90,7 @@ def test_a_refusal_ends_nothing(stars):
 
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden", "output"])
 def test_no_solver_is_refuted(solver, stars):
-    stars(3)
+    stars(1)
     model = LogisticRegression((0, 1), solver=solver, batch_size=10)
     assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y)).violated
 

@@ -386,11 +386,7 @@ def test_every_count_of_bands_is_attained(bands, window):
     n = 2 * bands * (window or 1) + 1
     order = np.arange(n)
     certified = lookup(f"deduplication.bands-{'window' if window else 'first'}", "stability")(
-        Domain(n_rows=n, n_features=1),
-        ONE,
-        bands=bands,
-        seed=0,
-        **({"window": window} if window else {}),
+        Domain(n_rows=n, n_features=1), ONE, bands=bands, seed=0, **({"window": window} if window else {})
     )[1]
 
     def kept(keys):

@@ -14,7 +14,7 @@ from ppdp.exceptions import PpdpError
 @pytest.mark.repeated("adjacency")
 def test_no_pair_exceeds_what_is_certified(name, adjacency):
     try:
-        _, _, shares = closest(CASES[name], adjacency, rounds(60, most_pairs(name, adjacency)))
+        _, _, shares = closest(CASES[name], adjacency, rounds(40, most_pairs(name, adjacency)))
     except PpdpError:  # refused behind such neighbours, or nothing is asked that they change: no claim is made
         shares = {}
     assert all(found(share) <= ROUNDING for share in shares.values())

@@ -28,14 +28,7 @@ NO_GRIDS = [
     ({"columns": [], "sizes": []}, []),
     ({"columns": [0.0], "sizes": [2]}, [0.0, 1.0]),
 ]
-MINIMISER = {
-    "clip": 0.5,
-    "coef_norm": 1.0,
-    "fit_intercept": False,
-    "alpha": 1.0,
-    "smoothness": 0.25,
-    "iterations": 5,
-}
+MINIMISER = {"clip": 0.5, "coef_norm": 1.0, "fit_intercept": False, "alpha": 1.0, "smoothness": 0.25, "iterations": 5}
 MOMENTS = {
     "norm": 0.5,
     "constant": 0.7,
@@ -79,10 +72,7 @@ FORGED = {
             *({"family": "oporp", "bins": bins} for bins in ("other", 1)),
         ],
     ),
-    "query.histogram": (
-        {**GRID, "edges": [0.0, 1.0]},
-        [{**given, "edges": marks} for given, marks in NO_GRIDS],
-    ),
+    "query.histogram": ({**GRID, "edges": [0.0, 1.0]}, [{**given, "edges": marks} for given, marks in NO_GRIDS]),
     "laplace.histogram": (
         {"noise_scale": 1.0, **GRID, "edges": [0.0, 1.0]},
         [{**given, "edges": marks} for given, marks in NO_GRIDS],

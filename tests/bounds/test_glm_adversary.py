@@ -7,16 +7,11 @@ import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from effort import found
 from neighbours import ROUNDING, Pair
+from slopes import Slopes
 from steering import gradient_at
 
 from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyLoss
-from ppdp.bounds.learning import (
-    augmented_norm,
-    target_shares,
-    target_unit,
-    tweedie_slope,
-    tweedie_smoothness,
-)
+from ppdp.bounds.learning import augmented_norm, target_shares, target_unit, tweedie_slope, tweedie_smoothness
 from ppdp.bounds.moments import gradient_weight
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
@@ -32,52 +27,18 @@ POWERS = [1.0, 1.3, 1.5, 2.0]
 SHARES = (0.5, 3.0)
 
 
-class Slopes:
-    """Difference quotients of one row's clipped gradient, for many rows, coefficients and directions at once."""
-
-    def __init__(self, power, R, D, C, intercept, rng, count=700):
-        self.power, self.R, self.D, self.C, self.intercept, self.rng = power, R, D, C, intercept, rng
-        self.y = rng.choice(SHARES, count)
-        theta = rng.standard_normal((count, 2 + intercept))
-        X, move = rng.standard_normal((count, 2)), rng.standard_normal((count, 2))
-        along = rng.random(count) < 0.5  # the row along its coefficients, moving outward
-        X[along] = theta[along, :2] * rng.choice([-1.0, 1.0], (along.sum(), 1))
-        theta[:, 2:] *= rng.choice([0.0, 1.0], (count, int(intercept)))
-        move[along] = X[along]
-        self.point = [10 * D * theta, X * rng.choice([0.3, 10.0 * R], (count, 1)), move]
-
-    def legal(self, point):
-        theta, X, move = point
-        theta = theta * np.minimum(1, self.D / np.maximum(np.linalg.norm(theta, axis=1), 1e-9))[:, None]
-        X = X * np.minimum(1, (self.R - STEP) / np.maximum(np.linalg.norm(X, axis=1), 1e-9))[:, None]
-        return [theta, X, move / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-9)]
-
-    def gradient(self, theta, X):
-        rows = np.column_stack([X, np.ones(len(X))]) if self.intercept else X
-        model = TweedieRegressor(power=self.power)
-        residuals = model._residuals(np.einsum("md,md->m", theta, rows)[:, None], self.y)
-        G = residuals * rows
-        size = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
-        return G * np.minimum(1, self.C / size)[:, None], size
-
-    def quotients(self, point):
-        theta, X, move = point
-        (G, size), (H, _) = self.gradient(theta, X), self.gradient(theta, X + STEP * move)
-        return np.linalg.norm(H - G, axis=1) / STEP, size
-
-    def climb(self, rounds=80):
-        """The largest quotient and the largest gradient before its clip; every row climbs by itself."""
-        point = self.legal(self.point)
-        best, size = self.quotients(point)
-        largest, scale = size.max(), 0.5
-        for _ in range(rounds):
-            trial = self.legal([part + scale * self.rng.standard_normal(part.shape) for part in point])
-            value, size = self.quotients(trial)
-            better = value > best
-            point = [np.where(better[:, None], t, p) for p, t in zip(point, trial)]
-            best, largest = np.maximum(best, value), max(largest, size.max())
-            scale = max(0.005, scale * 0.96)
-        return best.max(), largest
+def slopes(power, R, D, C, intercept, rng, count=700):
+    """Rows, half of them along their coefficients and moving outward."""
+    y = rng.choice(SHARES, count)
+    theta = rng.standard_normal((count, 2 + intercept))
+    X, move = rng.standard_normal((count, 2)), rng.standard_normal((count, 2))
+    along = rng.random(count) < 0.5
+    X[along] = theta[along, :2] * rng.choice([-1.0, 1.0], (along.sum(), 1))
+    theta[:, 2:] *= rng.choice([0.0, 1.0], (count, int(intercept)))
+    move[along] = X[along]
+    point = [10 * D * theta[:, None], X * rng.choice([0.3, 10.0 * R], (count, 1)), move]
+    model = TweedieRegressor(power=power)
+    return Slopes(lambda scores: model._residuals(scores, y), point, R, D, C, intercept, STEP)
 
 
 def smoothness(power, norm, D, C, intercept):
@@ -95,7 +56,7 @@ def test_no_row_has_a_steeper_gradient(power, intercept, R, D):
     for share in (0.03, 0.3, 1.0):
         clip = share * natural
         bound = smoothness(power, norm, D, clip, intercept)
-        reached, largest = Slopes(power, R, D, clip, intercept, rng).climb()
+        reached, largest = slopes(power, R, D, clip, intercept, rng).climb(rng)
         assert reached <= bound * (1 + 1e-4)  # a quotient over a step of 1e-6 is that exact
         assert 0.95 * natural <= largest <= natural * ROUNDING
         assert reached >= (0.45 if intercept else 0.7) * bound

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
+from slopes import Slopes
 from steering import gradient_at
 
-from ppdp.bounds.learning import (
-    Gradient,
-    augmented_norm,
-    glm_smoothness,
-    softmax_gradient_norm,
-    squared_gradient,
-)
+from ppdp.bounds.learning import Gradient, augmented_norm, glm_smoothness, softmax_gradient_norm, squared_gradient
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
@@ -47,52 +42,17 @@ def lipschitz(loss, norm, D, C, intercept):
     return glm_smoothness(norm, D, clip=C, least_norm=least, **shape)
 
 
-class Slopes:
-    """Difference quotients of one row's clipped gradient, for many rows, coefficients and directions at once."""
-
-    def __init__(self, loss, R, D, C, intercept, rng, count=700):
-        self.model, self.R, self.D, self.C, self.intercept, self.rng = MODELS[loss](), R, D, C, intercept, rng
-        self.shape = (count, SCORES[loss], 2 + intercept)
-        self.y = rng.choice(ANSWERS[loss], count)
-        theta = rng.standard_normal(self.shape) * rng.choice([0.0, 1.0], self.shape, p=[0.3, 0.7])
-        X = rng.standard_normal((count, 2))
-        move = rng.standard_normal((count, 2))
-        along = rng.random(count) < 0.5  # the row along its coefficients, on the sphere, moving outward or across
-        X[along] = theta[along, 0, :2] * rng.choice([-1.0, 1.0], (along.sum(), 1))
-        move[along] = X[along]
-        self.point = [theta, X * rng.uniform(0, 2, (count, 1)), move]
-
-    def legal(self, point):
-        theta, X, move = point
-        theta = theta * np.minimum(1, self.D / np.maximum(np.linalg.norm(theta, axis=(1, 2)), 1e-9))[:, None, None]
-        X = X * np.minimum(1, (self.R - STEP) / np.maximum(np.linalg.norm(X, axis=1), 1e-9))[:, None]
-        return [theta, X, move / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-9)]
-
-    def gradient(self, theta, X):
-        rows = np.column_stack([X, np.ones(len(X))]) if self.intercept else X
-        residuals = self.model._residuals(np.einsum("mkd,md->mk", theta, rows), self.y)
-        G = residuals[:, :, None] * rows[:, None, :]
-        size = np.maximum(np.linalg.norm(G, axis=(1, 2)), 1e-300)
-        return G * np.minimum(1, self.C / size)[:, None, None], size
-
-    def quotients(self, point):
-        theta, X, move = point
-        (G, size), (H, _) = self.gradient(theta, X), self.gradient(theta, X + STEP * move)
-        return np.linalg.norm(H - G, axis=(1, 2)) / STEP, size
-
-    def climb(self, rounds=100):
-        """The largest quotient and the largest gradient before its clip; every row climbs by itself."""
-        point = self.legal(self.point)
-        best, size = self.quotients(point)
-        largest, scale = size.max(), 0.5
-        for _ in range(rounds):
-            trial = self.legal([part + scale * self.rng.standard_normal(part.shape) for part in point])
-            value, size = self.quotients(trial)
-            better = value > best
-            point = [np.where(better.reshape((-1,) + (1,) * (p.ndim - 1)), t, p) for p, t in zip(point, trial)]
-            best, largest = np.maximum(best, value), max(largest, size.max())
-            scale = max(0.01, scale * 0.96)
-        return best.max(), largest
+def slopes(loss, R, D, C, intercept, rng, count=700):
+    """Rows, half of them along their coefficients, on the sphere, moving outward or across."""
+    shape = (count, SCORES[loss], 2 + intercept)
+    y = rng.choice(ANSWERS[loss], count)
+    theta = rng.standard_normal(shape) * rng.choice([0.0, 1.0], shape, p=[0.3, 0.7])
+    X, move = rng.standard_normal((count, 2)), rng.standard_normal((count, 2))
+    along = rng.random(count) < 0.5
+    X[along] = theta[along, 0, :2] * rng.choice([-1.0, 1.0], (along.sum(), 1))
+    move[along] = X[along]
+    point, model = [theta, X * rng.uniform(0, 2, (count, 1)), move], MODELS[loss]()
+    return Slopes(lambda scores: model._residuals(scores, y), point, R, D, C, intercept, STEP)
 
 
 @pytest.mark.parametrize("loss", MODELS)
@@ -102,15 +62,11 @@ class Slopes:
 def test_no_row_has_a_steeper_gradient(loss, intercept, R, D):
     rng = np.random.default_rng(0)
     norm = augmented_norm(R, intercept)
-    natural = {
-        "squared": norm * (1 + norm * D),
-        "hinge": norm,
-        "softmax": softmax_gradient_norm(norm, D, 3),
-    }[loss]
+    natural = {"squared": norm * (1 + norm * D), "hinge": norm, "softmax": softmax_gradient_norm(norm, D, 3)}[loss]
     for share in (0.3, 0.7, 1.0):
         clip = share * natural
         bound = lipschitz(loss, norm, D, clip, intercept)
-        reached, largest = Slopes(loss, R, D, clip, intercept, rng).climb()
+        reached, largest = slopes(loss, R, D, clip, intercept, rng).climb(rng)
         assert reached <= bound * (1 + 1e-4)  # a quotient over a step of 1e-5 is that exact
         assert largest <= natural * ROUNDING
         if share == 1.0 and (loss != "hinge" or norm * D > 1):  # below, no margin reaches the quadratic part

@@ -83,7 +83,7 @@ def test_no_pair_exceeds_the_sensitivity(case, place, distance):
     if statistic == "squares" and domain.entry_bound is None:
         domain = domain.but(entry_bound=1.0)
     world = World(domain, distance, gaps=gaps, deleted=True)
-    reached, _ = attack(world, use(statistic, domain, distance, **parameters), draws=30, steps=60)
+    reached, _ = attack(world, use(statistic, domain, distance, **parameters), draws=20, steps=30)
     assert least <= reached <= ROUNDING
 
 

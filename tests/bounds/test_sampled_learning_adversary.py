@@ -91,11 +91,7 @@ PAIRS = {  # (distance, one dataset, another one): at theta = 0 a row pulls by i
         rows([1, 0.1, 0.1, 0.1, 0.1, 0.1], ONES),
         rows([-1, 0, 0, 0, 0, 0], ONES),
     ),
-    "two replaced": (
-        Distance(replaced=2),
-        rows([1, 1, 0, 0, 0, 0], ONES),
-        rows([-1, -1, 0, 0, 0, 0], ONES),
-    ),
+    "two replaced": (Distance(replaced=2), rows([1, 1, 0, 0, 0, 0], ONES), rows([-1, -1, 0, 0, 0, 0], ONES)),
 }
 LEAST = {  # how much of the certified delta is there
     ("poisson", "replaced, others 0"): 0.99,

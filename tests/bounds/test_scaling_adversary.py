@@ -76,8 +76,7 @@ def test_variances_change_by_what_the_total_assumes(domain, distance):
 
 
 @pytest.mark.parametrize(
-    ("n", "least"),
-    [(10, (0.86, 0.86, 0.86)), (50, (0.96, 0.96, 0.95)), (200, (0.99, 0.98, 0.98))],
+    ("n", "least"), [(10, (0.86, 0.86, 0.86)), (50, (0.96, 0.96, 0.95)), (200, (0.99, 0.98, 0.98))]
 )
 def test_few_rows_at_the_other_pole_reach_the_conditional_bound(n, least):
     for s, at_least in zip((0.2, 0.35, 0.6), least):

@@ -33,7 +33,7 @@ def test_no_pair_changes_the_moment_further(domain, distance, order):
         left, right = (second_moment(rows, domain.row_norm) / rows.n for rows in (pair.left, pair.right))
         return np.linalg.norm(left - right, order) / bound
 
-    reached, _ = attack(world, change, draws=25, steps=40)
+    reached, _ = attack(world, change, draws=15, steps=25)
     assert 0.4 < reached <= ROUNDING
 
 

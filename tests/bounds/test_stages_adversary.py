@@ -87,7 +87,7 @@ def test_no_pair_exceeds_what_is_certified(name, place, distance):
     world = World(domain, distance, gaps=gaps, labels=name in ROW_WISE | FUNCTIONS, deleted=True)
     chain = Chain.of([make(domain.d)], domain, distance)
     public = name in ROW_WISE | FUNCTIONS
-    effort = {"draws": 8, "steps": 8 if distance.moved else 3} if public else {"draws": 40, "steps": 60}
+    effort = {"draws": 8, "steps": 8 if distance.moved else 3} if public else {"draws": 25, "steps": 30}
     reached, _ = attack(world, lambda pair: chain.use(pair, world.free), **effort)
     assert least <= reached <= ROUNDING
 

@@ -61,6 +61,7 @@ def test_every_form_says_it_before_its_figures(form, name):
 
 
 @pytest.mark.parametrize("name", ZOO)
+@pytest.mark.repeated("name", keep=34)
 def test_every_declared_fact_of_every_certificate_is_among_them(name):
     c, words = document(name), told(name)
     for fact in c["facts"]:

@@ -16,6 +16,7 @@ NAMED = ("protects", "released", "rests on", "not covered", "digest", "the rest"
 
 
 @pytest.mark.parametrize("name", ZOO)
+@pytest.mark.repeated("name", keep=40)
 def test_print_has_twelve_lines_and_says_what_is_promised_to_whom_and_upon_what(name):
     one = certificate(name)
     lines = str(one).splitlines()
@@ -32,6 +33,7 @@ def test_print_has_twelve_lines_and_says_what_is_promised_to_whom_and_upon_what(
 
 
 @pytest.mark.parametrize("name", ZOO)
+@pytest.mark.repeated("name", keep=28)
 def test_a_notebook_shows_the_same_before_all_that_is_folded(name):
     one = certificate(name)
     glance, folded = one._repr_html_().split("<details")

@@ -122,13 +122,7 @@ def test_no_reader_finds_markup_addresses_or_names_in_text(name):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"epsilon": 0.001},
-        {"status": "UNCONDITIONAL** <script>"},
-        {"dataset": "another"},
-        {"steps": 3},
-    ],
+    "change", [{"epsilon": 0.001}, {"status": "UNCONDITIONAL** <script>"}, {"dataset": "another"}, {"steps": 3}]
 )
 def test_a_certificate_that_does_not_hold_gets_no_card(documents, change):
     with pytest.raises(CertificateError, match="does not hold"):

@@ -76,14 +76,14 @@ def first_kinds() -> dict[str, list[str]]:
     for name in ("unconditional", "gated, sum", *KINDS):
         for place in {pattern(path) for path, _ in leaves(document(name))}:
             found.setdefault(place, []).append(name)
-    return {place: names[:4] for place, names in found.items()}
+    return {place: names[:3] for place, names in found.items()}
 
 
 def looked_at(content: Any, name: str):
-    """All leaves in an attack; every day those that few certificates before have, and a tenth of the others."""
+    """All leaves in an attack; every day those that few certificates before have, and one in forty of the others."""
     for path, value in leaves(content):
         seldom = name in first_kinds()[pattern(path)]
-        if rounds(1) > 1 or seldom or zlib.crc32(f"{name} {path}".encode()) % 10 == 0:
+        if rounds(1) > 1 or seldom or zlib.crc32(f"{name} {path}".encode()) % 40 == 0:
             yield path, value
 
 

@@ -10,12 +10,7 @@ from ppdp import Certificate
 from ppdp.certificate import document as document_module
 from ppdp.exceptions import CertificateError
 
-SHOWN = {
-    "repr": repr,
-    "text": Certificate.to_text,
-    "page": Certificate.to_html,
-    "notebook": Certificate._repr_html_,
-}
+SHOWN = {"repr": repr, "text": Certificate.to_text, "page": Certificate.to_html, "notebook": Certificate._repr_html_}
 every_form = pytest.mark.parametrize("form", SHOWN)
 
 

@@ -25,13 +25,7 @@ OF_MANY_ROWS = {
     f"pca.coarse-{name}" for name in ("rank", "centred-rank", "projected")
 }  # tests/transformers/test_pca.py
 # Kept for certificates that name them.
-ISSUED_NO_MORE = {
-    "diffprivlib.random-forest",
-    "pca.public",
-    "pca.public-map",
-    "projection.random",
-    "soft-pca.public",
-}
+ISSUED_NO_MORE = {"diffprivlib.random-forest", "pca.public", "pca.public-map", "projection.random", "soft-pca.public"}
 
 
 @zoo

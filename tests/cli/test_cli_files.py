@@ -166,6 +166,7 @@ FORMS = [("False", "True"), ("FALSE", "TRUE"), ("false", "true"), ("0", "1"), ("
 class TestTruthValues:
     @pytest.mark.parametrize("forms", FORMS, ids=str)
     @pytest.mark.parametrize("classes", ["[false, true]", "[0, 1]", '["False", "True"]', '["no", "yes"]'])
+    @pytest.mark.repeated("forms", keep=3)
     def test_labels_in_any_form_are_read(self, forms, classes, tmp_path):
         half(forms).drop(columns="id").to_csv("rows.csv", index=False)
         (tmp_path / "study.toml").write_text(STUDY.format(invalid="repair", classes=classes))

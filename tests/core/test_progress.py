@@ -37,8 +37,7 @@ def notebook(monkeypatch):
     """What a notebook shows in the output of a cell, one picture after the other."""
     shown = []
     page = types.SimpleNamespace(
-        HTML=lambda text: text,
-        display=lambda text, display_id: types.SimpleNamespace(update=shown.append),
+        HTML=lambda text: text, display=lambda text, display_id: types.SimpleNamespace(update=shown.append)
     )
     shell = types.SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell, display=page))

@@ -210,12 +210,7 @@ class TestOrder:
         y = labels().tolist()
         y[3] = NAME
         X = table(NAME, "a frame")
-        for reader in (
-            "validation.matrix",
-            "validation.cells",
-            "frames.objects",
-            "frames.numbers",
-        ):
+        for reader in ("validation.matrix", "validation.cells", "frames.objects", "frames.numbers"):
             monkeypatch.setattr(f"ppdp.data.{reader}", looked)
         with pytest.raises(BudgetExceeded):
             fit.fit(X, y)

@@ -64,13 +64,7 @@ def _by_target_means() -> list[Any]:
 
 ENTRIES: tuple[Entry, ...] = (
     # -------- scalers
-    Entry(
-        "StandardScaler",
-        lambda: [SCALED()],
-        transformed,
-        sk(preprocessing.StandardScaler),
-        late=("heavy tails",),
-    ),
+    Entry("StandardScaler", lambda: [SCALED()], transformed, sk(preprocessing.StandardScaler), late=("heavy tails",)),
     Entry(
         "StandardScaler, one scale",
         lambda: [SCALED(per_column=False)],
@@ -120,13 +114,7 @@ ENTRIES: tuple[Entry, ...] = (
         instead="a regression with a ridge that is public and does not fall with n, as its bound has 1/ridge",
     ),
     # -------- projections
-    Entry(
-        "PCA",
-        lambda: [SCALED(), S.PCA(2, fit_mode="noisy")],
-        unexplained,
-        least_unexplained,
-        unit=lambda _: 1.0,
-    ),
+    Entry("PCA", lambda: [SCALED(), S.PCA(2, fit_mode="noisy")], unexplained, least_unexplained, unit=lambda _: 1.0),
     Entry(
         "SoftPCA",
         lambda: [S.SoftPCA()],
@@ -200,12 +188,7 @@ ENTRIES: tuple[Entry, ...] = (
         ranged=False,
     ),
     Entry(
-        "DateEncoder",
-        lambda: [S.DateEncoder((-1, 1))],
-        transformed,
-        lambda table: table.new,
-        fixed=True,
-        ranged=False,
+        "DateEncoder", lambda: [S.DateEncoder((-1, 1))], transformed, lambda table: table.new, fixed=True, ranged=False
     ),
     Entry(
         "HashingVectorizer",
@@ -399,50 +382,23 @@ ENTRIES: tuple[Entry, ...] = (
         late=("heavy tails",),
         most=0.2,
     ),
-    Entry(
-        "LinearRegression",
-        lambda: [SCALED(), mechanisms.LinearRegression(y_range=(-1, 1))],
-        predicted,
-        sk(scaled(linear.LinearRegression()), labels="target"),
-        labels="target",
-        late=("heavy tails", "collinear"),
-        most=0.2,
-    ),
-    Entry(
-        "Ridge",
-        lambda: [SCALED(), mechanisms.Ridge(y_range=(-1, 1))],
-        predicted,
-        sk(scaled(linear.Ridge()), labels="target"),
-        labels="target",
-        late=("heavy tails", "collinear"),
-        most=0.2,
-    ),
-    Entry(
-        "PoissonRegressor",
-        lambda: [SCALED(), mechanisms.PoissonRegressor(y_range=COUNTS)],
-        predicted,
-        sk(scaled(linear.PoissonRegressor(alpha=0)), labels="counts"),
-        labels="counts",
-        late=("heavy tails", "collinear"),
-        most=0.2,
-    ),
-    Entry(
-        "GammaRegressor",
-        lambda: [SCALED(), mechanisms.GammaRegressor(y_range=AMOUNTS)],
-        predicted,
-        sk(scaled(linear.GammaRegressor(alpha=0)), labels="amounts"),
-        labels="amounts",
-        late=("heavy tails", "collinear"),
-        most=0.2,
-    ),
-    Entry(
-        "TweedieRegressor",
-        lambda: [SCALED(), mechanisms.TweedieRegressor(y_range=AMOUNTS)],
-        predicted,
-        sk(scaled(linear.TweedieRegressor(power=1.5, alpha=0)), labels="amounts"),
-        labels="amounts",
-        late=("heavy tails", "collinear"),
-        most=0.2,
+    *(
+        Entry(
+            type(model).__name__,
+            lambda model=model: [SCALED(), clone(model)],
+            predicted,
+            sk(scaled(twin), labels=labels),
+            labels=labels,
+            late=("heavy tails", "collinear"),
+            most=0.2,
+        )
+        for model, twin, labels in (
+            (mechanisms.LinearRegression(y_range=(-1, 1)), linear.LinearRegression(), "target"),
+            (mechanisms.Ridge(y_range=(-1, 1)), linear.Ridge(), "target"),
+            (mechanisms.PoissonRegressor(y_range=COUNTS), linear.PoissonRegressor(alpha=0), "counts"),
+            (mechanisms.GammaRegressor(y_range=AMOUNTS), linear.GammaRegressor(alpha=0), "amounts"),
+            (mechanisms.TweedieRegressor(y_range=AMOUNTS), linear.TweedieRegressor(power=1.5, alpha=0), "amounts"),
+        )
     ),
     # -------- pipelines
     Entry(

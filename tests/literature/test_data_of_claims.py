@@ -10,14 +10,7 @@ from scipy.spatial.distance import cdist
 from literature import claim, claims
 from literature.divergence import gaussian_divergence
 from literature.preprocessing import PAPER, iteration, pairs
-from literature.preprocessing.clusters import (
-    ETA,
-    changed_rows,
-    deduplicated,
-    largest_cluster,
-    quantized,
-    two_pentagons,
-)
+from literature.preprocessing.clusters import ETA, changed_rows, deduplicated, largest_cluster, quantized, two_pentagons
 from literature.preprocessing.sampled_pipelines import largest_order
 from ppdp.privacy.renyi import laplace_curve
 

@@ -7,15 +7,7 @@ import pytest
 
 from literature import claim, claims
 from literature.projections import PAPER
-from literature.projections.estimates import (
-    angle_variance,
-    binned,
-    oporp_images,
-    projected,
-    raw,
-    sign_images,
-    variance,
-)
+from literature.projections.estimates import angle_variance, binned, oporp_images, projected, raw, sign_images, variance
 from literature.projections.individual import excluded, mask, response_signs
 from literature.projections.joint import count, flat_pair, independent, normal_share, two_entries
 from literature.projections.laws import angle, composed_delta, gaussian_delta, joint_delta, loss, needed_delta, smooth

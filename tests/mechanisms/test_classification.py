@@ -38,6 +38,10 @@ def pipeline(model, **parameters):
     return Pipeline(steps, **{"epsilon": 1.0, "delta": 1e-6, **parameters})
 
 
+UNCLIPPED = {"noise_scale": 1e-6, "max_grad_norm": 100.0, "max_coef_norm": 100.0, "random_state": 0}
+LONG = {**UNCLIPPED, "alpha": 1.0, "max_iter": 500, "learning_rate": 2.0}
+
+
 class TestWhatIsLearned:
     @pytest.mark.parametrize("model", [LogisticRegression((0, 1)), LinearSVC((0, 1))])
     def test_two_classes_nearly_as_well_as_without_privacy(self, two, model):
@@ -54,42 +58,22 @@ class TestWhatIsLearned:
 
     def test_coefficients_tend_to_those_of_scikit_learn(self, two):
         X, y = (table[:300] for table in two)
-        settings = {
-            "noise_scale": 1e-6,
-            "max_iter": 500,
-            "max_grad_norm": 100.0,
-            "max_coef_norm": 100.0,
-            "learning_rate": 2.0,
-        }
-        model = LogisticRegression((0, 1), random_state=0, alpha=1.0, **settings).fit(X, y)
+        model = LogisticRegression((0, 1), **LONG).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=2e-3)
         np.testing.assert_allclose(model.intercept_, public.intercept_, atol=2e-3)
 
     def test_coefficients_of_three_classes_tend_to_those_of_scikit_learn(self, three):
         X, y = (table[:300] for table in three)
-        settings = {
-            "noise_scale": 1e-6,
-            "max_iter": 500,
-            "max_grad_norm": 100.0,
-            "max_coef_norm": 100.0,
-            "learning_rate": 2.0,
-        }
-        model = LogisticRegression(random_state=0, alpha=1.0, **settings).fit(X, y)
+        model = LogisticRegression(**LONG).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=3e-3)
         np.testing.assert_allclose(model.predict_proba(X), public.predict_proba(X), atol=3e-3)
 
     def test_a_smooth_hinge_is_nearly_the_hinge(self, two):
         X, y = (table[:500] for table in two)
-        settings = {
-            "noise_scale": 1e-6,
-            "max_iter": 1000,
-            "max_grad_norm": 100.0,
-            "max_coef_norm": 100.0,
-            "learning_rate": 0.1,
-        }
-        model = LinearSVC((0, 1), smoothing=0.05, random_state=0, **settings).fit(X, y)
+        settings = {"smoothing": 0.05, "max_iter": 1000, "learning_rate": 0.1, **UNCLIPPED}
+        model = LinearSVC((0, 1), **settings).fit(X, y)
         public = SVC(kernel="linear").fit(X, y)
         assert np.mean(model.predict(X) == public.predict(X)) > 0.99
 

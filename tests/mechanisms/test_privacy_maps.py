@@ -98,10 +98,7 @@ QUERIES = {
     "sum": (BALL, lambda d: d.mass + min(d.total, 2 * d.moved)),
     "count": (BALL, lambda d: d.one_sided),
     "covariance": (BALL, lambda d: (2 * d.one_sided + min(math.sqrt(3) * d.total, 2 * d.moved)) / N),
-    "histogram": (
-        BALL,
-        lambda d: math.sqrt(3) * math.hypot(d.one_sided + d.moved, d.replaced + d.moved),
-    ),
+    "histogram": (BALL, lambda d: math.sqrt(3) * math.hypot(d.one_sided + d.moved, d.replaced + d.moved)),
     "rows": (BALL, lambda d: math.sqrt(4 * d.replaced + d.toggled + d.moved * min(d.radius, 2) ** 2)),
 }
 

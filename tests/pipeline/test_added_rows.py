@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
+from hidden import detected, outcomes, public
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
@@ -21,7 +22,6 @@ from ppdp.data.slot_assignment import assign_slots
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, LedgerError, MissingBound, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism
-from ppdp.pipeline.execute import execute
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import REGISTRY
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, RandomProjection, StandardScaler
@@ -53,22 +53,6 @@ def example(name):
     own = {"noise_scale": None, "random_state": None, "classes": (0, 1), "y_range": (1.0, 2.0)}
     known = found.get_params(deep=False)
     return found.set_params(**{key: value for key, value in own.items() if key in known})
-
-
-def public(pipe):
-    """All that is public of a fit, but what noise decides."""
-    certificate = pipe.certificate_.to_dict()
-    for key in ("issued", "digest"):
-        certificate.pop(key)
-    certificate["released"].pop("sha256")
-    certificate["released"].pop("single_class", None)  # as it follows from the released numbers
-    for share in (certificate["diagnostics"] or {"shares": []})["shares"]:
-        share.pop("share")
-    shapes = {name: array.shape for name, array in pipe.release_.arrays.items()}
-    held = {name: sorted(vars(step)) for name, step in pipe.twins_}
-    # Without the certificate, of which noisy shares have more digits or fewer.
-    kept = {name: value for name, value in vars(pipe).items() if name not in ("certificate_", "release_")}
-    return json.dumps(certificate), shapes, held, len(pickle.dumps(kept)), repr(pipe)
 
 
 # ---------------------------------------------------------------- every step works, whatever the number
@@ -117,11 +101,7 @@ def test_frames_and_sparse_rows_are_placed_like_arrays():
     frame = pd.DataFrame(TABLE[:9], columns=["a", "b"])
     fits = [pipeline(random_state=3).fit(X).release_.arrays for X in (frame, TABLE[:9])]
     np.testing.assert_array_equal(*(arrays["last.answer"] for arrays in fits))
-    steps = [
-        ("clip", NormClipper(1.0)),
-        ("project", RandomProjection(2, seed=1)),
-        ("last", GaussianMechanism("rows")),
-    ]
+    steps = [("clip", NormClipper(1.0)), ("project", RandomProjection(2, seed=1)), ("last", GaussianMechanism("rows"))]
     pipe = Pipeline(steps, epsilon=20.0, delta=1e-3, domain=FACTS, random_state=3)
     fits = [clone(pipe).fit(X).release_.arrays for X in (csr_array(TABLE[:9]), TABLE[:9])]
     np.testing.assert_array_equal(*(arrays["last.answer"] for arrays in fits))
@@ -234,14 +214,6 @@ def test_with_the_same_placement_one_row_more_changes_one_slot():
 # ---------------------------------------------------------------- attacks on the number
 
 
-def detected(left, right, alarms):
-    """Share of the right scores above the level that so few of the left ones pass, by scores of half of the runs."""
-    middle = len(left) // 2
-    direction = right[:middle].mean(axis=0) - left[:middle].mean(axis=0)
-    scores, others = left[middle:] @ direction, right[middle:] @ direction
-    return float((others > np.quantile(scores, 1 - alarms)).mean())
-
-
 QUERIES = {
     "count": GaussianMechanism("count"),
     "mean": GaussianMechanism("mean"),
@@ -252,15 +224,11 @@ QUERIES = {
 }
 
 
-def outcomes(pipe, X, runs, seed, *, hidden=True):
+def placed(pipe, X, runs, seed, *, hidden=True):
     """What so many runs on these rows release; not hidden are the slots if rows stand where they stand in the table."""
-    plan, rows = pipe.plan(), Rows.of(RANGE[1].fit(np.zeros((1, 2))).transform(X) / 2 + 0.5)
-    noise, found = Noise(seed), []
+    rows, noise = Rows.of(RANGE[1].fit(np.zeros((1, 2))).transform(X) / 2 + 0.5), Noise(seed)
     behind = Rows(np.vstack([rows.X, np.zeros((N - rows.n, 2))]), None, np.arange(N) < rows.n)
-    for _ in range(runs):
-        at = assign_slots(rows, FACTS, noise) if hidden else behind
-        found.append(np.concatenate([array.ravel() for array in execute(plan, at, noise).released.values()]))
-    return np.array(found)
+    return outcomes(pipe.plan(), (assign_slots(rows, FACTS, noise) if hidden else behind for _ in range(runs)), noise)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -269,7 +237,7 @@ def test_no_total_detects_a_further_row_more_often_than_the_certificate_says(que
     X = np.vstack([np.ones(2), np.repeat(np.linspace(0, 1, 40)[:, None], 2, axis=1)])
     pipe = pipeline(last=QUERIES[query], epsilon=2.0, delta=1e-3)
     runs = rounds(500, 50_000 if query == "count" else None)
-    left, right = outcomes(pipe, X[1:], runs, 1), outcomes(pipe, X, runs, 2)
+    left, right = placed(pipe, X[1:], runs, 1), placed(pipe, X, runs, 2)
     power = detection_power(pipeline(last=QUERIES[query], epsilon=2.0, delta=1e-3).fit(X).certificate_.record, 0.2)
     found, slack = detected(left, right, 0.2), 4 * math.sqrt(0.5 / runs)
     assert found < power + slack
@@ -282,7 +250,7 @@ def test_without_secret_slots_a_row_in_front_would_shift_all_others():
     pipe = pipeline(last=GaussianMechanism("rows"), epsilon=2.0, delta=1e-3)
     power = detection_power(pipe.fit(X).certificate_.record, 0.2)
     runs = rounds(300)
-    shown = [outcomes(pipe, rows, runs, seed, hidden=False) for seed, rows in ((1, X[1:]), (2, X))]
+    shown = [placed(pipe, rows, runs, seed, hidden=False) for seed, rows in ((1, X[1:]), (2, X))]
     assert detected(*shown, 0.2) > power + 0.1
 
 

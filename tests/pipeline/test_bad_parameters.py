@@ -9,8 +9,8 @@ import pytest
 import refusals
 from refusals import DOMAIN, NAME, N, classifier, frame, labels, mean, quotes, rows
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import FastICA
 from sklearn.feature_selection import SelectFdr
+from sklearn.manifold import Isomap
 
 from ppdp import Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import (
@@ -34,7 +34,7 @@ drawn, refused = refusals.drawn, refusals.refused
 
 FOREIGN = [
     (SelectFdr(), "public knowledge"),
-    (FastICA(), "PCA(k)"),
+    (Isomap(), "PCA(k)"),
     ("passthrough", "RowMap"),
     (None, "RowMap"),
     (NormClipper, "instance"),
@@ -134,21 +134,7 @@ IMPOSSIBLE = {
         "feature_range": [(1, 0), (0, 0), (0, math.inf), 5, "ab", (0, 1, 2), ("a", "b"), None],
     },
     Deduplicator: {"subset": [[], "a", 5, ["zz"], [3], [-1], [None], [1.5]]},
-    MeanImputer: {
-        "min_observed": [0, -1, "1", None, math.nan, N + 1, 1.5, True],
-        "max_missing": [-1, "1", math.nan, [1]],
-        "fit_mode": ["other", None, []],
-    },
-    StandardScaler: {
-        "min_std": [0, -1, 2, "1", math.nan, 1e-300],
-        "clip": [0, -1, "1", math.nan, math.inf, True],
-        "fit_mode": ["other", None, []],
-    },
-    PCA: {
-        "n_components": [0, -1, 4, 1.5, "mle", True],
-        "min_gap": [0, -1, 5, "1", math.nan],
-        "fit_mode": ["other", None, []],
-    },
+    PCA: {"n_components": [4], "fit_mode": ["other", None, []]},
     GaussianMechanism: {"query": ["median", None, []]},
     LogisticRegression: {
         "classes": [5, (), (0,), (0, 0), ([0], [1])],

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
+from hidden import detected, outcomes, public
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -34,7 +34,6 @@ from ppdp.exceptions import (
     UnsupportedOrder,
 )
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.pipeline.execute import execute
 from ppdp.pipeline.fit import prepare_rows
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
@@ -85,20 +84,10 @@ def test_no_person_moves_a_sum_further_than_is_certified_and_some_do_so_far():
     assert 0.999 < worst <= 1 + 1e-9
 
 
-def outcomes(pipe, X, ids, runs, seed, *, cut=True):
+def placed(pipe, X, ids, runs, seed, *, cut=True):
     """What so many runs release; where nothing is cut, as if everybody had one row."""
-    plan, noise, persons = pipe.plan(), Noise(seed), ids if cut else np.arange(len(ids))
-    placements = (assign_slots(Rows.of(X), FACTS, noise, persons) for _ in range(runs))
-    return np.array(
-        [np.concatenate([a.ravel() for a in execute(plan, at, noise).released.values()]) for at in placements]
-    )
-
-
-def detected(left, right, alarms):
-    middle = len(left) // 2
-    direction = right[:middle].mean(axis=0) - left[:middle].mean(axis=0)
-    scores, others = left[middle:] @ direction, right[middle:] @ direction
-    return float((others > np.quantile(scores, 1 - alarms)).mean())
+    noise, persons = Noise(seed), ids if cut else np.arange(len(ids))
+    return outcomes(pipe.plan(), (assign_slots(Rows.of(X), FACTS, noise, persons) for _ in range(runs)), noise)
 
 
 @pytest.mark.parametrize("query", ["sum", "mean", "rows"])
@@ -110,12 +99,12 @@ def test_no_release_detects_a_person_of_many_rows_more_often_than_the_certificat
     pipe = pipeline(last=GaussianMechanism(query), epsilon=2.0)
     runs = rounds(400)
     power = detection_power(pipe.fit(X, groups=ids).certificate_.record, 0.2)
-    one, other = outcomes(pipe, X, ids, runs, 1), outcomes(pipe, Z, ids[:37], runs, 2)
+    one, other = placed(pipe, X, ids, runs, 1), placed(pipe, Z, ids[:37], runs, 2)
     found, slack = detected(one, other, 0.2), 4 * math.sqrt(0.5 / runs)
     assert found < power + slack
     if query != "rows":  # whose numbers are many, so that this attack is weak
         assert found > power - slack
-        uncut = [outcomes(pipe, *own, runs, seed, cut=False) for seed, own in ((1, (X, ids)), (2, (Z, ids[:37])))]
+        uncut = [placed(pipe, *own, runs, seed, cut=False) for seed, own in ((1, (X, ids)), (2, (Z, ids[:37])))]
         assert detected(*uncut, 0.2) > power + slack
 
 
@@ -152,24 +141,6 @@ def test_noise_is_that_of_so_many_rows_per_person_and_below_group_privacy(last):
 
 
 # ---------------------------------------------------------------- nothing tells of rows and persons
-
-
-def public(pipe):
-    """All that is public of a fit, but what noise decides."""
-    certificate = pipe.certificate_.to_dict()
-    for key in ("issued", "digest"):
-        certificate.pop(key)
-    certificate["released"].pop("sha256")
-    for share in (certificate["diagnostics"] or {"shares": []})["shares"]:
-        share.pop("share")
-    shapes = {name: array.shape for name, array in pipe.release_.arrays.items()}
-    return (
-        json.dumps(certificate),
-        shapes,
-        len(pickle.dumps(pipe)),
-        repr(pipe),
-        {n: sorted(vars(s)) for n, s in pipe.twins_},
-    )
 
 
 PEOPLE = {

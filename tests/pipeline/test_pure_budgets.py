@@ -46,10 +46,7 @@ def test_choices_are_pure_as_well():
     [
         ([RANGE, ("release", GaussianMechanism())], "Gaussian noise needs a delta"),
         ([RANGE, ("scale", StandardScaler(fit_mode="noisy")), ("release", LaplaceMechanism())], "a delta above 0"),
-        (
-            [RANGE, ("pca", PCA(1, fit_mode="exact", min_gap=0.05)), ("release", LaplaceMechanism())],
-            "a delta",
-        ),
+        ([RANGE, ("pca", PCA(1, fit_mode="exact", min_gap=0.05)), ("release", LaplaceMechanism())], "a delta"),
     ],
     ids=["mechanism", "statistics", "gate"],
 )

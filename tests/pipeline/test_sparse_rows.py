@@ -18,11 +18,7 @@ FIRST = {"range": [RANGE], "clip": [("clip", NormClipper(2.0))], "declared": []}
 
 
 def pipeline(first, last=None, family="oporp", **facts):
-    steps = [
-        *first,
-        ("project", RandomProjection(8, family, seed=7)),
-        ("last", last or GaussianMechanism("rows")),
-    ]
+    steps = [*first, ("project", RandomProjection(8, family, seed=7)), ("last", last or GaussianMechanism("rows"))]
     domain = None if first else Domain(row_norm=2.0, entry_bound=1.5)
     return Pipeline(steps, **{"domain": domain, "random_state": 0, "epsilon": 5.0, **facts})
 

@@ -223,11 +223,7 @@ def test_labels_that_no_step_needs_are_not_read():
     assert left(fits[0]) == left(fits[1])
 
 
-GATED = {
-    "gaussian": ("gaussian", 5000),
-    "laplace": ("laplace", 5000),
-    "refused": ("gaussian", 1500),
-}
+GATED = {"gaussian": ("gaussian", 5000), "laplace": ("laplace", 5000), "refused": ("gaussian", 1500)}
 
 
 @pytest.mark.parametrize("name", GATED)

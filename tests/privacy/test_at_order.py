@@ -47,8 +47,7 @@ class TestPoisson:
 
     @pytest.mark.parametrize("order", ORDERS)
     @pytest.mark.parametrize(
-        "rows",
-        [([1.0, 0.3, -0.5], [-1.0, 0.5, -0.3]), ([1.0, 0.2], [0.0, 0.2]), ([0.0, 0.4, 0.4], [-1.0, 0.2, 0.2])],
+        "rows", [([1.0, 0.3, -0.5], [-1.0, 0.5, -0.3]), ([1.0, 0.2], [0.0, 0.2]), ([0.0, 0.4, 0.4], [-1.0, 0.2, 0.2])]
     )
     @pytest.mark.repeated("order", keep=2)
     def test_all_samples_enumerated_stay_below(self, order, rows):

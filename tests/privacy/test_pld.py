@@ -27,11 +27,7 @@ from ppdp.privacy.pld import (
     loss_distribution,
     poisson_distribution,
 )
-from ppdp.privacy.renyi import (
-    laplace_curve,
-    renyi_epsilon,
-    repeated,
-)
+from ppdp.privacy.renyi import laplace_curve, renyi_epsilon, repeated
 from ppdp.privacy.subsampling import Profile, poisson_pair
 
 

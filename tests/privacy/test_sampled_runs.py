@@ -11,11 +11,7 @@ from sampled_steps import COARSE, sampled
 
 from ppdp.core.distance import Distance
 from ppdp.privacy.gaussian import gaussian_epsilon
-from ppdp.privacy.pld import (
-    fixed_size_distribution,
-    loss_distribution,
-    poisson_distribution,
-)
+from ppdp.privacy.pld import fixed_size_distribution, loss_distribution, poisson_distribution
 from ppdp.privacy.renyi import ORDERS, gaussian_curve, renyi_epsilon, repeated
 from ppdp.privacy.subsampling import poisson_pair, poisson_profiles
 

@@ -25,13 +25,7 @@ from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.renyi import gaussian_curve, renyi_epsilon
-from ppdp.privacy.subsampling import (
-    GaussianMixturePair,
-    epoch_mu,
-    gaussian_profile,
-    poisson_pair,
-    poisson_profiles,
-)
+from ppdp.privacy.subsampling import GaussianMixturePair, epoch_mu, gaussian_profile, poisson_pair, poisson_profiles
 
 
 class TestMixturePair:

@@ -97,12 +97,7 @@ def test_columns_and_rows_can_be_chosen():
 @pytest.mark.parametrize("adjacency", [None, Adjacency.change(coordinate={1: 0.2}), Adjacency.change(l1=0.1)], ids=str)
 @pytest.mark.parametrize(
     ("part", "wrong"),
-    [
-        ({}, None),
-        ({"l1": 0.5}, "entries"),
-        ({"linf": 0.1}, "entry"),
-        ({"columns": 0}, "columns"),
-    ],
+    [({}, None), ({"l1": 0.5}, "entries"), ({"linf": 0.1}, "entry"), ({"columns": 0}, "columns")],
     ids=str,
 )
 def test_what_is_said_of_a_change_is_tried(promise, adjacency, part, wrong):

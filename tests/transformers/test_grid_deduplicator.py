@@ -185,10 +185,7 @@ def test_dither_is_for_slots_and_averages_out():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_it_costs_nothing_where_no_row_has_moved(mode):
-    assert GridQuantizer(mode=mode).stability_map(QUANTIZED, ONE) == (
-        QUANTIZED,
-        ONE,
-    )
+    assert GridQuantizer(mode=mode).stability_map(QUANTIZED, ONE) == (QUANTIZED, ONE)
     assert GridQuantizer(mode=mode).conditions(QUANTIZED, ONE) == ()
 
 

@@ -41,18 +41,14 @@ WRONG = {
     MeanImputer: {**IMPUTERS, **OBSERVED},
     MedianImputer: {**IMPUTERS, "max_quantile_gap": QUANTILES["max_quantile_gap"]},
     TrimmedMeanImputer: {**IMPUTERS, **OBSERVED, "trim": (-0.1, 0.6, "1", None, NAN, True)},
-    RegressionImputer: {
-        **IMPUTERS,
-        "alpha": (0, -1, "1", NAN),
-        "min_eigenvalue": (0, 0.34, True),
+    RegressionImputer: {**IMPUTERS, "alpha": (0, -1, "1", NAN), "min_eigenvalue": (0, 0.34, True)},
+    StandardScaler: {
+        "min_std": (0, -1, 2, "1", NAN, 1e-300),
+        "clip": (0, -1, "no", NAN, INF, True),
+        "fit_mode": ("rough", None),
     },
-    StandardScaler: {"min_std": (0, -1, 2, "1", NAN), "clip": (0, -1, "no", INF), "fit_mode": ("rough",)},
-    RobustScaler: {
-        **QUANTILES,
-        "quantile_range": ((75, 25), (0, 50), 5, (-1, 50)),
-        "clip": (0, -1, None, INF),
-    },
-    PCA: {"n_components": (0, -1, 7, 1.5, "mle"), "output": ("signed", None)},
+    RobustScaler: {**QUANTILES, "quantile_range": ((75, 25), (0, 50), 5, (-1, 50)), "clip": (0, -1, None, INF)},
+    PCA: {"n_components": (0, -1, 7, 1.5, "mle", True), "output": ("signed", None)},
     SoftPCA: {"alpha": (0, -1, "1", NAN, INF, True, 1e-9), "fit_mode": ("other",)},
     RandomProjection: {
         "n_components": (0, -1, 1.5, True, "auto", None, 10**9),
@@ -90,7 +86,7 @@ TOGETHER = [
         (MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=value), "max_quantile_gap")
         for value in QUANTILES["max_quantile_gap"]
     ),
-    *((PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, "1", NAN)),
+    *((PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, 5, "1", NAN)),
     (PCA(2, output="aligned", min_alignment=0.0), "min_alignment"),
     (PCA(2, output="aligned", min_alignment=1.1), "min_alignment"),
     (PCA(2, output="projected", n_columns=7), "n_columns"),

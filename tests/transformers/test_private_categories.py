@@ -242,11 +242,7 @@ REFUSED = {
         "no max_categories",
     ),
     "alone": (lambda: encoder().fit(X_Y[0]), MissingBudget, "Pipeline"),
-    "not first": (
-        lambda: pipeline(MinMaxScaler(ranges=(0, 1)), encoder()).fit(*X_Y),
-        UnsupportedOrder,
-        "put it first",
-    ),
+    "not first": (lambda: pipeline(MinMaxScaler(ranges=(0, 1)), encoder()).fit(*X_Y), UnsupportedOrder, "put it first"),
     "dates": (
         lambda: pipeline().fit(pd.DataFrame({"d": pd.date_range("2000-01-01", periods=N)}), X_Y[1]),
         NonNumericData,

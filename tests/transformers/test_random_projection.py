@@ -12,10 +12,7 @@ from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.bounds.random_matrix import BINS, FAMILIES, draw
 from ppdp.certificate import Certificate, verify
 from ppdp.certificate.canonical import digest
-from ppdp.exceptions import (
-    DomainMismatch,
-    InvalidParameter,
-)
+from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, NormClipper, RandomProjection, StandardScaler
 

@@ -182,9 +182,7 @@ class TestFiveThousandCategories:
         assert not any("matrix" in warning for warning in plan.warnings)
 
     @pytest.mark.parametrize(
-        "stage",
-        [PCA(3), PCA(3, fit_mode="exact"), SoftPCA(), SoftPCA(fit_mode="exact")],
-        ids=repr,
+        "stage", [PCA(3), PCA(3, fit_mode="exact"), SoftPCA(), SoftPCA(fit_mode="exact")], ids=repr
     )
     def test_what_takes_a_matrix_is_named_with_its_size(self, stage):
         (warning,) = [w for w in self.plan(stage).warnings if "matrix" in w]

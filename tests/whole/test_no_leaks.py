@@ -323,11 +323,7 @@ def infinite(X):
 
 
 FAILURES = {
-    "refusal": (
-        lambda: pipeline(stages("noisy")[0], stages("exact")[2], last=model(), random_state=0),
-        closed,
-        None,
-    ),
+    "refusal": (lambda: pipeline(stages("noisy")[0], stages("exact")[2], last=model(), random_state=0), closed, None),
     "infinity": (lambda: ROUTES["exact"](), infinite, None),
     "gap": (lambda: pipeline(last=model()), None, None),
     "label": (lambda: ROUTES["exact"](), None, lambda y: np.where(y == 1, 7, y)),

@@ -155,6 +155,7 @@ def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least,
     assert len(read) <= len(set(read)) + len(source.jobs)
 
 
+@pytest.mark.repeated("solver")
 @pytest.mark.parametrize("solver", ["dpgd", "poisson"])
 def test_weights_of_rows_and_classes(solver, tmp_path, chosen):
     weights = np.random.default_rng(1).uniform(0, 3, N)

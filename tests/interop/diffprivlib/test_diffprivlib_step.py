@@ -15,14 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Adjacency, Certificate, Domain, Pipeline, make_pipeline
 from ppdp.data.rows import Rows
-from ppdp.exceptions import (
-    InvalidParameter,
-    MissingBound,
-    MissingBudget,
-    PpdpError,
-    UnknownStage,
-    UnsupportedOrder,
-)
+from ppdp.exceptions import InvalidParameter, MissingBound, MissingBudget, PpdpError, UnknownStage, UnsupportedOrder
 from ppdp.interop import Diffprivlib
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, GridDeduplicator, NormClipper

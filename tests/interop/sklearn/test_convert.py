@@ -37,10 +37,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.svm import LinearSVC
 
 from ppdp import Domain
-from ppdp.exceptions import (
-    DomainMismatch,
-    InvalidParameter,
-)
+from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers import Deduplicator, NormClipper, RandomProjection
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.

@@ -6,10 +6,7 @@ from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import ppdp
 from ppdp import lint, mechanisms, transformers

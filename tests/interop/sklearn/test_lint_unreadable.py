@@ -6,11 +6,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    MinMaxScaler,
-    Normalizer,
-    StandardScaler,
-)
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 import ppdp
 from ppdp import lint

@@ -20,12 +20,7 @@ from ppdp.bounds import FORMULAS
 from ppdp.core.formula import Stability
 from ppdp.exceptions import ExportError
 from ppdp.interop import Diffprivlib
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GammaRegressor,
-    GaussianMechanism,
-    LinearRegression,
-)
+from ppdp.mechanisms import ExponentialMechanism, GammaRegressor, GaussianMechanism, LinearRegression
 from ppdp.pipeline.release.load import ReleasedPipeline
 from ppdp.testing import REGISTRY
 from ppdp.transformers import CategoryEncoder, DateEncoder, MinMaxScaler, NormClipper, Public, RowMap, StandardScaler

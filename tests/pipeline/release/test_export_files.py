@@ -79,9 +79,7 @@ class TestWhatMayNotLeave:
         """So there is nothing in the files that was learned from private rows and not released."""
         one_day = zoo.document("unconditional")["issued"]
         monkeypatch.setattr(
-            Noise,
-            "release",
-            lambda self, value, *_: np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value)),
+            Noise, "release", lambda self, value, *_: np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value))
         )
         monkeypatch.setattr(fits.FitCharge, "issued", lambda self, delta: one_day)
         for seed in range(3):

@@ -209,10 +209,7 @@ class TestWhatIsRead:
                 CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal", add_indicator=True),
                 ["A", "B", "other", "missing"],
             ),
-            (
-                CategoryEncoder("private", encoding="ordinal", max_categories=4),
-                ["missing", "A", "B", "C", "", "other"],
-            ),
+            (CategoryEncoder("private", encoding="ordinal", max_categories=4), ["missing", "A", "B", "C", "", "other"]),
         ],
     )
     def test_a_histogram_of_codes_has_a_cell_for_every_category(self, encoder, names):

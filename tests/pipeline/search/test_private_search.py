@@ -12,13 +12,7 @@ import ppdp.pipeline.search.search
 from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, load
 from ppdp.certificate.replay.rules import Exclusion
 from ppdp.cli.main import main
-from ppdp.exceptions import (
-    BudgetExceeded,
-    ImpossibleBudget,
-    InvalidValue,
-    NoRoute,
-    PrivacyRefusal,
-)
+from ppdp.exceptions import BudgetExceeded, ImpossibleBudget, InvalidValue, NoRoute, PrivacyRefusal
 from ppdp.mechanisms import PoissonRegressor
 from ppdp.pipeline.search.candidates import Candidate, select
 from ppdp.pipeline.search.plan import Selection

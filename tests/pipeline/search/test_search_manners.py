@@ -13,13 +13,7 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 
 import ppdp.pipeline.search.search
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, make_pipeline
-from ppdp.exceptions import (
-    DiagnosticWarning,
-    DomainMismatch,
-    InvalidParameter,
-    MissingBound,
-    NoiseWarning,
-)
+from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, MissingBound, NoiseWarning
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, PoissonRegressor
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, StandardScaler
 

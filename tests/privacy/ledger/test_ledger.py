@@ -236,11 +236,7 @@ def test_a_plan_that_fills_the_limit_exactly_fits_and_nothing_after_it(make, eps
     for part in range(parts):
         ledger.reserve(mu=mu, delta=failure * (part == 0), allowance=allowance / parts, epsilon=epsilon)
     full = ledger.entries()
-    for spend in (
-        {"mu": mu / 1000},
-        {"mu": 0.0, "delta": delta / 1000},
-        {"mu": 0.0, "allowance": delta / 1000},
-    ):
+    for spend in ({"mu": mu / 1000}, {"mu": 0.0, "delta": delta / 1000}, {"mu": 0.0, "allowance": delta / 1000}):
         with pytest.raises(BudgetExceeded):
             ledger.reserve(**spend)
     assert ledger.entries() == full
