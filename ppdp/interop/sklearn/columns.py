@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ppdp.core.checks import shown
 from ppdp.core.formula import AT
@@ -17,7 +17,7 @@ from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, re
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, named_parts, own_name
+from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, is_word, named_parts, own_name
 from ppdp.interop.sklearn.trees import only_trees
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.rowwise.probe import made_up_rows
@@ -59,7 +59,8 @@ def _keeps_gaps(step: Step) -> bool:
         rows = made_up_rows(width, gaps=True)
         try:
             with quiet():
-                out = np.asarray(given["func"](rows.copy(), **(given["kw_args"] or {})), dtype=float)
+                tried = deepcopy(given["func"])  # so that an object with a memory stays as it is
+                out = np.asarray(tried(rows, **(given["kw_args"] or {})), dtype=float)
             if np.isnan(out.reshape(len(rows), -1))[np.isnan(rows).any(axis=1)].any(axis=1).all():
                 return True
         except (Exception, SystemExit):  # a user's function may raise anything
@@ -73,7 +74,7 @@ def hoisted(steps: list[Step]) -> list[Step]:
     for _ in ordered:
         for i in range(1, len(ordered)):
             before, step = ordered[i - 1], ordered[i]
-            if not _may_be_hoisted(step) or role_of(before) != "imputer" or is_public(before):
+            if role_of(before) != "imputer" or is_public(before) or not _may_be_hoisted(step):
                 continue
             ordered[i - 1 : i + 1] = [step, before]
             if step.kind not in _SAME:
@@ -342,12 +343,22 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
             if not rest:
                 yield _Branch(columns, None, prefix)
             continue
-        if own_name(one) == "ColumnTransformer" and is_listed(columns):
-            yield from _column_branches(Step(name, clone(one)), facts)  # which takes some of these columns by name
+        if is_listed(columns) and _is_by_name(Step(name, one)):
+            yield from _column_branches(Step(name, one), facts)
             continue
         for i, (own, steps) in enumerate(branches(prefix, flattened(name, one)), 1):
             group = name.replace("__", "-").replace(".", "-").replace(AT, "-")
             yield _Branch(columns, steps, own, rest, group if i == 1 else f"{group}-{i}")
+
+
+def _is_by_name(step: Step) -> bool:
+    """Whether it is a ``ColumnTransformer`` that takes all its columns by name, so that others beside do not matter."""
+    if step.kind != "ColumnTransformer":
+        return False
+    given = step.given()
+    parts = named_parts(step.name, "transformers", given["transformers"], "(name, transformer, columns)")
+    named = all(is_listed(columns) or isinstance(columns, str) for _, _, columns in parts)
+    return named and is_word(given["remainder"], "drop")
 
 
 def _check_tail(tail: list[Step]) -> None:

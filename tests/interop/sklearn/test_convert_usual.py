@@ -70,7 +70,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 
 AMOUNT = {"y_range": (0, 1)}
 THREE = {"classes": ("a", "b", "c")}
@@ -239,6 +239,9 @@ def test_columns_inside_columns():
     facts = {"ranges": {"age": (0, 9), "dose": (0, 1)}, "categories": LABELS, "classes": (0, 1)}
     pipe = convert([columns, LOG], **facts)
     assert [block.columns for block in pipe.steps[0][1].blocks] == [["age"], ["ward"], ["dose"]]
+    inner.set_params(remainder="passthrough")  # the rest of these columns, not of all
+    with pytest.raises(UnknownStage):
+        convert([columns, LOG], **facts)
 
 
 def test_distances_from_centres_of_some_columns():
