@@ -249,10 +249,8 @@ def symmetry_attack(candidate: ArrayLike, released: ArrayLike) -> float:
     return float(np.linalg.norm(product - product.T) / max(np.linalg.norm(product), np.finfo(np.float64).tiny))
 
 
-def judged(
-    target: Target, trials: Trials, *, confidence: float = 1 - 1e-6, choosing: float = CHOOSING
-) -> OutputFinding:
-    """What runs show, of which the first fifth, or such a share, serves to choose; look once, when all are made.
+def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> OutputFinding:
+    """What runs show, of which the first fifth serves to choose; look once, when all are made.
 
     There must be two slices at least.
     """
@@ -260,7 +258,7 @@ def judged(
     if len(trials.slices) < 2:
         raise InvalidParameter("an audit needs two slices at least: one to choose, one to count.", fix="more runs.")
     certified = target.certified
-    first, counted = trials.parts(choosing)
+    first, counted = trials.parts(CHOOSING)
     purposes = purposes_of(certified)
     doubt = (1 - confidence) / (2 * len(purposes))
     with threadpool_limits(1):  # threads that wait for each other cost more than they give on so little

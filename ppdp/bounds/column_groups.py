@@ -146,12 +146,7 @@ def longest_of(domain: Domain, width: int) -> float | None:
 
 
 @formula(
-    "column-groups.split",
-    kind="stability",
-    page="column-groups",
-    used_by=("ColumnSplit",),
-    gaps=True,
-    entrywise=True,
+    "column-groups.split", kind="stability", page="column-groups", used_by=("ColumnSplit",), gaps=True, entrywise=True
 )
 def split(
     domain: Domain,

@@ -296,13 +296,7 @@ _by_clusters = partial(
 
 @_by_clusters("clusters.deduplicate", used_by=("ClusterDeduplicator",))
 def deduplicate(
-    domain: Domain,
-    distance: Distance,
-    *,
-    eta: float,
-    max_cluster: int,
-    low_dimension: bool = False,
-    raw: bool = False,
+    domain: Domain, distance: Distance, *, eta: float, max_cluster: int, low_dimension: bool = False, raw: bool = False
 ) -> tuple[Domain, Distance]:
     """Of every cluster one row is kept: further rows are switched on or off (Theorems A and A').
 

@@ -78,13 +78,7 @@ def logistic_shape(domain: Domain, *, penalty: float, fit_intercept: bool, n_cla
 
 @formula("diffprivlib.logistic-regression", shape=logistic_shape, **_SHARED)
 def logistic_objective(
-    domain: Domain,
-    distance: Distance,
-    *,
-    noise_scale: float,
-    penalty: float,
-    fit_intercept: bool,
-    n_classes: int,
+    domain: Domain, distance: Distance, *, noise_scale: float, penalty: float, fit_intercept: bool, n_classes: int
 ) -> PrivacyLoss:
     """Perturbed objective: ``shift / scale`` for the linear term and ``m log(1 + R²/4a)`` for m changed curvatures.
 

@@ -154,9 +154,7 @@ def trimmed_sensitivity(domain: Domain, distance: Distance, *, min_observed: int
 @_trimmed("imputation.trimmed-public", way="noisy")
 @_means("imputation.public", way="noisy", used_by=("MeanImputer",), releases=("means",))
 @_means(
-    "imputation.zero",
-    way="public",
-    used_by=("MeanImputer", "MedianImputer", "RegressionImputer", "TrimmedMeanImputer"),
+    "imputation.zero", way="public", used_by=("MeanImputer", "MedianImputer", "RegressionImputer", "TrimmedMeanImputer")
 )
 def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Public or released means: row-wise; rows with equal masks move no further apart.

@@ -133,14 +133,7 @@ _trained = partial(
 
 @_trained("lora.frozen-a", relies=_relies_fa)
 def frozen_projection(
-    domain: Domain,
-    distance: Distance,
-    *,
-    noise_scale: float,
-    clip: float,
-    batch_size: int,
-    steps: int,
-    **adapter: Any,
+    domain: Domain, distance: Distance, *, noise_scale: float, clip: float, batch_size: int, steps: int, **adapter: Any
 ) -> PrivacyLoss:
     """Loss of ``steps`` sums of gradients of B, clipped jointly over all layers, on Poisson samples (Statement 1).
 
@@ -262,10 +255,7 @@ def projected_gradients(
 
 
 @mean_gradient(
-    "learning.projected-gradient",
-    page="fresh-projections",
-    used_by=("LogisticRegression",),
-    arrays=released_models,
+    "learning.projected-gradient", page="fresh-projections", used_by=("LogisticRegression",), arrays=released_models
 )
 def projected_gradient(domain: Domain, *, loss: str, rank: int, **kwargs: Any) -> Gradient:
     """Gradient of the loss on rows seen through a public orthonormal basis, clipped behind it."""

@@ -24,14 +24,7 @@ def gradient_weight(norm: float, gradient_clip: float) -> float:
     return norm**2 / (math.sqrt(2) * gradient_clip)
 
 
-def _shape(
-    domain: Domain,
-    *,
-    norm: float,
-    gradient_clip: float,
-    fit_intercept: bool,
-    **_: Any,
-) -> tuple[int, float]:
+def _shape(domain: Domain, *, norm: float, gradient_clip: float, fit_intercept: bool, **_: Any) -> tuple[int, float]:
     """Numbers in the triangle of the second moments, and the bound on each, or on those of a gradient."""
     width = moments_width(domain, fit_intercept)
     return width * (width + 1) // 2, max(norm**2, gradient_weight(norm, gradient_clip) * gradient_clip)

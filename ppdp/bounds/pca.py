@@ -318,12 +318,7 @@ def alignment_unit_centred(domain: Domain, distance: Distance) -> float:
 
 
 _soft = partial(
-    formula,
-    kind="stability",
-    page="soft-pca",
-    used_by=("SoftPCA",),
-    releases=("moment", "matrix"),
-    row_by_row=True,
+    formula, kind="stability", page="soft-pca", used_by=("SoftPCA",), releases=("moment", "matrix"), row_by_row=True
 )
 
 

@@ -199,11 +199,11 @@ def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float,
     )
 
 
-def _top(values: Array, count: int, axis: int = -1) -> Any:
+def _top(values: Array, count: int) -> Any:
     """Sum of the ``count`` largest of non-negative numbers."""
-    if count < values.shape[axis]:
-        values = -np.partition(-values, count - 1, axis=axis).take(range(count), axis=axis)
-    return values.sum(axis=axis)
+    if count < values.shape[-1]:
+        values = -np.partition(-values, count - 1, axis=-1).take(range(count), axis=-1)
+    return values.sum(axis=-1)
 
 
 def _filled(values: Array, limits: Array, l1: float) -> Any:

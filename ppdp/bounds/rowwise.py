@@ -206,13 +206,7 @@ def public_map(
 
 
 _grid = partial(
-    formula,
-    kind="stability",
-    page="quantization",
-    way="public",
-    used_by=("GridQuantizer",),
-    gaps=True,
-    row_by_row=True,
+    formula, kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True, row_by_row=True
 )
 
 FINEST = 1e-9

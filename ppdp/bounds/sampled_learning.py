@@ -39,11 +39,7 @@ LOSSES: dict[str, Callable[..., Gradient]] = {
     "squared": squared_gradient,
 }
 
-_trained = partial(
-    formula,
-    used_by=("LinearRegression", "LinearSVC", "LogisticRegression", "Ridge"),
-    predicts=True,
-)
+_trained = partial(formula, used_by=("LinearRegression", "LinearSVC", "LogisticRegression", "Ridge"), predicts=True)
 _sampled = partial(
     _trained,
     kind="privacy",
@@ -184,12 +180,7 @@ def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: in
     _batches(domain, batch_size, epochs)
     gradient, count = row_gradient(domain, loss, **kwargs), batches_per_pass(domain.n, batch_size)
     shift = epoch_mu(
-        distance,
-        batch_size=batch_size,
-        epochs=1,
-        bound=gradient.bound,
-        lipschitz=gradient.lipschitz,
-        noise_scale=1.0,
+        distance, batch_size=batch_size, epochs=1, bound=gradient.bound, lipschitz=gradient.lipschitz, noise_scale=1.0
     )
     return inflate((shift / math.sqrt(count) + 2 * gradient.sum_error(batch_size)) / batch_size)
 

@@ -283,9 +283,9 @@ class Distance:
             moves = min(lipschitz * self.total, moves)
         return bound * self.mass + moves
 
-    def sum_shift(self, norm: float, lipschitz: float = 1.0) -> float:
-        """Most that ``Σ w x`` can change in a norm that is ``norm`` at most for a row, and ``lipschitz`` times L2."""
-        return min(self.shift(norm, lipschitz), lipschitz * self.sums)
+    def sum_shift(self, norm: float) -> float:
+        """Most that ``Σ w x`` can change in L2, where ``norm`` is the most for a row."""
+        return min(self.shift(norm, 1.0), self.sums)
 
     def moment_shift(self, norm: float) -> float:
         """Most that ``Σ w x xᵀ / (√2 R)`` can change (Frobenius norm), R the norm of rows: R for one replaced row.

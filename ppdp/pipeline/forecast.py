@@ -254,7 +254,7 @@ def guessing(plan: Plan) -> float:
     return 0.0 if plan.domain.classes is None else 1 / len(plan.domain.classes)
 
 
-def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 5) -> Array | None:
+def trial_scores(pipe: Any, run: Run, entrance: Any, end: float) -> Array | None:
     """Scores of a model on simulated rows of wide columns, and of narrow ones; None without a plan or time.
 
     They are drawn as ``entrance``, a first step, declares them, so that pipelines are compared on the same rows.
@@ -266,7 +266,7 @@ def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 
             for share in (1.0, NARROW)
         ]
         scores = []
-        for draw, seed in product(draws, range(repeats)):
+        for draw, seed in product(draws, range(5)):
             noise = Noise(np.random.default_rng(seed))
             ran = _result(pipe, pipe.epsilon, plan, run, draw, 0, noise, True)
             if ran is None or time.monotonic() > end:
@@ -274,7 +274,7 @@ def trial_scores(pipe: Any, run: Run, entrance: Any, end: float, repeats: int = 
             scores.append(ran[1])
     except PpdpError:
         return None
-    return np.array(scores).reshape(len(draws), repeats)
+    return np.array(scores).reshape(len(draws), -1)
 
 
 def _shrunk(share: float, pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:

@@ -182,10 +182,7 @@ def read_private_key(key: PrivateKey, password: bytes | None = None) -> Ed25519P
 
 
 def checked(
-    certificate: Sealed,
-    derivation: Verification,
-    signature: Signature | str | os.PathLike[str],
-    public_key: PublicKey,
+    certificate: Sealed, derivation: Verification, signature: Signature | str | os.PathLike[str], public_key: PublicKey
 ) -> Verification:
     """What a verification says once a signature was looked at as well."""
     found = signature if isinstance(signature, Signature) else Signature.load(signature)

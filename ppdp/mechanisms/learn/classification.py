@@ -38,12 +38,9 @@ class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
 
     def _factors(self, domain: Domain) -> tuple[tuple[float, ...], float]:
         if self.balances and not solver_of(self).balances:
-            raise InvalidParameter(
-                "class_weight='balanced' follows from released numbers, and the bound of solver='output' must not.",
-                stage=type(self).__name__,
-                fix="class_weight={...}, or another solver.",
-                parameter="class_weight",
-            )
+            what = "class_weight='balanced' follows from released numbers, and the bound of solver='output' must not."
+            fix = "class_weight={...}, or another solver."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="class_weight")
         return super()._factors(domain)
 
     @available_if(has_path)

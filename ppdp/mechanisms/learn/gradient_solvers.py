@@ -230,27 +230,17 @@ class HiddenState(ShuffledBatches):
     @staticmethod
     def _check(domain: Domain, config: TrainingConfig, longest: float) -> None:
         if config.max_iter not in (None, 1):
-            raise InvalidParameter(
-                f"solver='hidden' runs a single pass, got max_iter = {config.max_iter}.",
-                stage=config.stage,
-                fix="max_iter='auto', or solver='epochs'.",
-                parameter="solver",
-            )
+            what = f"solver='hidden' runs a single pass, got max_iter = {config.max_iter}."
+            fix = "max_iter='auto', or solver='epochs'."
+            raise InvalidParameter(what, stage=config.stage, fix=fix, parameter="solver")
         if not config.usual_step and config.learning_rate > longest * (1 + 1e-12):
-            raise InvalidParameter(
-                f"solver='hidden' has steps of at most 2 / smoothness = {longest:.6g}, not {config.learning_rate:g}.",
-                stage=config.stage,
-                fix="learning_rate='auto'.",
-                parameter="solver",
-            )
+            what = f"solver='hidden' has steps of at most 2 / smoothness = {longest:.6g}, not {config.learning_rate:g}."
+            raise InvalidParameter(what, stage=config.stage, fix="learning_rate='auto'.", parameter="solver")
         if config.loss == "softmax" and config.gradient["clip"] < softmax_bound(domain, **config.gradient):
             least = math.ceil(1000 * softmax_bound(domain, **config.gradient)) / 1000
-            raise InvalidParameter(
-                "solver='hidden' needs convex losses, and the clipped gradient of several classes is that of none.",
-                stage=config.stage,
-                fix=f"max_grad_norm={least:g}, which never binds, or another solver.",
-                parameter="solver",
-            )
+            what = "solver='hidden' needs convex losses, and the clipped gradient of several classes is that of none."
+            fix = f"max_grad_norm={least:g}, which never binds, or another solver."
+            raise InvalidParameter(what, stage=config.stage, fix=fix, parameter="solver")
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         return {"theta": secret_one(run.noise, self._iterates(run), run.question.steps).ravel()}
@@ -338,23 +328,16 @@ def _projected_gradient(config: TrainingConfig, dimension: int) -> dict[str, Any
     """Parameters of a gradient of which ``rank`` dimensions are seen: an eighth of them, where none is given."""
     rank = config.rank or max(1, dimension // 8)
     if rank >= dimension:
-        raise InvalidParameter(
-            f"rank = {rank} must be below the number of dimensions, {dimension}: nothing would be projected away.",
-            stage=config.stage,
-            fix="a smaller rank, or solver='dpgd'.",
-            parameter="rank",
-        )
+        what = f"rank = {rank} must be below the number of dimensions, {dimension}: nothing would be projected away."
+        raise InvalidParameter(what, stage=config.stage, fix="a smaller rank, or solver='dpgd'.", parameter="rank")
     return {"loss": config.loss, **config.gradient, "rank": rank}
 
 
 def refuse_seed(seeded: bool) -> None:
     """Raise :class:`InvalidParameter` for projections that somebody can predict: they hide nothing."""
     if seeded:
-        raise InvalidParameter(
-            "fresh projections must not come from a seed: anyone who knows it knows what they show.",
-            stage="LogisticRegression",
-            fix="leave random_state out, or use another solver.",
-        )
+        what = "fresh projections must not come from a seed: anyone who knows it knows what they show."
+        raise InvalidParameter(what, stage="LogisticRegression", fix="leave random_state out, or use another solver.")
 
 
 def fresh_answer(noise: Noise, noise_scale: float, bound: float, rank: int) -> Callable[[Array], Array]:

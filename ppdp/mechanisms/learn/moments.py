@@ -82,12 +82,9 @@ class SketchedMoments(Solver):
     def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         width = moments_width(domain, config.gradient["fit_intercept"])
         if config.rank is not None and config.rank < width:
-            raise InvalidParameter(
-                f"rank = {config.rank} rows of a sketch do not determine {width - 1} coefficients.",
-                stage=config.stage,
-                fix=f"rank={10 * width}, or rank='auto'.",
-                parameter="rank",
-            )
+            what = f"rank = {config.rank} rows of a sketch do not determine {width - 1} coefficients."
+            fix = f"rank={10 * width}, or rank='auto'."
+            raise InvalidParameter(what, stage=config.stage, fix=fix, parameter="rank")
         parameters = _usual_norms(domain, config.gradient) | {name: config.gradient[name] for name in OF_LOSS}
         most, n_mu = max(LARGEST // width, 4 * width), domain.n * (mu or USUAL_MU)
         parameters["rank"] = config.rank or math.ceil(min(max((2 * n_mu / width) ** 2, 64 * width), most))

@@ -194,17 +194,11 @@ class _LogLink(LinearRegressor):
     def _range(self, domain: Domain) -> tuple[float, float]:
         low, high = super()._range(domain)
         if not 1e-100 <= high <= 1e100:
-            raise InvalidParameter(
-                "the upper end of the range of the targets must lie between 1e-100 and 1e100.",
-                stage=type(self).__name__,
-                fix="give the targets in another unit.",
-            )
+            what = "the upper end of the range of the targets must lie between 1e-100 and 1e100."
+            raise InvalidParameter(what, stage=type(self).__name__, fix="give the targets in another unit.")
         if low < 0:
-            raise InvalidParameter(
-                "the range of the targets must not begin below 0.",
-                stage=type(self).__name__,
-                fix="pass y_range=(low, high) with low >= 0.",
-            )
+            what = "the range of the targets must not begin below 0."
+            raise InvalidParameter(what, stage=type(self).__name__, fix="pass y_range=(low, high) with low >= 0.")
         return low, high
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:

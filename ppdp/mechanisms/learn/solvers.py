@@ -76,12 +76,9 @@ class TrainingConfig:
     def batch(self, domain: Domain, usual: float) -> int:
         """Rows in a batch, if there are so many."""
         if self.batch_size is not None and self.batch_size > domain.n:
-            raise InvalidParameter(
-                f"batch_size = {self.batch_size} is more than n_samples = {domain.n}.",
-                stage=self.stage,
-                fix="a smaller batch_size, or solver='dpgd'.",
-                parameter="batch_size",
-            )
+            what = f"batch_size = {self.batch_size} is more than n_samples = {domain.n}."
+            fix = "a smaller batch_size, or solver='dpgd'."
+            raise InvalidParameter(what, stage=self.stage, fix=fix, parameter="batch_size")
         return self.batch_size or min(domain.n, max(1, math.ceil(usual)))
 
     def signal(self, domain: Domain, mu: float | None) -> float:
@@ -200,12 +197,9 @@ class Newton(Solver):
     def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:
         gradient, intercept = config.gradient, config.gradient["fit_intercept"]
         if config.max_iter is not None and config.max_iter > MOST_ITERATIONS:
-            raise InvalidParameter(
-                f"solver='newton' makes at most {MOST_ITERATIONS} steps, got max_iter = {config.max_iter}.",
-                stage=config.stage,
-                fix="max_iter='auto', a few steps, or solver='dpgd'.",
-                parameter="solver",
-            )
+            what = f"solver='newton' makes at most {MOST_ITERATIONS} steps, got max_iter = {config.max_iter}."
+            fix = "max_iter='auto', a few steps, or solver='dpgd'."
+            raise InvalidParameter(what, stage=config.stage, fix=fix, parameter="solver")
         certain = domain.n * (mu or USUAL_MU) / (config.n_scores * (domain.d + intercept))
         usual = round(FEWEST + math.log2(certain / CERTAIN))
         curvature = min(max(CURVATURE * math.sqrt(certain / 200), CURVATURE), 0.4)

@@ -197,9 +197,7 @@ class Report(StandaloneQueryMixin, Mechanism):
         if isinstance(given, str):
             if given != "auto":
                 self._refuse(
-                    "queries",
-                    f"queries must be 'auto', a list or a mapping, got {shown(given)}.",
-                    f"[{given!r}].",
+                    "queries", f"queries must be 'auto', a list or a mapping, got {shown(given)}.", f"[{given!r}]."
                 )
             given = {"mean": numbers, "quantile": numbers, "histogram": sorted(coded)}
         if not isinstance(given, Mapping):
