@@ -12,7 +12,7 @@ from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
 from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, is_needless, leave_out, split_columns
 from ppdp.interop.sklearn.conversion import Conversion, Converted
-from ppdp.interop.sklearn.counterparts import counterpart, is_public, public_maps, role_of
+from ppdp.interop.sklearn.counterparts import counterpart, in_even_units, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
@@ -56,7 +56,8 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
         )
-    steps = hoisted(_bare(with_codes(flattened("", estimator), facts)))
+    steps = _bare(with_codes(flattened("", estimator), facts))
+    steps = hoisted(in_even_units(steps) if facts.max_norm is None else steps)
     ahead = _ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]
     errors: list[PpdpError] = []

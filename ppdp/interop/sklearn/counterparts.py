@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from sklearn.base import clone
+from sklearn.preprocessing import MinMaxScaler
 
 from ppdp.bounds.boosting import POWERS
 from ppdp.exceptions import UnknownStage
@@ -14,7 +16,7 @@ from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.models import CLUSTERS, MODELS, cluster_distances
 from ppdp.interop.sklearn.stages import FITTED, quantile_bins
-from ppdp.interop.sklearn.steps import Step, is_word
+from ppdp.interop.sklearn.steps import ENCODERS, TEXTS, Step, is_word
 from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.target_functions import FunctionOfTargets
@@ -53,6 +55,24 @@ def is_public(step: Step) -> bool:
 
 def _is_constant(step: Step) -> bool:
     return step.fills_labels or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
+
+
+def in_even_units(steps: list[Step]) -> list[Step]:
+    """With columns scaled by their public ranges in front of a kernel whose width goes by the variance of the rows."""
+    where = [i for i, step in enumerate(steps) if step.kind == "RBFSampler" and is_word(step.given()["gamma"], "scale")]
+    if not where:
+        return steps
+    at, kinds = where[0], [step.kind for step in steps[: where[0]]]
+    if any(kind in TEXTS for kind in kinds):
+        steps[at].estimator.set_params(gamma=1.0)
+        steps[at].changed.append("gamma='scale' became 1, as for rows of length 1")
+    elif all(is_public(step) or role_of(step) == "imputer" for step in steps[:at]) and not {*kinds} & {*ENCODERS}:
+        scaler = Step(f"{steps[at].name}-range", MinMaxScaler((-math.sqrt(3), math.sqrt(3))))
+        steps[at].changed.append(
+            "columns are scaled by public ranges in front: of rows that lie evenly they have variance 1"
+        )
+        return [*steps[:at], scaler, *steps[at:]]
+    return steps
 
 
 def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[PublicMap, ...]:

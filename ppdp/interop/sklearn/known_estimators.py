@@ -337,13 +337,16 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
     "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),
     "DummyClassifier": Leak(
-        "high", "shares of labels", "GaussianMechanism", "GaussianMechanism(query='histogram') of the labels."
+        "high",
+        "shares of labels",
+        "GaussianMechanism",
+        "shares of labels: GaussianMechanism('mean') behind CategoryEncoder(labels), fitted to y[:, None].",
     ),
     "DummyRegressor": Leak(
         "high",
         "a mean or quantile of the targets",
         "GaussianMechanism",
-        "GaussianMechanism(query='mean') or ExponentialMechanism(...) of the targets.",
+        "GaussianMechanism('mean') or ExponentialMechanism() behind MinMaxScaler(y_range), fitted to y[:, None].",
     ),
     # --- estimators around estimators ---
     "VotingClassifier": Leak("high", _INSIDE, fix=_VOTES.format("VotingClassifier")),

@@ -173,7 +173,8 @@ CASES = {
     "paths": (LassoLarsCV(), AMOUNT, "Ridge", "none of them will be"),
     "kernel ridge": (KernelRidge(kernel="rbf"), AMOUNT, "Ridge", "200 random Fourier features"),
     "bags of models": (BaggingClassifier(LOG), {}, "LogisticRegression", "where each of many would pay"),
-    "width by the rows": (SVC(), {}, "ColumnMap", "gamma='scale' became 1 over the number of columns"),
+    "width by the rows": (SVC(), {}, "ColumnMap", "columns are scaled by public ranges in front"),
+    "width by the components": ([SimpleImputer(), PCA(2), SVC()], {}, "PCA", "gamma='scale' became 1 over the number"),
     "kernel of components": ([StandardScaler(), PCA(2), SVC()], {}, "PCA", "200 random Fourier features"),
     "union of scaled columns": (
         [StandardScaler(), FeatureUnion([("a", PCA(2)), ("b", SelectKBest(k=1))]), LOG],
@@ -215,6 +216,17 @@ def test_words_that_are_read_off_the_texts_are_hashed(steps, theirs):
     pipe = convert([*steps, LOG], classes=(0, 1)).fit(TEXTS, [1, 0, 1, 0] * 250)
     assert np.allclose(pipe[:-1].transform(TEXTS[:4]), HashingVectorizer(**theirs).fit_transform(TEXTS[:4]).toarray())
     assert pipe.predict(["bad food", "good food and good wine"]).tolist() == [0, 1]
+
+
+def test_the_width_of_a_kernel_fits_rows_of_words_and_raw_columns():
+    y = [1, 0, 1, 0] * 250
+    words = convert([TfidfVectorizer(), SVC()], classes=(0, 1)).fit(TEXTS, y)
+    assert "gamma='scale' became 1, as for rows of length 1" in str(words.conversion)
+    assert words.score(TEXTS, y) > 0.95
+    draws = np.random.default_rng(0).uniform(0, (1, 1000), (3000, 2))
+    ring = (np.hypot(*((draws / (1, 1000) - 0.5).T)) < 0.3).astype(int)
+    raw = convert(SVC(), ranges=[(0, 1), (0, 1000)], classes=(0, 1)).fit(draws, ring)
+    assert raw.score(draws, ring) > 0.9
 
 
 def test_components_of_words_have_the_lengths_of_projected_rows():
