@@ -176,12 +176,8 @@ def test_neighbours_of_people_with_several_rows_differ_in_all_of_them(form):
 
 
 def test_the_page_of_a_ladder_says_that_the_rows_chose_the_rung():
-    fitted = document("on a ladder")
-    shown, rung = page(fitted), fitted["gate"]["ladder"]["rung"]  # the noise of the gate decides, too
-    assert "the least final noise was chosen" not in shown
-    assert f"Which rung was used the private rows decided, through the noisy test: rung {rung + 1} of 3." in shown
-    assert "passed, used" in shown
-    assert shown.count("not needed") == 2 - rung
+    """A snapshot has what else it says."""
+    assert "the least final noise was chosen" not in page(document("on a ladder"))
     looser = page(replaced(document("on a ladder"), ("gate", "ladder", "rung"), 1))
     assert looser.index("did not pass") < looser.index("passed, used") < looser.index("not needed")
 

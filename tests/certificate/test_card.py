@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-import zoo
 from documents import render_card
 from pages import real_documents
 from sklearn.linear_model import LogisticRegression
@@ -81,24 +80,11 @@ def test_everything_that_a_reader_needs_is_said(documents):
         assert all(f"{f['name']} = {f['value']} ({f['origin']})" in text for f in c["facts"])
 
 
-def test_what_it_rests_on_stands_before_the_figures(documents):
-    text = render_card(documents["conditional"])
-    first = text.index("assumes")
-    assert first < text.index("| ε |")
-    assert text.index("Provided that the assumptions hold, an attacker who knows") > first
-    assert "for tests only" in render_card(documents["seeded"])
-    assert "Provided" not in render_card(documents["unconditional"])
-
-
 def test_bounds_are_never_shown_smaller_than_they_are():
     rows = np.zeros((1000, 2))
     pipe = make_pipeline(NormClipper(), GaussianMechanism(), epsilon=1.0000001, delta=1.23451e-7)
     text = pipe.fit(rows).certificate_.to_model_card()
     assert "(1.001, 1.235\u00a0×\u00a010⁻⁷)" in text
-
-
-def test_persons_with_several_rows():
-    assert "any 3 rows of one person" in zoo.certificate("three rows each").to_model_card()
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.facts import COLUMNS, LIMITS, MECHANISM, MIN_FILLED, Origin, PublicFact, Trust, public_facts
+from ppdp.certificate.pages.derivation import answer_of
 from ppdp.certificate.pages.statement import WORDS, Statement, Topic
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure
-from ppdp.core.formula import AT, Answer
+from ppdp.core.formula import AT
 
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
 MOST_SOURCES, MOST_OF_A_SOURCE = 4, 3  # that are named there
@@ -44,17 +45,16 @@ def assumptions(c: Record) -> Iterator[Statement]:
     for fact in facts:
         cap = fact.name == "n_rows" and c.neighbours.unbounded
         asked[Trust.LIMIT if cap else fact.trust].append(fact)
-    formula = "" if c.mechanism is None else c.mechanism.formula
-    if formula in TRAINING:
-        yield _assumed(TRAINING[formula])
+    answer = answer_of(c.mechanism)
+    if c.mechanism is not None and c.mechanism.formula in TRAINING:
+        yield _assumed(TRAINING[c.mechanism.formula])
     yield from map(_assumed, _foreign_bounds(c))
     yield _assumed(unit_on_trust(c))
     yield from _limits(asked[Trust.LIMIT], "most rows kept" if c.neighbours.bounds_contributions else "most rows")
     for fact in asked[Trust.LABELS]:
         labels = f"Declared labels (what is predicted): {fact.value}."
         yield _assumed(labels, "If they were taken from these rows, the promise fails.")
-    known = FORMULAS.get(formula)
-    if isinstance(known, Answer) and known.by_position and not c.neighbours.unbounded:
+    if answer is not None and answer.by_position and not c.neighbours.unbounded:
         yield _assumed(ORDER)
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
     yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")

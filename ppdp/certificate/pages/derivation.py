@@ -83,11 +83,6 @@ class NoisyRelease:
     law: str
     part: ReleaseRecord | Diagnostics | GateRecord | MechanismRecord
 
-    @property
-    def family(self) -> str:
-        """The first word of its law: what is said in brackets or behind it is left out."""
-        return self.law.split(" ")[0].rstrip(",")
-
 
 def noises_of(c: Record) -> Iterator[NoisyRelease]:
     """Everything that left with noise."""
@@ -122,10 +117,16 @@ def law_of(one: ReleaseRecord | Diagnostics | GateRecord | MechanismRecord) -> s
     return getattr(known, "law", "") or "a law unknown to this ppdp"
 
 
-def only_the_last(mechanism: MechanismRecord) -> bool:
+def answer_of(m: MechanismRecord | None) -> Answer | None:
+    """What the formula of a last step knows of its answer; None if it is of another kind, or unknown."""
+    known = None if m is None else FORMULAS.get(m.formula)
+    return known if isinstance(known, Answer) else None
+
+
+def only_the_last(m: MechanismRecord | None) -> bool:
     """Whether of many answers one iterate is released."""
-    known = FORMULAS.get(mechanism.formula)
-    return isinstance(known, Answer) and known.hides_iterates
+    answer = answer_of(m)
+    return answer is not None and answer.hides_iterates
 
 
 def points_of(content: Record) -> tuple[Point, ...]:
@@ -192,8 +193,6 @@ def _relative_error(noise: NoisyRelease) -> str:
 
 def _of_a_count(m: MechanismRecord) -> float | None:
     """Standard error of a count of rows, if it answers with counts."""
-    known = FORMULAS.get(m.formula)
-    if not isinstance(known, Answer) or known.counts is None:
-        return None
-    rows = known.counts(**m.parameters)
-    return None if rows is None else rows * m.noise_scale * _STANDARD_ERROR[getattr(known, "law", "") or GAUSSIAN]
+    answer = answer_of(m)
+    rows = None if answer is None or answer.counts is None else answer.counts(**m.parameters)
+    return None if rows is None else rows * m.noise_scale * _STANDARD_ERROR[getattr(answer, "law", "") or GAUSSIAN]

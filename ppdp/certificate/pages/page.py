@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ppdp.certificate.facts import COLUMNS, Origin, PublicFact
 from ppdp.certificate.guarantee import privacy_profile
 from ppdp.certificate.pages import assumptions, budget, interpretation
-from ppdp.certificate.pages.derivation import is_model, law_of, only_the_last
+from ppdp.certificate.pages.derivation import answer_of, is_model, law_of, only_the_last
 from ppdp.certificate.pages.drawing import distance_bars, power_curve
 from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, terms_in
 from ppdp.certificate.pages.statements import (
@@ -31,7 +31,7 @@ from ppdp.certificate.pages.typography import minus
 from ppdp.certificate.record import AlternativeRecord, Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
-from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, FORMULAS, GAUSSIAN, Answer, of_group
+from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, GAUSSIAN, of_group
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
@@ -130,8 +130,7 @@ def _released(view: View) -> dict[str, Any]:
     c, m, points = view.record, view.record.mechanism, view.points
     laws = {noise.law for noise in view.noises}
     idealised = any(Part.from_dict(part).idealised for part in c.total.parts)
-    known = FORMULAS.get(m.formula) if m is not None else None
-    answer = known if isinstance(known, Answer) else None
+    answer = answer_of(m)
     ways = [(way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)]
     return {
         "bars": distance_bars(points) if len({point.labels for point in points}) > 1 else [],
@@ -151,7 +150,7 @@ def _released(view: View) -> dict[str, Any]:
         "ladder": c.gate.ladder if c.gate is not None else None,
         "last_law": law_of(m) if m is not None else "",
         "tells": answer.tells if answer else "",
-        "hides_iterates": m is not None and only_the_last(m),
+        "hides_iterates": only_the_last(m),
         "releases_model": m is not None and is_model(m),
         "releases_rows": answer is not None and answer.rows,
     }

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.bounds import FORMULAS
 from ppdp.certificate.altered import alerts, altered_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
 from ppdp.certificate.issue_record import OF_THE_ISSUER
@@ -16,6 +15,7 @@ from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
 from ppdp.certificate.pages.derivation import (
     NoisyRelease,
     Point,
+    answer_of,
     expected_error,
     gate_in_words,
     is_model,
@@ -40,7 +40,7 @@ from ppdp.certificate.record import (
 )
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.formula import AT, GAUSSIAN, Answer, of_group
+from ppdp.core.formula import AT, GAUSSIAN, of_group
 from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
@@ -158,9 +158,8 @@ def fact_line(fact: PublicFact) -> str:
 def _derivation(c: Record) -> Iterator[Statement]:
     """Every step with its distance and conditions, then everything that left with noise."""
     for step, point in zip(c.steps, points_of(c)[1:]):
-        yield Statement(
-            Topic.STAGE, f"{step.title}: neighbours then differ by {point.distance.describe()}  {_proved(step)}"
-        )
+        differ = f"neighbours then differ by {point.distance.describe()}"
+        yield Statement(Topic.STAGE, f"{step.title}: {differ}  {_proved(step)}")
         for condition in step.conditions:
             yield Statement(Topic.TESTED if condition.tested else Topic.ASSUMED, condition.statement)
     yield from map(_noisy, noises_of(c))
@@ -178,9 +177,8 @@ def _noisy(noise: NoisyRelease) -> Statement:
     if isinstance(part, GateRecord):
         rung = f" at {part.ladder.place}" if part.ladder else ""
         paid = cost or f"{part.kind} noise {part.noise_scale:.4g}"
-        return Statement(
-            Topic.GATE, f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})  [proof: {part.page}]"
-        )
+        passed = f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})"
+        return Statement(Topic.GATE, f"{passed}  [proof: {part.page}]")
     law = "Gaussian noise, sigma" if noise.law == GAUSSIAN else f"{noise.law}, scale"
     apart = "" if noise.sensitivity is None else f"sensitivity {noise.sensitivity:.4g}, "
     scale = f"{apart}{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
@@ -188,19 +186,17 @@ def _noisy(noise: NoisyRelease) -> Statement:
         numbers = f"{noise.size} number{'' if noise.size == 1 else 's'}"
         times = "" if noise.times == 1 else f"{noise.times} x "
         return Statement(Topic.MECHANISM, f"{noise.name} ({noise.note}): {times}{numbers}, {scale}  {_proved(part)}")
-    if isinstance(part, Diagnostics) or part.threshold is None:
-        return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}  {_proved(part)}")
-    limit = f"above {part.threshold:.4g}, delta {part.failure:.3g}"
-    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}, {limit}  {_proved(part)}")
+    if isinstance(part, ReleaseRecord) and part.threshold is not None:
+        scale += f", above {part.threshold:.4g}, delta {part.failure:.3g}"
+    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}  {_proved(part)}")
 
 
 def _covered(c: Record) -> Iterator[str]:
     """What the promise speaks of, one line each."""
     gate, search, left = c.gate, c.search, what_left(c)
     if search is not None:
-        count = search.selection.candidates
-        tried = f"the fits of {count} candidates, the choice among them, and the last fit on all rows"
-        yield f"the whole search: {tried}"
+        fits = f"the fits of {search.selection.candidates} candidates"
+        yield f"the whole search: {fits}, the choice among them, and the last fit on all rows"
     yield f"everything that left this run, taken together: {', '.join([*left, 'and the certificate'])}"
     yield "whatever is made of that without the private rows: a published model, and its predictions for other people"
     if any(step.way != "public" for step in c.steps):
@@ -225,22 +221,20 @@ def what_left(c: Record, article: str = "the ") -> list[str]:
         return left
     if not is_model(m):
         told = _told(c, m)
-        return [
-            *left,
-            f"{article}noisy {told} ('{m.name}')" if told else f"{article}noisy answer of the last step '{m.name}'",
-        ]
+        last = f"noisy {told} ('{m.name}')" if told else f"noisy answer of the last step '{m.name}'"
+        return [*left, article + last]
     path = " and every noisy step of its training" if f"{m.name}.path" in c.released.names else ""
     return [*left, f"the model '{m.name}'{path}"]
 
 
 def _told(c: Record, m: MechanismRecord) -> str:
     """What is in the answer of the last step, where its formula says it in words."""
-    known = FORMULAS.get(m.formula)
-    if not isinstance(known, Answer) or known.told is None:
+    answer = answer_of(m)
+    if answer is None or answer.told is None:
         return ""
     domain = (c.steps[-1] if c.steps else c.entrance).domain
     names = domain.get("feature_names") or [f"x{i}" for i in range(domain["n_features"])]
-    return known.told([escaped(str(name)) for name in names], **m.parameters)
+    return answer.told([escaped(str(name)) for name in names], **m.parameters)
 
 
 def _released(release: ReleaseRecord) -> str:

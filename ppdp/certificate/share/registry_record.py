@@ -128,11 +128,11 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
         "assumed": [f"It rests on this: {words}" for words in view.texts(Topic.RESTS_ON, Topic.READ_OFF)],
         "not_covered": [f"Not covered: {words}" for words in c.not_covered],
         "counts_units": c.neighbours == Adjacency.replace(),
-        "families": {noise.family for noise in view.noises},
+        "families": {noise.law.split(" ")[0].rstrip(",") for noise in view.noises},
         "some_mu": any(noise.part.mu is not None for noise in view.noises),
         "parts": [Part.from_dict(part).describe() for part in c.total.parts],
         "law": law_of(m) if m is not None else "",
-        "hides_iterates": m is not None and only_the_last(m),
+        "hides_iterates": only_the_last(m),
         "GAUSSIAN": GAUSSIAN,
         "rho": rho(c),
     }
