@@ -87,7 +87,7 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
     c = record_of({**document("unconditional"), "epsilon": epsilon, "delta": delta})
     words = outcome_in_words(c).replace("\u202f", "")
     assert f"by {factor}" in words
-    assert (f"add 1 in {one_in}," in words) == ("1 in 3000 could leak a row" in words) == (one_in is not None)
+    assert (f"add 1 in {one_in}," in words) == ("at 1 in 3000, a row could leak" in words) == (one_in is not None)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ TESTED = "What the stages need of the rows was checked first, by a noisy test wh
 # statistics that are more than their names
 MEASURED = {
     **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
-    "squares-in-parts": "where rows lie in their columns, means and mean squares",
+    "squares-in-parts": "shares of rows by value, means and mean squares",
     "matrix": "means and mean products",
 }
 
