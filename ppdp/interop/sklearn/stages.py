@@ -194,8 +194,6 @@ def weighed(step: Step, facts: DeclaredFacts) -> Any:
     kept = next((given[name] for name in ("n_features_to_select", "max_features") if name in given), None)
     step.changed.append("columns that labels explain most, one by one, instead of those that a model gives most weight")
     if kept is None or is_word(kept, "auto"):
-        if step.kind in ("RFECV", "SelectFromModel"):
-            step.changed.append("half of the columns stay: how many weights are large enough is read off the rows")
         return transformers.SelectPercentile(50)
     if isinstance(kept, float) and 0 < kept <= 1:
         return transformers.SelectPercentile(100 * kept)

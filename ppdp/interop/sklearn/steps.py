@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -192,11 +192,24 @@ def _with_kernel(step: Step) -> list[Step]:
 KERNEL_MACHINES = ("KernelRidge", "NuSVC", "NuSVR", "SVC", "SVR")
 ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
-_WITHOUT_EFFECT = {
-    "SelectKBest": ("k", "all"),
-    "SelectPercentile": ("percentile", 100),
+_NO_HARM = "a column that hardly varies does no harm"
+_OF_WEIGHTS = (
+    "which columns a model gives weight is read off the rows; SelectKBest(k=...) keeps a public number of them"
+)
+_TURNED = "all components are the columns, turned"
+_IDLE: dict[str, tuple[Callable[[dict[str, Any]], bool], str]] = {
+    "IncrementalPCA": (lambda given: given["n_components"] is None and given["whiten"] is False, _TURNED),
+    "PCA": (lambda given: given["n_components"] is None and given["whiten"] is False, _TURNED),
+    "RFECV": (lambda _: True, _OF_WEIGHTS),
+    "SelectFromModel": (
+        lambda given: given["max_features"] is None and not is_word(given["threshold"], "median"),
+        _OF_WEIGHTS,
+    ),
+    "SelectKBest": (lambda given: _same(given["k"], "all"), _NO_HARM),
+    "SelectPercentile": (lambda given: _same(given["percentile"], 100), _NO_HARM),
+    "VarianceThreshold": (lambda _: True, _NO_HARM),
 }
-"""Selectors with which all columns that vary stay, by parameter and value."""
+"""What is left out, with which parameters, and why: all columns stay."""
 
 
 def _settled(steps: list[Step]) -> list[Step]:
@@ -210,10 +223,7 @@ def _settled(steps: list[Step]) -> list[Step]:
     if not kept:
         return steps
     for step in filter(_is_idle, steps):
-        why = (
-            "all components are the columns, turned" if "PCA" in step.kind else "a column that hardly varies is no harm"
-        )
-        kept[0].changed.append(f"{step.name!r} is left out: {why}")
+        kept[0].changed.append(f"{step.name!r} is left out: {_IDLE[step.kind][1]}")
     return kept
 
 
@@ -241,13 +251,7 @@ def _beside_indicators(step: Step) -> Step:
 
 
 def _is_idle(step: Step) -> bool:
-    if step.kind == "VarianceThreshold":  # which columns vary less than it says would be read off the rows
-        return True
-    if step.kind in ("IncrementalPCA", "PCA"):  # with all components, which are the columns, turned
-        given = step.given()
-        return given["n_components"] is None and given["whiten"] is False
-    name, value = _WITHOUT_EFFECT.get(step.kind, ("", None))
-    return bool(name) and _same(step.given()[name], value)
+    return step.kind in _IDLE and _IDLE[step.kind][0](step.given())
 
 
 _BAGGED = "is left out: one model of all rows, where each of many would pay for its own noise"
