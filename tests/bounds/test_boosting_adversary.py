@@ -83,7 +83,7 @@ def use(model, labels, distance, seed):
     return ratio
 
 
-@pytest.mark.repeated("model", "labels", keep=2)
+@pytest.mark.repeated("model", "labels")
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @each_model
 def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
@@ -97,7 +97,7 @@ def test_nor_do_pairs_of_which_weights_differ():
     model, labels = MODELS["classes"]
     world, rng = drawn.World(DOMAIN.but(max_missing=0), REWEIGHTED), np.random.default_rng(3)
     ratio = use(model, labels, REWEIGHTED, seed=5)
-    assert found(drawn.best_of(world, lambda pair: ratio(Pair(*pair)), rng, rounds(4), rounds(6))[0]) <= ROUNDING
+    assert found(drawn.best_of(world, lambda pair: ratio(Pair(*pair)), rng, rounds(2), rounds(3))[0]) <= ROUNDING
 
 
 def rows_of(*table, y, absent=0):
@@ -230,5 +230,6 @@ def test_parameters_that_mean_nothing_are_refused():
 
 def test_the_library_check_finds_nothing(monkeypatch):
     """Of classes it is run over the whole registry."""
-    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(100))
-    assert check_mechanism(GradientBoostingRegressor(**SMALL), pairs=4, climbs=8, runs=rounds(100)) > 0.5
+    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(40))  # each release is many
+    facts = DOMAIN.but(y_range=(0.0, 1.0))
+    assert check_mechanism(GradientBoostingRegressor(**SMALL), facts, pairs=2, climbs=3, runs=rounds(80)) > 0.5

@@ -115,16 +115,16 @@ def use(model, labels, distance, seed):
     return ratio
 
 
-@pytest.mark.repeated("model", "labels", keep=2)
+@pytest.mark.repeated("model", "labels")
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @each_model
 def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
     world = World(DOMAIN, distance, labels=True, deleted=True)
-    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=4, steps=6)
+    reached, _ = attack(world, use(model, labels, distance, seed=0), draws=3, steps=5)
     assert reached <= ROUNDING
 
 
-@pytest.mark.repeated("model", "labels", keep=2)
+@pytest.mark.repeated("model", "labels")
 @pytest.mark.parametrize("distance", REWEIGHTED, ids=named)
 @each_model
 def test_nor_do_pairs_of_which_weights_differ(model, labels, distance):

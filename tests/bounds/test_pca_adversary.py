@@ -153,7 +153,7 @@ def test_the_gap_changes_by_at_most_its_unit(domain, distance, center):
         (left, _), (right, _) = spectra(pair, domain, 1, center)
         return abs(left - right) / unit
 
-    reached, _ = attack(world, change, draws=60, steps=60)
+    reached, _ = attack(world, change, draws=40, steps=40)
     assert (0.2 if center else 0.5) < reached <= ROUNDING
 
 

@@ -73,7 +73,7 @@ def planned(name, rows):
 
 @EVERY_PIPELINE
 @ONE_OR_TWO
-@pytest.mark.repeated("name", "rows", keep=6)
+@pytest.mark.repeated("name", "rows", keep=4)
 def test_the_joint_margin_changes_by_at_most_one(name, rows):
     chain, world = planned(name, rows)
     changed, _ = attack(world, lambda pair: abs(chain.margin(pair.left) - chain.margin(pair.right)), draws=60, steps=60)
@@ -82,7 +82,7 @@ def test_the_joint_margin_changes_by_at_most_one(name, rows):
 
 @EVERY_PIPELINE
 @ONE_OR_TWO
-@pytest.mark.repeated("name", "rows", keep=6)
+@pytest.mark.repeated("name", "rows", keep=4)
 def test_no_pair_that_keeps_the_conditions_exceeds_the_distance(name, rows):
     chain, world = planned(name, rows)
     kept = 0

@@ -116,7 +116,7 @@ def drawn(seed):
 
 
 @pytest.mark.parametrize("seed", range(PIPELINES))
-@pytest.mark.repeated("seed", keep=10)
+@pytest.mark.repeated("seed", keep=7)
 def test_the_distance_holds_and_the_joint_margin_is_lipschitz(seed):
     chain, world = drawn(seed)
     moved = 0.0

@@ -58,7 +58,7 @@ def steep(size):
     return [size * np.random.default_rng(i).standard_normal(3) for i in range(3)]
 
 
-@pytest.mark.repeated("model", keep=3)
+@pytest.mark.repeated("model", keep=2)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @each_model
 def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, distance):

@@ -135,13 +135,13 @@ def test_no_pair_with_weights_exceeds_the_sensitivity(kind, distance, by_class):
         for a in labels
         for b in labels
     ]
-    best, draws = None, 8 if kind == "minimiser" else 30  # a minimum takes fifty steps
+    best, draws, climbs = None, *((8, 30) if kind == "minimiser" else (20, 40))  # a minimum takes fifty steps
     for pair in [*first, *(pairs.draw() for _ in range(rounds(draws)))]:
         legal = pairs.legal(pair)
         value = ratio(legal)
         if value >= most:
             most, best = value, legal
-    for _ in range(rounds(60)):
+    for _ in range(rounds(climbs)):
         legal = pairs.legal(pairs.varied(best))
         if (value := ratio(legal)) > most:
             most, best = value, legal

@@ -149,6 +149,7 @@ class TestFigures:
         assert one.epsilon_at(one.delta) >= one.epsilon * 0.99
 
     @zoo
+    @pytest.mark.repeated("name", keep=52)
     def test_epsilon_at_other_deltas(self, name):
         one = certificate(name)
         gate, per_draw = one["gate"], one["total"]["allowance"] / (1 + math.exp(one.epsilon))

@@ -21,6 +21,7 @@ from ppdp.core.distance import Distance
 
 
 @zoo
+@pytest.mark.repeated("name", keep=34)
 def test_a_forger_who_changes_nothing_gains_nothing(name):
     again = rederived(document(name))
     assert verify(again), verify(again)

@@ -66,6 +66,7 @@ def test_the_zoo_shows_every_kind():
 
 
 @zoo
+@pytest.mark.repeated("name", keep=34)
 def test_the_first_word_says_what_it_is(name):
     assert certificate(name).to_text(full=True).split()[0] == certificate(name).status
     expected = {

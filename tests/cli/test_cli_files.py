@@ -213,6 +213,7 @@ class TestIds:
 
     @pytest.mark.parametrize("data", [["rows.csv"], ["rows.parquet"], ["rows.parquet", "--engine", "arrow"]])
     @pytest.mark.parametrize("more", [[], ["--proba"]])
+    @pytest.mark.repeated("data", keep=2)
     def test_stand_beside_predictions(self, data, more, study):
         assert main([*study, "--data", *data, "--id", "id", "--out", "new.csv", *more]) == 0
         written = pd.read_csv("new.csv")

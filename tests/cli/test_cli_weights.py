@@ -50,6 +50,7 @@ def facts(folder):
 @pytest.mark.parametrize(
     "rows", [["--data", "study.csv"], ["--data", "study.parquet"], ["--data", "study.parquet", "--engine", "arrow"]]
 )
+@pytest.mark.repeated("rows", keep=2)
 def test_weights_are_read_and_certified(study, rows, written, capsys):
     (study / "study.toml").write_text(written)
     assert main(["fit", "study.toml", *rows, "--out", "out", "--quiet"]) == 0

@@ -66,6 +66,7 @@ def test_labels_that_are_no_truth_values(classes, people, tmp_path, capsys):
         ('age = ["18", "80"]', lambda age: age, "category"),
     ],
 )
+@pytest.mark.repeated("invalid")
 def test_numbers_in_other_units(columns, cells, word, invalid, people, tmp_path, capsys):
     rows = people.assign(age=cells(people["age"]).round(4))
     model = 'use = "Ridge"\ny_range = [0, 100000]'

@@ -327,7 +327,7 @@ def in_engine(table, engine, folder):
 
 @pytest.mark.parametrize("engine", ["Arrow", "polars", "pandas", "dataset", "batches", "Parquet"])
 @pytest.mark.parametrize(("reader", "column"), [(reader, one) for reader, columns in TYPED.items() for one in columns])
-@pytest.mark.repeated("engine", keep=2)
+@pytest.mark.repeated("engine")
 def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, column, engine, tmp_path):
     if cannot_hold(engine, column.type):
         pytest.skip(f"no {column.type} in {engine}")

@@ -31,7 +31,7 @@ def rows_and_matrix(kind, n, d, k, rng):
 @pytest.mark.parametrize(("n", "d", "k"), [(300, 1, 1), (300, 7, 3), (300, 40, 41), (40, 4096, 5)])
 def test_no_bit_knows_where_a_row_stands(kind, n, d, k):
     rng = np.random.default_rng(d)
-    for _ in range(rounds(10)):
+    for _ in range(rounds(6)):
         X, A = rows_and_matrix(kind, n, d, k, rng)
         everywhere = steady(X, A)
         which = rng.permutation(n)[: rng.choice([1, 2, 3, n // 3, n])]
@@ -46,7 +46,7 @@ def test_no_bit_knows_where_a_row_stands(kind, n, d, k):
 @pytest.mark.parametrize(("n", "d", "k"), [(100, 1, 1), (100, 7, 3), (100, 40, 41), (10, 4096, 5)])
 def test_they_err_by_no_more_than_the_page_says(kind, n, d, k):
     rng = np.random.default_rng(d)
-    for _ in range(rounds(10)):
+    for _ in range(rounds(6)):
         X, A = rows_and_matrix(kind, n, d, k, rng)
         exact = A.astype(np.longdouble) @ X.T.astype(np.longdouble)
         norms, longest = np.linalg.norm(X, axis=1), np.linalg.norm(A)
@@ -63,7 +63,7 @@ def test_products_of_whole_numbers_are_exact_in_any_order(kind, n, d):
     (rows, unit), (coef, _) = (on_grid(own, bound) for own, bound in zip((X, A), bounds))
     squares = np.einsum("ij,ij->i", rows, rows)
     assert max(squares.max(), np.einsum("ij,ij->i", coef, coef).max()) <= 2.0**52
-    for _ in range(rounds(10)):
+    for _ in range(rounds(6)):
         order, which = rng.permutation(d), rng.permutation(n)[: rng.choice([1, 2, n // 3])]
         part = np.array(rows[which][:, order], order=rng.choice(["C", "F"]))
         assert ((part @ coef[:, order].T) == (coef @ rows.T).T[which]).all()

@@ -59,6 +59,7 @@ def test_labels_in_another_spelling_are_said():
 @pytest.mark.parametrize("last", [LogisticRegression, LinearSVC])
 @pytest.mark.parametrize("more", [[], [MeanImputer(), StandardScaler()]], ids=["range", "scaler"])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("no", "perhaps", "yes")])
+@pytest.mark.repeated("more")
 def test_a_model_of_one_class_is_called_one(last, more, classes):
     if last is LinearSVC and len(classes) > 2:
         pytest.skip("for two classes")
@@ -81,6 +82,7 @@ PURE = LaplaceMechanism(), LaplaceMechanism("rows"), ExponentialMechanism(), Sig
     [*((last, 0.0) for last in PURE), *((last, 1e-6) for last in (*PURE, GaussianSketch(20)))],
     ids=str,
 )
+@pytest.mark.repeated("epsilon")
 def test_shares_beside_noise_that_is_not_gaussian(last, delta, epsilon):
     """They cost a last step little."""
     told, off = (

@@ -94,13 +94,6 @@ class TestPlan:
         assert plan.releases[0].mu ** 2 / total == pytest.approx(0.5, rel=1e-4)
         assert plan.mechanism.loss.mu**2 / total == pytest.approx(0.25, rel=1e-4)
 
-    @pytest.mark.parametrize("budget", [{"gates": 0.1}, {"gate": 0}, {"gate": 2}, {"release": math.nan}, "half", 0.1])
-    def test_impossible_shares_are_refused_whatever_the_route(self, budget):
-        for stages in [(NormClipper(),), (NormClipper(), StandardScaler(), PCA(1, fit_mode="exact"))]:
-            pipe = make_pipeline(*stages, GaussianMechanism(), budget=budget)
-            with pytest.raises(InvalidParameter, match=r"budget|share"):
-                pipe.plan(Domain(n_rows=5000, n_features=4))
-
     @pytest.mark.parametrize(
         ("n", "epsilon", "missing", "expected"),
         [

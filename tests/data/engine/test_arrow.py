@@ -190,6 +190,7 @@ WRITTEN = {
 @pytest.mark.filterwarnings("ignore::ppdp.exceptions.HeaderWarning")  # numbers are names here
 @pytest.mark.parametrize("engine", ["memory", "file", "dataset", "batches"])
 @pytest.mark.parametrize("form", WRITTEN)
+@pytest.mark.repeated("engine", keep=2)
 def test_columns_that_pandas_wrote_are_those_of_the_schema(form, engine, tmp_path):
     """What pandas writes beside a table took columns away, so that a file with an index could not be read in blocks."""
     frame = pd.DataFrame({"a": np.linspace(-1, 1, 40), "b": np.linspace(1, -1, 40), "c": ["x", "y"] * 20})

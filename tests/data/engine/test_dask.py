@@ -110,7 +110,7 @@ def frame_of(partition, table=TABLE):
     return dd.from_delayed(parts, meta=whole.iloc[:0], verify_meta=False)
 
 
-@pytest.mark.repeated("partition", keep=4)
+@pytest.mark.repeated("partition", keep=3)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_no_partition_of_files_shows_in_a_bit(partition, tmp_path, chosen, whole):
     size = 7777 * (1 + len(partition))

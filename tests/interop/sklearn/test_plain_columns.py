@@ -61,6 +61,7 @@ def assert_same(pipe, rows):
     [({"ward": ["b", "a"], "city": ["x", "Z"]}, None), ("private", 5)],
     ids=["declared", "private"],
 )
+@pytest.mark.repeated("other", "indicator", keep=2)
 def test_texts_are_read_alike(categories, most, encoding, other, indicator):
     encoder = CategoryEncoder(categories, encoding=encoding, other=other, add_indicator=indicator, max_categories=most)
     behind = [MinMaxScaler(ranges=(-1, 9))] if encoding == "ordinal" else []

@@ -64,6 +64,7 @@ def test_trees_of_scikit_learn_say_the_same(labels):
 
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 @pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.repeated("kind")
 def test_a_runtime_of_onnx_says_the_same(labels, kind):
     """Numbers in both precisions: no edge of a cell is where whole numbers are."""
     kinds, runtime = pytest.importorskip("skl2onnx.common.data_types"), pytest.importorskip("onnxruntime")

@@ -248,6 +248,7 @@ class TestTables:
 
     @pytest.mark.parametrize("drop", [None, "first", "if_binary"])
     @pytest.mark.parametrize("wards", [["b", "a"], ["b", "a", None], [None, "a"]])
+    @pytest.mark.repeated("wards", keep=2)
     def test_missing_text_may_be_a_category(self, wards, drop):
         pipe = self.made(drop, categories={"ward": wards, "smokes": [1.0, 0.0]})
         frame = self.FRAME.head(200).assign(ward=self.FRAME["ward"].head(200).astype(object))

@@ -136,6 +136,7 @@ class TestPlans:
 
     @pytest.mark.parametrize("load", [load_diabetes, load_breast_cancer], ids=["diabetes", "breast cancer"])
     @pytest.mark.parametrize("epsilon", [0.3, 1.0])
+    @pytest.mark.repeated("epsilon")
     def test_whoever_follows_advice_on_real_rows_gains(self, load, epsilon):
         """On these rows without a scaler R2 falls from .3 to .1; the noise alone is less without it."""
         X, y = load(return_X_y=True)

@@ -102,7 +102,7 @@ def test_the_users_shares():
 
 @pytest.mark.parametrize(
     "budget",
-    [{"relase": 0.1}, {"release": 0.0}, {"release": 1.5}, {"release": True}, {"release": "a"}, {"gate": math.nan}, 0.1],
+    [{"relase": 0.1}, *({"release": share} for share in (0.0, 1.5, True, "a")), {"gate": math.nan}, "half", 0.1],
     ids=str,
 )
 @pytest.mark.parametrize(
