@@ -14,6 +14,7 @@ from ppdp.certificate.formats import format_of
 from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import read_statements
+from ppdp.certificate.pages import renderers
 from ppdp.certificate.pages.statements import printable_view
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
@@ -97,24 +98,17 @@ class Certificate(Saved):
         return Certificate(written(replace(self.record, issued=issued)))
 
     def stating(self, **statements: Any) -> Certificate:
-        """The same claim with further statements of yours beside it; sign it then.
+        """The same claim, with the same digest, and further statements of yours beside it; sign it then.
 
         Parameters
         ----------
         **statements
             ``purpose``, ``responsible``, and those that ``statements`` of :class:`ppdp.Pipeline` has.
 
-        Returns
-        -------
-        Certificate
-            With the same digest.
-
         Raises
         ------
-        InvalidParameter
-            If there is no such statement, or it cannot be read.
-        CertificateError
-            If it has an earlier form without a place for them.
+        InvalidParameter, CertificateError
+            If there is no such statement or it cannot be read; if an earlier form has no place for it.
         """
         if self.record.issued is None:
             raise CertificateError("it has no place for statements.", fix="issue it with this version.")
@@ -197,10 +191,8 @@ class Certificate(Saved):
 
         Raises
         ------
-        InvalidParameter
-            If the run did not do that, or no bound of it holds there.
-        CertificateError
-            If the certificate does not hold.
+        InvalidParameter, CertificateError
+            If the run did not do that, or no bound of it holds there; if the certificate does not hold.
         """
         return guarantee_for(self._held(": it guarantees nothing"), adjacency)
 
@@ -227,10 +219,8 @@ class Certificate(Saved):
 
         Raises
         ------
-        InvalidParameter
-            If the path is none.
-        ExportError
-            If there is no such browser, or it does not print.
+        InvalidParameter, ExportError
+            If the path is none; if there is no such browser, or it does not print.
         """
         place = path_of("path", path)
         form = format_of(place)
@@ -278,10 +268,8 @@ class Certificate(Saved):
 
         Raises
         ------
-        SignatureError
-            If the signature cannot be read.
-        InvalidParameter
-            If the key cannot be read or is not of Ed25519, or one of the two is missing.
+        SignatureError, InvalidParameter
+            If the signature cannot be read; if the key cannot or is not of Ed25519, or one of the two is missing.
         """
         if (signature is None) != (public_key is None):
             fix = "give signature= and public_key=, or neither."
@@ -327,10 +315,9 @@ class Certificate(Saved):
 
         Raises
         ------
-        CertificateError
-            If the certificate does not hold, is SEEDED, or is CONDITIONAL and ``conditional`` is not given.
-        InvalidParameter
-            If the key cannot be read or is not of Ed25519.
+        CertificateError, InvalidParameter
+            If it does not hold, is SEEDED, or CONDITIONAL without ``conditional``; if the key cannot be read or is not
+            of Ed25519.
         """
         return sign(self, private_key, password=password, conditional=conditional)
 
@@ -342,8 +329,6 @@ class Certificate(Saved):
         full : bool, default=False
             All of it; by default what ``print`` shows, in at most 12 lines.
         """
-        from ppdp.certificate.pages import renderers  # not above: Jinja is for what is shown
-
         return renderers.text(self._found(), full=full)
 
     def to_html(
@@ -356,8 +341,6 @@ class Certificate(Saved):
         signature, public_key : optional
             As of :meth:`verify`: a signature that holds is named on the page.
         """
-        from ppdp.certificate.pages import renderers
-
         if signature is None and public_key is None:
             return renderers.page(self._found())
         return renderers.page(self.verify(signature=signature, public_key=public_key))
@@ -377,13 +360,9 @@ class Certificate(Saved):
 
         Raises
         ------
-        CertificateError
-            If the certificate does not hold.
-        InvalidParameter
-            If ``card`` is none.
+        CertificateError, InvalidParameter
+            If the certificate does not hold; if ``card`` is none.
         """
-        from ppdp.certificate.pages import renderers
-
         text = renderers.render_card(printable_view(self._held(", so it gets no model card")))
         if card is not None:
             renderers.add_to_card(card, text)
@@ -429,12 +408,9 @@ class Certificate(Saved):
 
         Raises
         ------
-        CertificateError
-            If the certificate does not hold.
-        ExportError
-            If it may not leave as what it is.
-        InvalidParameter
-            If the registry would not read a field, or ``further`` says otherwise than the certificate.
+        CertificateError, ExportError, InvalidParameter
+            If the certificate does not hold; if it may not leave as what it is; if the registry would not read a field,
+            or ``further`` says otherwise than the certificate.
         """
         record = self._held(", so it gets no record")
         refuse_unsafe(record, conditional=conditional)
@@ -452,8 +428,6 @@ class Certificate(Saved):
         )
 
     def _repr_html_(self) -> str:
-        from ppdp.certificate.pages import renderers
-
         return renderers.fragment(self._found())
 
     def __repr__(self) -> str:

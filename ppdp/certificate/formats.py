@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from ppdp.certificate.pages import renderers
 from ppdp.certificate.replay.verify import Verification
 from ppdp.certificate.share.pdf import print_to_pdf
 
@@ -17,15 +18,9 @@ class Format(NamedTuple):
     write: Callable[[Verification], str | bytes]  # of one that does not hold only that, and why
 
 
-def _page(result: Verification) -> str:
-    from ppdp.certificate.pages import renderers  # not above: Jinja is for what is shown
-
-    return renderers.page(result)
-
-
 FORMATS: dict[str, Format] = {
-    "html": Format((".html", ".htm"), _page),
-    "pdf": Format((".pdf",), lambda result: print_to_pdf(_page(result))),
+    "html": Format((".html", ".htm"), renderers.page),
+    "pdf": Format((".pdf",), lambda result: print_to_pdf(renderers.page(result))),
 }
 
 

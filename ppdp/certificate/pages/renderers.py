@@ -12,10 +12,8 @@ from typing import Any
 
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.interpretation import powers_in_words
-from ppdp.certificate.pages.page import render_page
 from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.statements import View, excluded_in_short, printable_view, what_left
-from ppdp.certificate.pages.templating import html_page, render
 from ppdp.certificate.pages.typography import printable
 from ppdp.certificate.replay.verify import Verification
 from ppdp.core.formula import GAUSSIAN
@@ -63,15 +61,25 @@ def fragment(result: Verification) -> str:
     if result.record is not None:
         return render_fragment(printable_view(result.record))
     refused = {"c": None, "status": REFUSED, "ground": BAD, "meaning": MEANING, "problems": _problems(result)}
-    return str(render("notebook.html", {"Topic": Topic, "texts": lambda *_: [], **refused}))
+    return rendered("notebook.html", {"Topic": Topic, "texts": lambda *_: [], **refused})
 
 
 def page(result: Verification) -> str:
     """As one self-contained page, without scripts and without anything to load."""
+    from ppdp.certificate.pages.page import render_page
+    from ppdp.certificate.pages.templating import html_page, render  # not above: Jinja is for what is shown
+
     if result.record is not None:
         return render_page(printable_view(result.record), result.signer)
     context = {"refused": REFUSED, "meaning": MEANING, "problems": _problems(result)}
     return html_page("A certificate that DOES NOT HOLD", render("refused.html", context))
+
+
+def rendered(template: str, context: dict[str, Any]) -> str:
+    """A template with its values."""
+    from ppdp.certificate.pages.templating import render
+
+    return str(render(template, context))
 
 
 def _problems(result: Verification) -> Sequence[str]:
@@ -87,7 +95,7 @@ def render_fragment(view: View) -> str:
     bars = distance_bars(view.points, lambda part: {"style": BARS[part]})
     status = view.record.status
     shown = {"glance": glance, "bars": bars, "status": status, "ground": GROUNDS.get(status, BAD), "GAUSSIAN": GAUSSIAN}
-    return str(render("notebook.html", {**view.context, **shown}))
+    return rendered("notebook.html", {**view.context, **shown})
 
 
 def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
@@ -179,4 +187,4 @@ def add_to_card(card: Any, text: str) -> None:
 def render_card(view: View) -> str:
     """The section without its heading: what the claim leaves out if anything, then its status and all else."""
     context = {**view.context, "detected": powers_in_words(view.record)}
-    return re.sub(r"\n{3,}", "\n\n", render("card.md", context)).strip()
+    return re.sub(r"\n{3,}", "\n\n", rendered("card.md", context)).strip()

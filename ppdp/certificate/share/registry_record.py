@@ -11,6 +11,7 @@ from typing import Any
 from ppdp.certificate.canonical import shipped
 from ppdp.certificate.pages.derivation import law_of, only_the_last
 from ppdp.certificate.pages.interpretation import rho
+from ppdp.certificate.pages.renderers import rendered
 from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.statements import view_of
 from ppdp.certificate.record import Record
@@ -121,8 +122,6 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 
 def _known(c: Record) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
-    from ppdp.certificate.pages.templating import render  # not above: Jinja is for what is shown
-
     view, m = view_of(c), c.mechanism
     shown = {
         "assumed": [f"It rests on this: {words}" for words in view.texts(Topic.RESTS_ON, Topic.READ_OFF)],
@@ -136,5 +135,5 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
         "GAUSSIAN": GAUSSIAN,
         "rho": rho(c),
     }
-    sections: dict[str, dict[str, Any]] = json.loads(render("registry.json", {**view.context, **shown}))
+    sections: dict[str, dict[str, Any]] = json.loads(rendered("registry.json", {**view.context, **shown}))
     return sections
