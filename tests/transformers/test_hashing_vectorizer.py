@@ -112,8 +112,8 @@ def test_a_list_of_texts_a_column_and_a_table_are_the_same():
         again = learned(HashingVectorizer(32)).fit(form, Y)
         np.testing.assert_array_equal(again["model"].coef_, pipe["model"].coef_)
         np.testing.assert_array_equal(pipe.predict(form), pipe.predict(mails.to_frame()))
-        search = PrivateSearchCV(learned(HashingVectorizer(8), random_state=None), {"words__n_features": [8, 32]})
-        assert search.fit(form, Y).predict(form).shape == (400,)
+    search = PrivateSearchCV(learned(HashingVectorizer(8), random_state=None), {"words__n_features": [8, 32]})
+    assert search.fit(mails.tolist(), Y).predict(mails.tolist()).shape == (400,)
     assert pipe[:1].set_output(transform="pandas").transform(mails.to_frame()).index.equals(mails.index)
 
 

@@ -112,7 +112,7 @@ def test_queries_are_covered(kind, query, centre, absent):
     size = {"mean": 0.1, "covariance": 0.1, "sum": 50.0, "count": 20.0, "histogram": 20.0}[query]
     mechanism, domain, question = asked(kind, query, size, absent=absent)
     truth, hits = exact(mechanism, rows, domain, question), []
-    for seed in range(rounds(400)):
+    for seed in range(rounds(250)):
         low, high, _ = intervals(mechanism, rows, domain, question, seed)
         hits.append((low <= truth + 1e-9) & (truth - 1e-9 <= high))
     # Laws are exact where nothing is a quotient, a product or a whole number, and nothing is clipped.
@@ -152,7 +152,7 @@ class TestPopulation:
         edges, hits, narrow = [-2.0, -0.5, 0.0, 2.0], [], []
         mean = make_pipeline(MinMaxScaler(ranges=(-2, 2)), GaussianMechanism("covariance"), epsilon=1, delta=1e-5)
         rows = make_pipeline(MinMaxScaler(ranges=(-2, 2)), LaplaceMechanism("histogram", bins=edges), epsilon=2)
-        for seed in range(rounds(100)):
+        for seed in range(rounds(60)):
             X = np.random.default_rng([seed, 1]).uniform(-1, 1, (300, 2))
             for pipe, name, truth in ((mean, "mean", 0.0), (rows, "rows", [75, 75, 150] * 2)):
                 found = pipe.set_params(random_state=seed).fit(X).release_.conf_int()
