@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -182,16 +182,19 @@ class _Converter:
         else:
             gaps = any(block.expects for block in blocks) or any(map(self._has, self.groups, repeat("imputer")))
             gaps = gaps and not self._filled_later(rest)
+            # Trees take missing values, and stages of a group in front of them do not.
+            needy = {group for group, tail in self.groups.items() if gaps or (only_trees(rest) and tail)}
+            gappy = {group for group in needy | ({""} if gaps else set()) if not self._has(group, "imputer")}
             self.averaged = any(role_of(step) == "label means" for step in rest)
             self.coded = any(holds_codes(block) and not self._averages(block) for block in blocks)
             own: list[str] = []
             codes = [as_codes(block, rest[0]) for block in blocks] if only_trees(rest) and facts.scales else []
             if any(map(holds_codes, codes)):
-                made = self._stage(codes, gaps, own, codes=True)
+                made = self._stage(codes, gappy, own, codes=True)
                 self.categories = numbers_of_categories(made, facts.domain)
             if not self.categories:
                 own.clear()
-                made = self._stage(blocks, gaps, own, codes=False)
+                made = self._stage(blocks, gappy, own, codes=False)
             notes += own
             name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
         if made is None:
@@ -209,12 +212,14 @@ class _Converter:
             self.note(Step("", None, [_RELEASED]), self.add_step("ranges", released), released)
             self.rescaled = True
 
-    def _stage(self, blocks: Sequence[ColumnGroup], gaps: bool, notes: list[str], *, codes: bool) -> ColumnMap:
+    def _stage(
+        self, blocks: Sequence[ColumnGroup], gappy: Collection[str], notes: list[str], *, codes: bool
+    ) -> ColumnMap:
         """The public stage of these blocks, in which codes of categories stay as they are if they may."""
         finished = tuple(
             self._finished(
                 block,
-                gaps and not self._has(_group_of(block), "imputer"),
+                _group_of(block) in gappy,
                 notes,
                 codes=(codes or self._averages(block)) and holds_codes(block),
             )

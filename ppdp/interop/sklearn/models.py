@@ -195,8 +195,8 @@ _LAWS = {
 
 def quadratic_discriminant(step: Step, facts: DeclaredFacts) -> Any:
     """Log loss of products of columns, which stand in front."""
-    fixes = {"priors": "leave it out: shares of classes are learned.", "reg_param": "leave it out."}
-    step.read("store_covariance", "solver", "shrinkage", "covariance_estimator", fixes=fixes)
+    fixes = {"priors": "leave it out: shares of classes are learned."}
+    step.read("store_covariance solver shrinkage covariance_estimator reg_param", fixes=fixes)
     step.changed.append("log loss instead of a normal law of each class: in both, log-odds are quadratic")
     given = {"fit_intercept": True, "class_weight": None}
     return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)

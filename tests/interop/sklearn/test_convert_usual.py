@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -263,6 +264,8 @@ def test_distances_from_centres_of_some_columns():
     pipe = convert([columns, Ridge()], ranges=dict.fromkeys(table, (0, 1)), y_range=(0, 1)).fit(table, table["size"])
     assert pipe[:-1].transform(table[:5]).shape == (5, 4)
     assert "distances weigh otherwise" in str(pipe.conversion)
+    forest = convert([columns, ExtraTreesRegressor()], ranges=dict.fromkeys(table, (0, 1)), y_range=(0, 1))
+    assert forest.fit(table, table["size"]).score(table, table["size"]) > 0.9  # trees take gaps, and centres do not
 
 
 @pytest.mark.parametrize(("function", "moves"), [(lambda X: X[:, :1] / X[:, 1:], True), (lambda X: X > 0.5, False)])
