@@ -63,9 +63,8 @@ def assumptions(c: Record) -> Iterator[Statement]:
     stated = f"Declared: {OF_THE_PERSON}: {own}." if own else f"Nobody has stated that {NOT_MADE_FROM_OTHERS}."
     yield _assumed(stated)
     recorded = "run and ledger are" if c.ledger else "the run is"
-    yield _assumed(
-        f"Cannot be verified: {recorded} as recorded, nobody knows the noise, ppdp was unmodified and correct."
-    )
+    correct = "nobody knows the noise, ppdp was unmodified and correct"
+    yield _assumed(f"Cannot be verified: {recorded} as recorded, {correct}.")
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in READ_OFF]
     if read:
         words = ", ".join(READ_OFF[fact.name].format(fact.value) for fact in read)
@@ -122,21 +121,21 @@ def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
             others.append(f"{LIMITS.get(fact.name, fact.name)} ({value})")
     named = [f"range{where}{_first(of_step)}" for where, of_step in ranges.items()]
     named += [_first(others)] if others else []
-    if named:
-        named = [f"values beyond these are clipped{outwards}: {'; '.join(named)}"]
+    clipped = [f"values beyond these are clipped{outwards}: {'; '.join(named)}"] if named else []
     if rows or named:
-        yield _assumed(f"Declared limits: {'; '.join(rows + named)}.", IF_FROM_THESE_ROWS)
+        yield _assumed(f"Declared limits: {'; '.join(rows + clipped)}.", IF_FROM_THESE_ROWS)
 
 
 def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
     """Where declared facts come from, as far as anybody said so; the table of facts has all of it."""
     asked = [fact for fact in facts if fact.source.origin in (Origin.DECLARED, Origin.SETTING, Origin.MODEL)]
+    pairs = {(fact.source.step, fact.stated) for fact in asked}
+    whole = [step for step, _ in pairs if step and sum(step == other for other, _ in pairs) == 1]
     stated: dict[str, list[str]] = {}
     for fact in asked:
         if fact.stated:
-            step = f"step {fact.source.step}" if fact.source.step else ""
-            name = fact.column or step or WORDS["facts"].get(fact.name, fact.name)
-            stated.setdefault(fact.stated, []).append(name)
+            name = fact.column or WORDS["facts"].get(fact.name, fact.name)
+            stated.setdefault(fact.stated, []).append(f"step {step}" if (step := fact.source.step) in whole else name)
     without = sum(not fact.stated for fact in asked)
     if len(stated) == 1 and not without:
         yield f"Stated source of all that is declared: {next(iter(stated))}."
@@ -149,7 +148,7 @@ def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
 def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
     """The first of them, and how many more there are."""
     once = list(dict.fromkeys(words))
-    more = f" and {len(once) - most} more, see annex" if len(once) > most else ""
+    more = f" and {len(once) - most} more among the public facts" if len(once) > most else ""
     return f"{', '.join(once[:most])}{more}"
 
 
@@ -159,16 +158,13 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
     settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows)) for fact in facts)]
     if not settings:
         return ""
-    by_step: dict[str, tuple[list[str], list[str]]] = {}
-    for step, has, does in settings[:MOST_NAMED]:
-        place = by_step.setdefault(f"step {step}" if step else "the pipeline", ([], []))
-        place[0].extend([has] if has else [])
-        place[1].extend([does] if does else [])
     listed = []
-    for step, (named, others) in by_step.items():
-        owns = [f"has {', '.join(named)}"] if named else []
-        listed.append(f"{step} {' and '.join([*owns, *others])}")
-    more = f"; and {len(settings) - MOST_NAMED} more (annex)" if len(settings) > MOST_NAMED else ""
+    for step in dict.fromkeys(step for step, *_ in settings[:MOST_NAMED]):
+        own = [(has, does) for of, has, does in settings[:MOST_NAMED] if of == step]
+        named = ", ".join(has for has, _ in own if has)
+        phrases = [f"has {named}"] * bool(named) + [does for _, does in own if does]
+        listed.append(f"{f'step {step}' if step else 'the pipeline'} {' and '.join(phrases)}")
+    more = f"; and {len(settings) - MOST_NAMED} more among the public facts" if len(settings) > MOST_NAMED else ""
     filled = any(fact.name == MIN_FILLED for fact in facts) and c.status == "UNCONDITIONAL"
     return f"; among them: {'; '.join(listed)}{more}{' (if fewer, only accuracy suffers)' if filled else ''}"
 
