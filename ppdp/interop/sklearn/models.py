@@ -119,7 +119,9 @@ def _strength_of_descent(step: Step) -> float | str:
 
 def support(step: Step, facts: DeclaredFacts) -> Any:
     """Support vectors of a linear kernel, with a smooth hinge loss."""
-    given = step.read("loss", "C", "fit_intercept", "class_weight", fixes=_FIXES)
+    given = step.read("C loss fit_intercept class_weight", fixes=_FIXES)
+    if step.kind != "LinearSVC":
+        return _margins(step, facts, given, "the perceptron's")
     return _margins(step, facts, given, given["loss"], alpha=_inverse_strength(step))
 
 
@@ -145,12 +147,6 @@ def descent_classifier(step: Step, facts: DeclaredFacts) -> Any:
     step.refuse(f"loss={given['loss']!r} has no counterpart.", "loss='log_loss' or loss='hinge'.")
 
 
-def perceptron(step: Step, facts: DeclaredFacts) -> Any:
-    """Support vectors without a penalty."""
-    given = step.read("C", "loss", "fit_intercept", "class_weight", fixes=_FIXES)
-    return _margins(step, facts, given, "the perceptron's")
-
-
 def ridge_classifier(step: Step, facts: DeclaredFacts) -> Any:
     """Log loss in place of squares, with the same penalty."""
     given = step.read("alpha", "fit_intercept", "class_weight", fixes=_FIXES)
@@ -159,47 +155,33 @@ def ridge_classifier(step: Step, facts: DeclaredFacts) -> Any:
     return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=alpha)
 
 
-def discriminant(step: Step, facts: DeclaredFacts) -> Any:
-    """A model whose log-odds are linear, too."""
-    step.read("shrinkage covariance_estimator store_covariance n_components")
-    step.changed.append("log loss instead of a normal law of each class: in both, log-odds are linear")
-    given = {"fit_intercept": True, "class_weight": None}
-    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
-
-
-def linear_bayes(step: Step, facts: DeclaredFacts) -> Any:
-    """A model whose log-odds are linear, too, or are compared by distances whose differences are."""
+def other_law(step: Step, facts: DeclaredFacts) -> Any:
+    """A model whose log-odds are of the same shape, or are compared by distances whose differences are."""
+    shares = "leave it out: shares of classes are learned."
     fixes = {
-        "class_prior": "leave it out: shares of classes are learned.",
-        "priors": "leave it out: shares of classes are learned.",
-        "fit_prior": "leave it out: shares of classes are learned.",
+        **dict.fromkeys(("class_prior", "fit_prior", "priors"), shares),
         "binarize": "Binarizer(threshold=...) in front.",
         "metric": "metric='euclidean', whose boundaries are straight.",
         "shrink_threshold": "leave it out: no column is dropped.",
     }
-    step.read("alpha", "force_alpha", "norm", "tol", fixes=fixes)
-    step.changed.append(f"log loss instead of {_LAWS[step.kind]}: in both, log-odds are linear")
+    step.read(_OF_LAWS, fixes=fixes)
+    shape = "quadratic" if step.kind == "QuadraticDiscriminantAnalysis" else "linear"
+    step.changed.append(f"log loss instead of {_LAWS[step.kind]}: in both, log-odds are {shape}")
     if step.kind == "BernoulliNB":
         step.changed.append("columns of 0 and 1 are taken as they are, and others are not cut at 0: Binarizer() does")
     given = {"fit_intercept": True, "class_weight": None}
     return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
 
 
+_OF_LAWS = "alpha covariance_estimator force_alpha n_components norm reg_param shrinkage solver store_covariance tol"
 _LAWS = {
     "BernoulliNB": "a law of each column of 0 and 1 in each class",
     "ComplementNB": "a law of counts of all other classes",
+    "LinearDiscriminantAnalysis": "a normal law of each class",
     "MultinomialNB": "a law of counts of each class",
     "NearestCentroid": "distances to the mean of each class",
+    "QuadraticDiscriminantAnalysis": "a normal law of each class",
 }
-
-
-def quadratic_discriminant(step: Step, facts: DeclaredFacts) -> Any:
-    """Log loss of products of columns, which stand in front."""
-    fixes = {"priors": "leave it out: shares of classes are learned."}
-    step.read("store_covariance solver shrinkage covariance_estimator reg_param", fixes=fixes)
-    step.changed.append("log loss instead of a normal law of each class: in both, log-odds are quadratic")
-    given = {"fit_intercept": True, "class_weight": None}
-    return _classifier(step, mechanisms.LogisticRegression, facts, given, alpha=0.0)
 
 
 def quantile(step: Step, facts: DeclaredFacts) -> Any:
@@ -357,13 +339,10 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "LogisticRegressionCV RidgeClassifierCV": logistic_cv,
     "GaussianNB": naive_bayes,
     " ".join(CLUSTERS): clusters,
-    "LinearSVC": support,
+    "LinearSVC PassiveAggressiveClassifier Perceptron": support,
     "NuSVC SVC": kernel_support,
-    "PassiveAggressiveClassifier Perceptron": perceptron,
     "RidgeClassifier": ridge_classifier,
-    "LinearDiscriminantAnalysis": discriminant,
-    "QuadraticDiscriminantAnalysis": quadratic_discriminant,
-    " ".join(_LAWS): linear_bayes,
+    " ".join(_LAWS): other_law,
     "QuantileRegressor": quantile,
     "SGDClassifier": descent_classifier,
     "LinearRegression": least_squares,

@@ -37,7 +37,7 @@ def imputer(step: Step, facts: DeclaredFacts) -> Any:
 def regression_imputer(step: Step, facts: DeclaredFacts) -> Any:
     """A regression of the other columns."""
     fixes = {"add_indicator": "leave it out."}
-    given = step.read("missing_values", "estimator", *_PASSES, *_NEIGHBOURS, fixes=fixes)
+    given = step.read("missing_values estimator", _PASSES, _NEIGHBOURS, fixes=fixes)
     if not is_gap(given["missing_values"]):
         step.refuse(f"missing_values={shown(given['missing_values'])} has no counterpart.", "NaN for missing values.")
     if step.kind == "KNNImputer":
@@ -47,8 +47,8 @@ def regression_imputer(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.RegressionImputer()
 
 
-_PASSES = ("fill_value", "imputation_order", "initial_strategy", "max_value", "min_value", "n_nearest_features")
-_NEIGHBOURS = ("metric", "n_neighbors", "weights")
+_PASSES = "fill_value imputation_order initial_strategy max_value min_value n_nearest_features"
+_NEIGHBOURS = "metric n_neighbors weights"
 
 
 def standard(step: Step, facts: DeclaredFacts) -> Any:
@@ -122,15 +122,11 @@ def other_components(step: Step, facts: DeclaredFacts) -> Any:
     """Directions of most variance in place of others, as many."""
     given = step.read(*step.given())
     step.changed.append(f"directions of most variance in place of those of {step.kind}")
-    return transformers.PCA(_components(step, given["n_components"]), with_mean=step.kind not in _UNCENTRED)
+    return transformers.PCA(_components(step, given["n_components"]), with_mean=step.kind in _CENTRED)
 
 
-_UNCENTRED = ("LatentDirichletAllocation", "MiniBatchNMF", "NMF")
-_DIRECTIONS = (
-    *_UNCENTRED,
-    *("DictionaryLearning", "FactorAnalysis", "FastICA", "MiniBatchDictionaryLearning", "MiniBatchSparsePCA"),
-    "SparsePCA",
-)
+_UNCENTRED = "LatentDirichletAllocation MiniBatchNMF NMF"
+_CENTRED = "DictionaryLearning FactorAnalysis FastICA MiniBatchDictionaryLearning MiniBatchSparsePCA SparsePCA"
 
 
 def projection(step: Step, facts: DeclaredFacts) -> Any:
@@ -163,26 +159,20 @@ def target_encoder(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.TargetMeanEncoder(smooth=number("smooth", given["smooth"], step.name, least=0))
 
 
-_COMPARED = {
-    "f_classif": f_classif,
-    "f_regression": f_regression,
-    "chi2": chi2,
-    "mutual_info": mutual_info_classif,
-    "mutual_info_": mutual_info_regression,
-}
+_COMPARED = (chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression)
 
 
 def selector(step: Step, facts: DeclaredFacts) -> Any:
     """The columns that labels explain most, by released sums of every class."""
     name = "k" if step.kind == "SelectKBest" else "percentile"
     given = step.read("score_func", name)
-    compared = next((word for word, known in _COMPARED.items() if known is given["score_func"]), None)
-    if compared is None:
+    compared = given["score_func"]
+    if not any(compared is known for known in _COMPARED):
         step.refuse("its score_func has no counterpart.", "score_func=f_classif, or f_regression for targets.")
     step.changed.append("columns are compared, as by F, by released sums of every class, or products with the targets")
-    if compared == "chi2":
+    if compared is chi2:
         step.changed.append("of columns of 0 and 1 chi2 is that times the share of zeros")
-    if compared.startswith("mutual_info"):
+    if compared in (mutual_info_classif, mutual_info_regression):
         step.changed.append("F sees straight effects alone: mutual information goes by the nearest rows")
     return getattr(transformers, step.kind)(given[name])
 
@@ -206,21 +196,18 @@ _OF_WEIGHTS = (
 )
 
 
-FITTED: dict[str, tuple[str, Callable[..., Any]]] = {
+_MAKERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "SimpleImputer": ("imputer", imputer),
-    "IterativeImputer": ("imputer", regression_imputer),
-    "KNNImputer": ("imputer", regression_imputer),
+    "IterativeImputer KNNImputer": ("imputer", regression_imputer),
     "StandardScaler": ("scaler", standard),
     "RobustScaler": ("scaler", robust),
-    "PowerTransformer": ("quantiles", quantile_ranks),
-    "QuantileTransformer": ("quantiles", quantile_ranks),
-    **dict.fromkeys(("IncrementalPCA", "PCA", "TruncatedSVD"), ("components", pca)),
-    **dict.fromkeys(_DIRECTIONS, ("components", other_components)),
-    "GaussianRandomProjection": ("projection", projection),
-    "SparseRandomProjection": ("projection", projection),
+    "PowerTransformer QuantileTransformer": ("quantiles", quantile_ranks),
+    "IncrementalPCA PCA TruncatedSVD": ("components", pca),
+    f"{_CENTRED} {_UNCENTRED}": ("components", other_components),
+    "GaussianRandomProjection SparseRandomProjection": ("projection", projection),
     "TargetEncoder": ("label means", target_encoder),
-    "SelectKBest": ("selector", selector),
-    "SelectPercentile": ("selector", selector),
-    **dict.fromkeys(("RFE", "RFECV", "SelectFromModel", "SequentialFeatureSelector"), ("selector", weighed)),
+    "SelectKBest SelectPercentile": ("selector", selector),
+    "RFE RFECV SelectFromModel SequentialFeatureSelector": ("selector", weighed),
 }
+FITTED = {name: made for names, made in _MAKERS.items() for name in names.split()}
 """By class: its role, and what makes its counterpart of a step and facts."""

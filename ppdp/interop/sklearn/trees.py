@@ -29,30 +29,12 @@ _KINDS = ("Classifier", "Regressor")
 _ENSEMBLES = frozenset(f"{family}{kind}" for family in ("AdaBoost", "Bagging") for kind in _KINDS)
 TREES = _ENSEMBLES | {f"{family}{kind}" for family in FAMILIES for kind in _KINDS}
 _SIZES = (
-    "bootstrap",
-    "ccp_alpha",
-    "l2_regularization",
-    "max_features",
-    "max_leaf_nodes",
-    "max_samples",
-    "min_impurity_decrease",
-    "min_samples_leaf",
-    "min_samples_split",
-    "min_weight_fraction_leaf",
-    "splitter",
+    "bootstrap ccp_alpha l2_regularization max_features max_leaf_nodes max_samples min_impurity_decrease "
+    "min_samples_leaf min_samples_split min_weight_fraction_leaf splitter"
 )
 """How far trees follow the rows; here released numbers tell."""
-_UNUSED = ("alpha", "criterion", "init", "oob_score", "quantile", "scoring")
-_READ = (
-    "categorical_features",
-    "class_weight",
-    "interaction_cst",
-    "loss",
-    "max_bins",
-    "max_depth",
-    "monotonic_cst",
-    "n_estimators",
-)
+_UNUSED = "alpha criterion init oob_score quantile scoring"
+_READ = "categorical_features class_weight interaction_cst loss max_bins max_depth monotonic_cst n_estimators"
 _WEIGHTS = "class_weight={label: weight} of public knowledge, or leave it out: probabilities are right without it."
 _CATEGORIES = "columns that an encoder codes, and no others, hold categories: each has a bin of its own, in no order"
 _NUMBERS = (
@@ -75,7 +57,7 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
     """Boosted shapes of columns and of pairs of them."""
     if step.kind in _ENSEMBLES:
         return _ensemble(step, facts)
-    given = step.read(*_READ, *_SIZES, *_UNUSED, "max_iter")
+    given = step.read(_READ, _SIZES, _UNUSED, "max_iter")
     classifies = step.kind.endswith("Classifier")
     _check_loss(step, given, classifies)
     rounds = next((name for name in ("max_iter", "n_estimators") if name in given), None)
@@ -87,7 +69,7 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
         "interaction_cst": _interactions(step, given),
         "monotonic_cst": _directions(step, given),
     }
-    _ignore(step, (*_SIZES, *_UNUSED))
+    _ignore(step, f"{_SIZES} {_UNUSED}")
     if not classifies:
         return GradientBoostingRegressor(facts.y_range, **settings, **_loss_of_targets(step, given))
     weights = given.get("class_weight")
@@ -103,7 +85,7 @@ def boosted(step: Step, facts: DeclaredFacts) -> Any:
 
 def _ensemble(step: Step, facts: DeclaredFacts) -> Any:
     """Bagging and adaptive boosting of trees, as a forest of them."""
-    given = step.read("estimator", "n_estimators", *_SIZES, *_SAMPLES)
+    given = step.read("estimator", "n_estimators", _SIZES, _SAMPLES)
     inner, classifies = given["estimator"], step.kind.endswith("Classifier")
     kind = "Classifier" if classifies else "Regressor"
     if inner is not None and own_name(inner) not in (f"DecisionTree{kind}", f"ExtraTree{kind}"):
@@ -113,13 +95,13 @@ def _ensemble(step: Step, facts: DeclaredFacts) -> Any:
     tree = DecisionTreeClassifier(max_depth=depth) if classifies else DecisionTreeRegressor(max_depth=depth)
     read = Step(step.name, tree)
     made = boosted(read, facts)
-    _ignore(step, (*_SIZES, *_SAMPLES))
+    _ignore(step, f"{_SIZES} {_SAMPLES}")
     step.changed += [*read.changed, f"rounds follow from the noise, not from n_estimators={given['n_estimators']!r}"]
     return made
 
 
 _STUMPS = "AdaBoostClassifier"
-_SAMPLES = ("algorithm", "bootstrap_features", "loss", "oob_score")
+_SAMPLES = "algorithm bootstrap_features loss oob_score"
 
 
 def _check_loss(step: Step, given: Mapping[str, Any], classifies: bool) -> None:
@@ -151,12 +133,12 @@ def _loss_of_targets(step: Step, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"loss": loss, "quantile": number("quantile", quantile, step.name, above=0, most=1 - 1e-9)}
 
 
-def _ignore(step: Step, names: tuple[str, ...]) -> None:
+def _ignore(step: Step, names: str) -> None:
     """List parameters that differ from their defaults, and mean nothing here."""
     plain = type(step.estimator)().get_params(deep=False)
-    told = [name for name, value in step.given().items() if name in names and repr(value) != repr(plain[name])]
+    told = [name for name, value in step.given().items() if name in names.split() and repr(value) != repr(plain[name])]
     step.ignored += told
-    if set(told) & set(_SIZES):
+    if set(told) & set(_SIZES.split()):
         step.changed.append("how far it follows the rows is told by released numbers, not by sizes of trees and leaves")
 
 
