@@ -76,7 +76,7 @@ def first_kinds() -> dict[str, list[str]]:
     for name in ("unconditional", "gated, sum", *KINDS):
         for place in {pattern(path) for path, _ in leaves(document(name))}:
             found.setdefault(place, []).append(name)
-    return {place: names[:3] for place, names in found.items()}
+    return {place: names[:2] for place, names in found.items()}
 
 
 def looked_at(content: Any, name: str):

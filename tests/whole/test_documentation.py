@@ -51,6 +51,7 @@ def python_blocks(page: Path) -> str:
 @pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p)], ids=lambda p: p.name)
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 480)  # as in tests of audits
     check_installed(code := python_blocks(page))
     run(code, page, {"__name__": "documentation"})
 
