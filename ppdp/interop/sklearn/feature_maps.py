@@ -10,7 +10,7 @@ from ppdp.core.checks import flag, integer, number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.steps import TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
-from ppdp.transformers.columns.features import FourierFeatures, Landmarks, Splines
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import MOST_COLUMNS, GapIndicators, PublicMap
 
@@ -63,13 +63,13 @@ def splines(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Splines of the public ranges."""
     given = step.read("n_knots", "knots", "degree", "extrapolation", "include_bias", "handle_missing")
     if not is_word(given["knots"], "uniform", "quantile"):
-        step.refuse("knots of your own have no counterpart.", "knots='uniform', between public ranges.")
-    if is_word(given["extrapolation"], "periodic"):
-        step.refuse("extrapolation='periodic' has no counterpart.", "leave it out: nothing is outside public ranges.")
+        fix = "knots='uniform', between public ranges: declare the first and the last knot as those."
+        step.refuse("knots of your own have no counterpart.", fix)
     instead = "quantiles" if given["knots"] == "quantile" else "the smallest and largest values"
     step.changed.append(f"knots at equal steps of the public ranges instead of {instead}")
     knots, degree = (integer(name, given[name], step.name, least=0) for name in ("n_knots", "degree"))
-    return Splines(knots, degree, flag("include_bias", given["include_bias"], step.name), step.name)
+    kind = PeriodicSplines if is_word(given["extrapolation"], "periodic") else Splines
+    return kind(knots, degree, flag("include_bias", given["include_bias"], step.name), step.name)
 
 
 def indicators(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:

@@ -39,7 +39,7 @@ from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
-from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PolynomialTerms, Splines
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, PolynomialTerms, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import (
     Binarized,
@@ -78,6 +78,7 @@ PARTS: dict[str, type[Any]] = {
     "OneHot": OneHot,
     "Powers": PolynomialTerms,
     "Scaled": RangeScale,
+    "PeriodicSplines": PeriodicSplines,
     "Splines": Splines,
     "Unlisted": ReleasedCategories,
     "Within": ClipToRange,

@@ -222,10 +222,12 @@ class Splines(PublicMap):
     step: str = ""
     bounds = True
     sized = True
+    periodic = False
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         knots = integer("n_knots", self.n_knots, self.step, least=2, most=MOST_KNOTS)
-        own = knots - 2 + integer("degree", self.degree, self.step, least=0, most=10) + bool(self.include_bias)
+        degree = integer("degree", self.degree, self.step, least=0, most=min(10, knots - 1) if self.periodic else 10)
+        own = knots - 2 + (0 if self.periodic else degree) + bool(self.include_bias)
         width = len(given.bounded(self.step).names)
         few(width * own, self.step)
         names = tuple(f"{name}_sp_{i}" for name in given.names for i in range(own))
@@ -233,8 +235,16 @@ class Splines(PublicMap):
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         low, high = given.ranges.T
-        made = SplineTransformer(n_knots=self.n_knots, degree=self.degree, include_bias=self.include_bias)
+        beyond = "periodic" if self.periodic else "constant"
+        made = SplineTransformer(self.n_knots, self.degree, extrapolation=beyond, include_bias=self.include_bias)
         made.fit(np.vstack([low, np.where(high > low, high, low + 1.0)]))
         gaps = np.isnan(X)
         splines = made.transform(np.where(gaps, low, X))
         return np.where(np.repeat(gaps, splines.shape[1] // X.shape[1], axis=1), np.nan, splines)
+
+
+@dataclass(frozen=True)
+class PeriodicSplines(Splines):
+    """The same in a circle: what comes behind the end of a range begins it again."""
+
+    periodic = True

@@ -296,6 +296,7 @@ NUMBERS = np.vstack([[-1.0] * 3, [2.0] * 3, np.random.default_rng(0).uniform(-1,
         RBFSampler(gamma=0.3, n_components=7, random_state=5),
         SplineTransformer(n_knots=4, degree=2),
         SplineTransformer(3, include_bias=False),
+        SplineTransformer(6, extrapolation="periodic"),
     ],
     ids=repr,
 )
