@@ -56,12 +56,6 @@ class Point:
         return self.distance.shift(self.row_norm, 1.0) / (2 * self.row_norm)
 
     @property
-    def changes(self) -> tuple[str, ...]:
-        """The ways in which rows differ, of those that have a name."""
-        d = self.distance
-        return tuple(name for name, rows in (("replaced", True), ("toggled", d.toggled), ("moved", d.moved)) if rows)
-
-    @property
     def labels(self) -> tuple[str, ...]:
         r"""What differs, in words: ``("1 replaced", "99 moved by ≤\u00a00.02")``."""
         d = self.distance
@@ -90,9 +84,8 @@ def noises_of(c: Record) -> Iterator[NoisyRelease]:
         served = ", ".join(one.serves)
         note, phrase = f"for {served}, {one.purpose}", f"{of_group(one.statistic)} for {served}"
         if one.threshold is not None and one.failure is not None:
-            note += (
-                f"; above {figure(one.threshold)}, exceeded unduly with probability {figure(one.failure, upward=True)}"
-            )
+            unduly = f"exceeded unduly with probability {figure(one.failure, upward=True)}"
+            note += f"; above {figure(one.threshold)}, {unduly}"
         yield NoisyRelease(of_group(one.statistic), note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
     if c.diagnostics is not None:
         d = c.diagnostics

@@ -128,15 +128,16 @@ def _released(view: View) -> dict[str, Any]:
     Bars that would only repeat each other are left out.
     """
     c, m, points = view.record, view.record.mechanism, view.points
+    toggled, moved = (any(getattr(point.distance, way) for point in points) for way in ("toggled", "moved"))
     laws = {noise.law for noise in view.noises}
     idealised = any(Part.from_dict(part).idealised for part in c.total.parts)
     answer = answer_of(m)
     ways = [(way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)]
     return {
         "bars": distance_bars(points) if len({point.labels for point in points}) > 1 else [],
-        "toggled": any(point.distance.toggled for point in points),
-        "moved": any(point.distance.moved for point in points),
-        "stage_terms": [*ways, *terms(word for point in points for word in point.changes)],
+        "toggled": toggled,
+        "moved": moved,
+        "stage_terms": [*ways, *terms(["replaced"] + ["toggled"] * toggled + ["moved"] * moved)],
         "GAUSSIAN": GAUSSIAN,
         "CHOICE": CHOICE,
         "GATE_KINDS": GATE_KINDS,

@@ -117,21 +117,12 @@ def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
     able = [name for name in MAY_BE_CUT if name in lines]
     while sum(map(len, lines.values())) > room and max((len(lines[name]) for name in able), default=0) > 1:
         longest = max(able, key=lambda name: len(lines[name]))
-        lines[longest] = _cut(lines[longest], width)
+        lines[longest] = _wrapped(said[longest], width, len(lines[longest]) - 1)
     return list(lines.items())
 
 
-def _wrapped(words: str, width: int) -> list[str]:
-    return wrap(words, width, break_long_words=False, break_on_hyphens=False)
-
-
-def _cut(lines: Sequence[str], width: int) -> list[str]:
-    """Without the last line, which the one before it tells."""
-    *first, last = lines[:-1]
-    last = last.removesuffix(CUT)
-    while len(last) + len(CUT) > width and " " in last:
-        last = last.rpartition(" ")[0]
-    return [*first, last + CUT]
+def _wrapped(words: str, width: int, most: int | None = None) -> list[str]:
+    return wrap(words, width, break_long_words=False, break_on_hyphens=False, max_lines=most, placeholder=CUT)
 
 
 def render_brief(view: View) -> str:
