@@ -26,8 +26,6 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.testing.neighbours import hill_climb
 
-__all__ = ["DISTANCES", "World", "attack", "domains", "named"]
-
 Array = NDArray[np.float64]
 Ratio = Callable[[Pair], float]
 

@@ -50,8 +50,6 @@ from ppdp import Pipeline as PrivatePipeline
 from ppdp import PrivateSearchCV
 from ppdp.exceptions import PpdpError
 
-__all__ = ["CORPUS", "outcome"]
-
 LINEAR = LogisticRegression()
 N = 600
 RANGES = {"age": (18, 90), "income": (0, 200), "hours": (0, 80)}

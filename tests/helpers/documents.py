@@ -9,21 +9,6 @@ from ppdp.certificate.pages import assumptions, derivation, interpretation, page
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.share import registry_record
 
-__all__ = [
-    "detection_power",
-    "missed",
-    "points_of",
-    "privacy_profile",
-    "record_of",
-    "registry_sections",
-    "render_brief",
-    "render_card",
-    "render_fragment",
-    "render_page",
-    "render_text",
-    "rests_on",
-]
-
 
 def record_of(document):
     return read_as(Record, document)

@@ -14,8 +14,6 @@ from typing import TypeVar
 
 import pytest
 
-__all__ = ["chosen", "found", "rounds", "taken"]
-
 Case = TypeVar("Case")
 LONGER = 4
 

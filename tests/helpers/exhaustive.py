@@ -23,8 +23,6 @@ from ppdp.testing.mechanisms import Trial
 from ppdp.testing.neighbours import Pair, World
 from ppdp.testing.stages import attained
 
-__all__ = ["ADJACENCIES", "GAP", "Case", "Shares", "closest", "most_pairs"]
-
 GAP = math.nan
 ADJACENCIES: dict[str, Adjacency | Distance] = {
     "replace": Adjacency.replace(),

@@ -7,8 +7,6 @@ import numpy as np
 
 from ppdp.pipeline.execute import execute
 
-__all__ = ["detected", "outcomes", "public"]
-
 
 def public(pipe):
     """All that is public of a fit, but what noise decides; the size of a pickle comes last but one."""

@@ -12,8 +12,6 @@ import re
 import sys
 from pathlib import Path
 
-__all__ = ["FIGURES", "FOLDER", "PUBLIC_KEY", "SIGNED", "issue_all"]
-
 FOLDER = Path(__file__).parents[1] / "certificate" / "golden"
 FIGURES, PUBLIC_KEY, SIGNED = "figures.json", "public.pem", "unconditional"
 

@@ -23,8 +23,6 @@ from forger import rederived
 from issue_golden import FIGURES, FOLDER
 from text_mutants import NEUTRAL, TEXT_CHANGES, key_twice
 
-__all__ = ["ATTACKERS", "NAMES", "Mutant", "issued", "mutant"]
-
 Document = dict[str, Any]
 Path = tuple[Any, ...]
 

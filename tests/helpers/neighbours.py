@@ -20,8 +20,6 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
 from ppdp.transformers.fit_mode import FitMode
 
-__all__ = ["ROUNDING", "Chain", "Pair", "as_multisets", "by_position", "outgrown", "shares"]
-
 ROUNDING = 1 + 1e-9
 """The only excess of a ratio over 1 that a test forgives."""
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["Slopes"]
-
 
 class Slopes:
     """Difference quotients of one row's clipped gradient, for many rows, coefficients and directions at once.

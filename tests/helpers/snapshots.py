@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-__all__ = ["snapshot"]
-
 
 @pytest.fixture
 def snapshot(request):

@@ -6,8 +6,6 @@ import json
 import random
 import re
 
-__all__ = ["NEUTRAL", "TEXT_CHANGES", "key_twice"]
-
 _NUMBER = re.compile(r"(?<=[\s\[])-?\d+(\.\d+)?([eE][+-]?\d+)?(?=[,\s\]])")
 
 

@@ -25,8 +25,6 @@ from ppdp.exceptions import CertificateError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
-__all__ = ["VERDICTS", "differences", "judge", "kind_of", "lies", "same"]
-
 Document = dict[str, Any]
 MISSING = object()
 ROUNDING = 1e-9

@@ -28,33 +28,6 @@ from ppdp.transformers import (
     TrimmedMeanImputer,
 )
 
-__all__ = [
-    "CIRCLE",
-    "CLIPPED",
-    "FLOORED",
-    "KISSES",
-    "LENSES",
-    "STEEP",
-    "TOTALS",
-    "Case",
-    "distinct",
-    "equal_masks",
-    "evenly_spaced",
-    "four_values",
-    "gap_then_scale",
-    "lens",
-    "masks_change",
-    "outliers_cut",
-    "poles",
-    "pulled_apart",
-    "rotation",
-    "shrunk",
-    "sparse_masks",
-    "steep",
-    "three_steps",
-    "twice",
-]
-
 GAP = math.nan
 
 

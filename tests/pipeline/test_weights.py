@@ -149,6 +149,7 @@ class TestOneBits:
 
     @pytest.mark.parametrize("solver", ["dpgd", "poisson", "fixed-size", "epochs", "output", "m2"])
     @pytest.mark.parametrize("weights", [None, {1: 3.0}, "balanced"], ids=str)
+    @pytest.mark.repeated("weights", keep=2)
     def test_blocks(self, solver, weights, folder):
         if solver in ("output", "m2") and weights == "balanced":
             pytest.skip("it has no seed, or takes no released weights")

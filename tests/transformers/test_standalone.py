@@ -113,6 +113,7 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.repeated("bad", keep=4)
 def test_errors_of_a_step_that_is_used_alone_quote_no_cell(name, bad):
     step, X = REGISTRY[name].example(), BAD[bad]
     calls = [lambda: step.fit(X, [0, 1, 0]), lambda: step.fit(X, ["Anna777", "b", "Anna777"])]

@@ -144,6 +144,7 @@ def test_no_word_of_it_comes_out(call, container):
 @pytest.mark.parametrize("kind", [UserWarning, RuntimeWarning, SystemExit])
 @pytest.mark.parametrize("container", ["reader", "frame.columns", "frame.index", "odd", "list"])
 @pytest.mark.parametrize("call", ["fit", "label", "ids", "predict", "search", "declare"])
+@pytest.mark.repeated("kind")
 def test_nor_of_warnings_that_are_errors_and_of_exits(call, container, kind, monkeypatch):
     monkeypatch.setitem(globals(), "KINDS", [kind])
     given = CONTAINERS[container]()
