@@ -63,7 +63,7 @@ def in_even_units(steps: list[Step]) -> list[Step]:
     if not where:
         return steps
     at, kinds = where[0], [step.kind for step in steps[: where[0]]]
-    if any(kind in TEXTS for kind in kinds):
+    if any(kind in (*TEXTS, "Normalizer") for kind in kinds):
         steps[at].estimator.set_params(gamma=1.0)
         steps[at].changed.append("gamma='scale' became 1, as for rows of length 1")
     elif all(is_public(step) or role_of(step) == "imputer" for step in steps[:at]) and not {*kinds} & {*ENCODERS}:
