@@ -113,6 +113,8 @@ def _hashed_words(step: Step, given: Mapping[str, Any], facts: DeclaredFacts) ->
         "texts; HashingVectorizer(n_features=...) for another number",
         "no word is weighed or left out by how many texts have it",
     ]
+    if given["vocabulary"] is not None:
+        step.changed.append("all words count, not only those of its vocabulary")
     norm = given.get("norm", "l2" if facts.max_norm is None else None)
     if "norm" not in given and norm is not None:
         step.changed.append("rows have length 1, so that no text counts more than another")

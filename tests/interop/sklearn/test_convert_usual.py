@@ -209,13 +209,14 @@ TEXTS = ["good food and good wine", "bad food", "wine", "good"] * 250
     [
         ([TfidfVectorizer(max_features=64, ngram_range=(1, 2), min_df=2)], {"ngram_range": (1, 2), "n_features": 64}),
         ([CountVectorizer(max_features=10**5, binary=True)], {"binary": True, "n_features": 1024}),
-        ([CountVectorizer(), TfidfTransformer()], {"n_features": 256}),
+        ([CountVectorizer(vocabulary=["bad", "good"]), TfidfTransformer()], {"n_features": 256}),
         ([HashingVectorizer(n_features=32, norm=None), TfidfTransformer(norm="l1")], {"n_features": 32, "norm": "l1"}),
     ],
     ids=str,
 )
 def test_words_that_are_read_off_the_texts_are_hashed(steps, theirs):
     pipe = convert([*steps, LOG], classes=(0, 1)).fit(TEXTS, [1, 0, 1, 0] * 250)
+    assert ("not only those of its vocabulary" in str(pipe.conversion)) == ("vocabulary=[" in str(steps[0]))
     assert np.allclose(pipe[:-1].transform(TEXTS[:4]), HashingVectorizer(**theirs).fit_transform(TEXTS[:4]).toarray())
     assert pipe.predict(["bad food", "good food and good wine"]).tolist() == [0, 1]
 
