@@ -270,7 +270,7 @@ def test_what_a_scaler_of_a_group_says_of_it_stays_known():
         return Pipeline([("prep", groups), *behind, ("model", LogisticRegression())], epsilon=1.0).plan(facts)
 
     released = planned([*numbers, PCA(2)]).releases
-    assert [one.statistic for one in released] == ["squares@numbers", "moment@numbers"]
+    assert [one.statistic for one in released] == ["squares-in-parts@numbers", "moment@numbers"]
     assert planned(numbers, ("scale", StandardScaler())).steps[-1].way.parameters["columns"] == [0, 1, 2]
 
 
