@@ -31,5 +31,5 @@ class Forgetful(dict):
 
 
 fits._HISTORIES = Forgetful()
-disk_cache.HELD = 0  # few rows are read as many are, block by block
+disk_cache.ROOM = 0  # few rows are read as many are, block by block
 in_place_of_the_system()

@@ -25,6 +25,7 @@ PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait fo
 ENTRIES = 2**20  # of a block that is read: of wide rows it has fewer
 HELD = 1.5  # items for every thread: one at work, and one that waits for every other thread
 MOST = 8  # threads
+ROOM = 3 * 2**26  # bytes of rows that are held in memory, or of a part of a file: in a private file they take longer
 
 _HERE = threading.local()
 

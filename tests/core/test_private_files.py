@@ -89,7 +89,7 @@ def stop(*given, **named):
     print(len(os.listdir(os.environ["TMPDIR"])), flush=True)
     os.kill(os.getpid(), number)
 
-disk_cache._DiskCache.over, disk_cache.HELD = stop, 0
+disk_cache._DiskCache.over, disk_cache.ROOM = stop, 0
 table = pa.table({"a": np.arange(3000.0), "y": np.arange(3000) % 2})
 pipe = make_pipeline(MinMaxScaler(ranges=(0, 3000)), LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-6)
 for number in map(int, sys.argv[1:]):

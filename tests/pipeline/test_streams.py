@@ -146,7 +146,10 @@ def test_wide_rows_come_in_smaller_blocks_to_the_same_bits(tmp_path, monkeypatch
     monkeypatch.setattr("ppdp.data.engine.source.aligned", lambda tables, size: opened(seen(tables, sizes), size))
     steps = MinMaxScaler(ranges=(-1, 1)), Deduplicator(), MeanImputer(), RandomProjection(40), PCA(3)
     pipe = make_pipeline(*steps, LogisticRegression(classes=(0, 1), max_iter=2), epsilon=50.0, random_state=5)
-    assert left(clone(pipe).fit(tmp_path / "rows.parquet", "y")) == left(pipe.fit(table, "y"))
+    in_memory = left(pipe.fit(table, "y"))
+    for room in (0, arrow.ROOM):  # bytes of a row group that is put together in memory
+        monkeypatch.setattr(arrow, "ROOM", room)
+        assert left(clone(pipe).fit(tmp_path / "rows.parquet", "y")) == in_memory
     assert max(sizes) == rows
 
 
@@ -301,16 +304,16 @@ def test_memory_does_not_grow_with_rows(tmp_path):
     code = (
         "import sys; from pathlib import Path; from ppdp import make_pipeline; from ppdp.mechanisms import *;"
         "from ppdp.transformers import *; from ppdp.data.engine import disk_cache;"
-        "disk_cache.HELD = int(sys.argv[2]);"
+        "disk_cache.ROOM = int(sys.argv[2]);"
         f"make_pipeline({steps}, delta=1e-9).fit(sys.argv[1], 'y');"
         "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"  # not of who started it
     )
     peaks = []
-    for n, held in ((200_000, 0), (1_000_000, 0), (1_000_000, 2**28)):
+    for n, held in ((200_000, 0), (1_000_000, 0), (1_000_000, 3 * 2**26)):
         rng, path = np.random.default_rng(0), tmp_path / f"{n}.parquet"
         columns = {f"x{i}": rng.standard_normal(n) for i in range(20)}
         pq.write_table(pa.table({**columns, "y": rng.integers(0, 2, n)}), path)
         done = subprocess.run([sys.executable, "-c", code, path, str(held)], capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout) / 1024)
     assert peaks[1] < peaks[0] + 150
-    assert max(peaks) < 1000
+    assert max(peaks) < 600

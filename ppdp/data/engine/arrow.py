@@ -6,12 +6,13 @@ Messages of pyarrow may quote a cell, so none is passed on.
 from __future__ import annotations
 
 import glob
+import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
 from ppdp.data.engine.source import BlockSource, aligned
-from ppdp.data.parallel import block_rows, workers
+from ppdp.data.parallel import ROOM, block_rows, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 AHEAD = 2  # batches that are read before they are asked for
 BUFFER = 2**18  # bytes that are read of a column at a time
-WIDE = 64  # columns of which a reader holds pages at once: some megabytes of each
+WIDE, NARROW = 64, 8  # columns of which a reader holds pages, two megabytes of each: of all at once, else of so many
+FILES = 128  # that are open at once, or nearly
 
 
 def opened(data: Any) -> BlockSource | None:
@@ -250,35 +252,58 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
                 if len(names) <= WIDE:
                     yield from (batch.select(names) for batch in read(row_groups=groups, columns=names))
                 else:
-                    yield from chain.from_iterable(
-                        _side_by_side(partial(read, row_groups=[g]), names, rows) for g in groups
-                    )
+                    for group in fragment.row_groups:
+                        few = _decoded_bytes(schema, names, group.num_rows) <= ROOM
+                        yield from _side_by_side(partial(read, row_groups=[group.id]), names, rows, few)
                 return
     yield from fragment.to_batches(
         schema=schema, columns=names, batch_size=rows, batch_readahead=AHEAD, fragment_readahead=1
     )
 
 
-def _side_by_side(read: Callable[..., Iterable[Any]], names: list[str], rows: int) -> Iterator[Any]:
-    """Rows of one row group, of which some columns are read at a time, into private files."""
+def _decoded_bytes(schema: Any, names: list[str], rows: int) -> float:
+    """What so many rows take, by their types; as much as can be, of types whose values differ in length."""
+    try:
+        return rows * sum(schema.field(name).type.bit_width for name in names) / 8
+    except ValueError:
+        return math.inf
+
+
+def _side_by_side(read: Callable[..., Iterable[Any]], names: list[str], rows: int, few: bool) -> Iterator[Any]:
+    """Rows of one row group, of which some columns are read at a time: into memory, or into private files."""
     import pyarrow as pa
 
     with ExitStack() as stack:
-        parts = []
-        for start in range(0, len(names), WIDE):
-            some = names[start : start + WIDE]
-            tables = (pa.Table.from_batches([batch]).select(some) for batch in read(columns=some))
-            path, writer = stack.enter_context(private_path()), None
-            with pa.OSFile(path, "wb") as file, ExitStack() as written:
-                for table in aligned(tables, rows):
-                    writer = writer or written.enter_context(pa.ipc.new_file(file, table.schema))
-                    writer.write_batch(*table.combine_chunks().to_batches())
-            if writer is None:  # of a row group without rows
-                return
-            parts.append(pa.ipc.open_file(stack.enter_context(pa.OSFile(path, "rb"))))
-        for number in range(parts[0].num_record_batches):
-            columns = [column for part in parts for column in part.get_batch(number).columns]
-            yield pa.RecordBatch.from_arrays(columns, names)
+        parts: list[Iterator[Any]] = []
+        at_once = max(NARROW, len(names) // FILES)
+        for start in range(0, len(names), at_once):
+            some = names[start : start + at_once]
+            batches = (batch.select(some) for batch in read(columns=some))
+            parts.append(_emptied(deque(batches)) if few else _written(batches, rows, stack))
+        for beside in zip(*parts):
+            yield pa.RecordBatch.from_arrays([column for batch in beside for column in batch.columns], names)
+    pa.default_memory_pool().release_unused()
+
+
+def _emptied(batches: deque[Any]) -> Iterator[Any]:
+    """Each of some batches, which nobody holds any more."""
+    while batches:
+        yield batches.popleft()
+
+
+def _written(batches: Iterable[Any], rows: int, stack: ExitStack) -> Iterator[Any]:
+    """Batches of so many rows, from a private file."""
+    import pyarrow as pa
+
+    path, writer = stack.enter_context(private_path()), None
+    with pa.OSFile(path, "wb") as file, ExitStack() as written:
+        for table in aligned((pa.Table.from_batches([batch]) for batch in batches), rows):
+            writer = writer or written.enter_context(pa.ipc.new_file(file, table.schema))
+            writer.write_batch(*table.combine_chunks().to_batches())
+    if writer is None:  # of a row group without rows
+        return iter(())
+    reader = pa.ipc.open_file(stack.enter_context(pa.OSFile(path, "rb")))
+    return map(reader.get_batch, range(reader.num_record_batches))
 
 
 def _stored_as(kind: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ppdp.core.private_files import is_of_a_full_disk, private_path
 from ppdp.core.progress import paced
 from ppdp.data.engine.source import BlockSource
-from ppdp.data.parallel import in_parallel
+from ppdp.data.parallel import ROOM, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import truths
@@ -28,7 +28,6 @@ T = TypeVar("T")
 Positions = NDArray[np.intp]
 MAPPED = 1024  # single rows that are read at once; each takes some 64 KiB of address space with it
 SPARSE = 32  # of so many rows at least one is read, or they are read one by one
-HELD = 2**28  # bytes of rows that are held in memory: in a file they would take twice as long
 BESIDE = 3  # numbers beside the features of a row: weight, label, and norm or, as long as it has one, factor
 _SHARE: ContextVar[float] = ContextVar("share", default=1.0)
 
@@ -152,7 +151,7 @@ def cached_on_disk(rows: Any, passes: int, *, last: bool = False, over: bool = T
 
 def fit_memory(n: int, d: int) -> bool:
     """Whether so many rows of so many columns are held in memory."""
-    return 8 * n * (d + BESIDE) <= HELD * _SHARE.get()
+    return 8 * n * (d + BESIDE) <= ROOM * _SHARE.get()
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def test_the_last_rows_stand_in_the_place_of_the_first_if_they_fit(d):
 def test_few_rows_are_held_in_memory(labelled, monkeypatch):
     rows = rows_of(PIECE + 5, labelled)
     for room in (0, 1):
-        monkeypatch.setattr(module, "HELD", 8 * rows.n * (rows.d + module.BESIDE) - 1 + room)
+        monkeypatch.setattr(module, "ROOM", 8 * rows.n * (rows.d + module.BESIDE) - 1 + room)
         stream, passes = stream_of(rows)
         with cached_on_disk(stream, 2) as held:
             assert isinstance(held, Rows) == bool(room)
@@ -91,7 +91,7 @@ def test_few_rows_are_held_in_memory(labelled, monkeypatch):
 def test_of_few_rows_the_same_is_released_from_memory_and_from_a_file(model, monkeypatch):
     found = []
     for room in (0, 2**20):
-        monkeypatch.setattr(module, "HELD", room)
+        monkeypatch.setattr(module, "ROOM", room)
         pipe = make_pipeline(*front(), clone(model), random_state=0)
         found.append(left(pipe.fit(ds.dataset(table_of(3000, 3)), "y")))
     assert found[0] == found[1]
