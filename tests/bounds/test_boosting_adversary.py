@@ -16,7 +16,7 @@ from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
-from ppdp.mechanisms.boosting import blocks, estimators, learner, training
+from ppdp.mechanisms.boosting import blocks, estimators, learner, plans, training
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
 from ppdp.testing.answers import RecordingNoise
@@ -40,7 +40,7 @@ MODELS = {
 
 @pytest.fixture(autouse=True)
 def few_rows_are_enough_for_indicators_and_trees(monkeypatch):
-    monkeypatch.setattr(estimators, "TOLD", 0.0)
+    monkeypatch.setattr(plans, "TOLD", 0.0)
     monkeypatch.setattr(estimators, "TREES", {0.0: (2, 3)})
 
 

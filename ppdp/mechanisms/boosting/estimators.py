@@ -29,6 +29,7 @@ from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, direc
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.learner import models
 from ppdp.mechanisms.boosting.model import AdditiveModel
+from ppdp.mechanisms.boosting.plans import terms, usual_cells
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
@@ -38,17 +39,12 @@ from ppdp.mechanisms.target_functions import FunctionOfTargets
 from ppdp.mechanisms.thresholds import TunedThreshold
 from ppdp.privacy.noise.sampler import Noise
 
-# Of mu²: of the histogram, of the linear model, and of the histogram of the targets; rounds have the rest.
-SHARES, OF_TARGETS = (0.4, 0.2), 0.04
-SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
+OF_TARGETS = 0.04  # of mu², which the histogram of the targets has
 NORM = 4.0  # at which rows of shapes are clipped, over the root of how many numbers they have
-CELLS = {64: 0.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
-ROUNDS = (2000.0, 8000.0, 32000.0)  # the same, from which on there is one round more
+ROUNDS = (2000.0, 8000.0, 32000.0)  # `n mu / √(2 d)`, from which on there is one round more
 # Trees, how often each halves the rows, and `n mu / √(2 d)`, over the root of the number of scores, from which on; and
 # their share of mu², which all else has less.
 TREES, SHARE_OF_TREES = {8000.0: (16, 7), 24000.0: (16, 9), 128000.0: (32, 10)}, 0.25
-FEW = 3  # categories of a column, whose shape says about as much as they do one by one
-TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which on it has categories one by one
 FORMULA_LOSSES = {
     "squared_error": "squared",
     "absolute_error": "quantile",
@@ -74,7 +70,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         more of more rows.
     max_bins : int or "auto", default="auto"
         Equal cells of the range of a column of numbers, a power of 2 from 4 to 1024; missing values have one of their
-        own, and cells of few rows are merged. "auto": 64, of many rows 256 or 1024.
+        own, and cells of few rows are merged. "auto": 64, of few rows 16, of many 256 or 1024.
     categorical_features : mapping, sequence of columns or None, default=None
         Columns, by name or position, that hold the codes 0, 1, ... of categories, as
         ``CategoryEncoder(encoding="ordinal")`` makes them; with the number of categories of each, or as many as the
@@ -160,7 +156,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
         targets = "y_range" in of_loss  # whose linear model gains nothing by categories one by one
-        lines, indicators, shares = _terms(categories, 0.0 if targets else domain.n * (mu or USUAL_MU))
+        lines, indicators, shares = terms(categories, 0.0 if targets else domain.n * (mu or USUAL_MU), certain)
         norm = NORM * math.sqrt(domain.d + sum(indicators))
         usual = derived(domain, norm, indicators)  # few columns have a line
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
@@ -226,7 +222,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
 
     def _cells(self, certain: float) -> int:
         if isinstance(self.max_bins, str) and self.max_bins == "auto":
-            return max(cells for cells, least in CELLS.items() if certain >= least)
+            return usual_cells(certain)
         cells = integer("max_bins", self.max_bins, self, least=4, most=1024)
         if cells & (cells - 1):
             raise InvalidParameter(
@@ -303,18 +299,6 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _terms(categories: Sequence[int], certain: float) -> tuple[list[int], list[int], tuple[float, float]]:
-    """What the linear model may have beside shapes, by a public rule: lines, and numbers of categories of each column.
-
-    With these go shares of ``mu²``.
-    """
-    lines = [int(count == 0) for count in categories]
-    indicators = [count * (count > FEW) for count in categories]
-    if any(indicators) and certain >= TOLD * (len(lines) + sum(lines) + sum(indicators)):
-        return lines, indicators, SHARES_OF_CATEGORIES
-    return lines, [0] * len(lines), SHARES
 
 
 def _cells_of(question: QuerySpec) -> CellGrid:

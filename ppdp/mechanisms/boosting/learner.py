@@ -37,9 +37,11 @@ from ppdp.mechanisms.boosting.blocks import (
     of_tables,
     targets_in_windows,
 )
+from ppdp.mechanisms.boosting.first_shapes import first_shape, level
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
-from ppdp.mechanisms.boosting.shapes import Posterior, centred, parts, products, shrunk, table_parts
+from ppdp.mechanisms.boosting.plans import CELLS
+from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, shrunk, table_parts
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, shifts_drawn, sides, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -49,7 +51,6 @@ TRUST = 1.0  # by how much a round changes what a bin adds, at most
 LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
 LEAST_CURVATURE = 0.02  # of a step of the baseline
 LARGEST_SCORE = 30.0
-FARTHEST = 0.1  # of the way from the mean label to 0 or 1, which a first shape leaves at least
 SLACK = 1e-9  # on the closeness of means, for their rounding
 # Variance of the noise on a cell of a table of two columns, over that of its labels, times the number of tables, up to
 # which they pay.
@@ -58,6 +59,9 @@ UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every 
 # Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
 # `n mu / √(2 d)` from which on it grows.
 UNSURE, DOUBTFUL = 4.0, 500.0
+# Where that is below the first, shapes go into the model as they are but for the second, and the variances of their
+# parts have an exponential distribution of this rate.
+SCARCE, SURE, DOUBT = float(CELLS[64]), 0.03, 3.0
 MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
 CHANCE = (
     0.1  # of a column to be halved by a tree, at least, over that of one that adds as much as columns do on average
@@ -83,6 +87,9 @@ def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], nois
     for column, by_label in enumerate(histogram):
         learner.add_column(column, by_label, noise, rate)
     learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
+    points, weights = NODES
+    spread = math.sqrt(float((learner.importances() ** 2).sum()))
+    model.baseline = level(loss, rate, spread * points, weights / weights.sum())
     learner.weigh()
     trees, depth = training.parameters.get("trees", (0, 0))
     rounds = training.parameters["rounds"] - trees
@@ -114,22 +121,14 @@ class _Learner:
         training, loss = self.training, self.loss
         counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
         bins = Bins.of(counts, int(np.clip(training.cells.count, *MOST_BINS)), ordered=ordered)
-        sums = bins.summed(by_label[self.label] - rate * counts)
-        constant = np.array([loss.score(rate)])
-        slope = float(loss.slope(constant)[0])
-        curvature = self.n_rows * bins.shares * slope
-        spread = bins.summed(bins.summed(training.cells.covariance(column)).T)
-        others = len(by_label) - 1
-        variance = noise**2 * ((1 - rate) ** 2 + others * rate**2)
-        labels = float(loss.variance(constant)[0]) * self.n_rows * bins.shares
-        kernels = parts(bins)
-        posterior = Posterior.of(sums, curvature, variance * spread + np.diag(labels + 1e-6), kernels)
+        spread = noise**2 * bins.summed(bins.summed(training.cells.covariance(column)).T)
+        sums, kernels = (bins.summed(by_label[self.label]), bins.summed(counts)), parts(bins)
+        given, doubt = (rate, self.n_rows, len(by_label) - 1), DOUBT if training.certain < SCARCE else WEIGHT
+        posterior, shape = first_shape(loss, bins, sums, spread, given, kernels, doubt)
         self.bins.append(bins)
         self.kernels.append(kernels)
         self.posteriors.append(posterior)
-        means = np.clip(rate + slope * posterior.mean, rate * FARTHEST, 1 - (1 - rate) * FARTHEST)
-        shape = loss.score(means) - loss.score(rate)
-        self._show(column, shape - bins.shares @ shape)
+        self._show(column, shape)
 
     def _show(self, column: int, of_bins: Array) -> None:
         """Set the shape of a column, or what is next to it that rises or falls."""
@@ -167,7 +166,8 @@ class _Learner:
         models, errors = fitted_by_newton(
             rows, self.loss.linear, answer, training.noise_scale / factor, training.size, parameters
         )
-        unsure, more = max(1.0, training.certain / DOUBTFUL), len(tables) - len(units)
+        certain, more = training.certain, len(tables) - len(units)
+        unsure = SURE if certain < SCARCE else max(1.0, certain / DOUBTFUL)
         usual = np.concatenate([importances, np.zeros(more), [model.baseline - self.loss.shift]])
         of_more = np.full(more, unsure * importances.max())
         spread = np.concatenate([UNSURE * unsure * importances, of_more, [1.0]])
@@ -299,7 +299,7 @@ class _Learner:
         terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
-        slope, labels, found, rest = self._mean_of(self.loss.slope), self._mean_of(self.loss.variance), [], []
+        found, rest = [], []
         least = LEAST_EVIDENCE + math.log(len(pairs))  # of many tables noise makes one larger
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
@@ -311,8 +311,9 @@ class _Learner:
                 )
             )
             weights, of_cells = weights[kept], of_pair[kept]
+            slopes, labels = (numbers[kept] for numbers in self._in_cells((first, second), grouped))
             spread = self._noise(noise**2 + labels * self.n_rows * weights, weights)
-            posterior = Posterior.of(of_cells, slope * self.n_rows * weights, spread, kernels)
+            posterior = Posterior.of(of_cells, slopes * self.n_rows * weights, spread, kernels)
             rest.append(of_cells.sum())
             if posterior.evidence < least:
                 continue
@@ -324,6 +325,19 @@ class _Learner:
             model.pairs.append((first, second, table))
             model.pair_errors.append(errors)
         self._step_of_baseline(float(np.mean(rest)))
+
+    def _in_cells(self, pair: tuple[int, int], groups: Sequence[Codes]) -> tuple[Array, Array]:
+        """Mean slope and variance of gradients in the cells of a table, as if other columns were independent."""
+        means, rest = [], float((self.importances() ** 2).sum())
+        for column in pair:
+            shares, own = self.bins[column].shares, groups[column]
+            total = np.maximum(np.bincount(own, shares, SIDE), 1e-12)
+            means.append(np.bincount(own, shares * self._of_bins(column), SIDE) / total)
+            rest -= float(total @ means[-1] ** 2)
+        points, weights = NODES
+        scores = self.model.baseline + np.add.outer(*means).ravel()[:, None] + math.sqrt(max(rest, 0.0)) * points
+        slopes, variances = (of(scores) @ weights / weights.sum() for of in (self.loss.slope, self.loss.variance))
+        return slopes, variances
 
     def grow_tree(self, depth: int, rng: np.random.Generator) -> None:
         """Follow the gradients in the leaves of a tree, which say what several columns add together."""

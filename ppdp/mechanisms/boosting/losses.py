@@ -33,21 +33,36 @@ class ScoreLoss(ABC):
     ----------
     windows : bool
         Whether rounds ask how many targets are near what is predicted.
+    curved : bool
+        Whether the label that is expected is no straight line in the score.
     """
 
     windows: ClassVar[bool] = False
+    curved: ClassVar[bool] = True
 
     @abstractmethod
     def labels(self, y: Array, label: int) -> Array:
         """Labels, for the score of this class; those of targets are for label 1."""
 
-    @abstractmethod
     def gradients(self, y: Array, scores: Array, label: int) -> Array:
         """What scores should grow by, about."""
+        return np.asarray(self.labels(y, label) - self.mean(scores))
 
     @abstractmethod
     def slope(self, scores: Array) -> Array:
         """By how much gradients are expected to fall where scores grow."""
+
+    @abstractmethod
+    def mean(self, scores: Array) -> Array:
+        """Label that is expected at each score; it grows with scores."""
+
+    def rise(self, scores: Array) -> Array:
+        """By how much that label grows where scores grow."""
+        return self.slope(scores)
+
+    def label_variance(self, scores: Array) -> Array:
+        """That of labels where scores are right; no bound rests on it."""
+        return self.variance(scores)
 
     @abstractmethod
     def variance(self, scores: Array) -> Array:
@@ -57,9 +72,10 @@ class ScoreLoss(ABC):
     def score(self, mean: Any) -> Any:
         """The score of mean labels."""
 
-    @abstractmethod
     def largest(self, low: float, high: float) -> float:
         """Bound on the size of gradients where scores are in a range."""
+        least, most = self.mean(np.array([low, high]))
+        return float(max(most, 1 - least))
 
     @abstractmethod
     def closeness(self, apart: Array, high: float) -> Array:
@@ -93,23 +109,8 @@ class ScoreLoss(ABC):
         return self, None
 
 
-class MeanLoss(ScoreLoss):
-    """A loss whose gradient is the label less the mean that a score predicts."""
-
-    @abstractmethod
-    def mean(self, scores: Array) -> Array:
-        """Label that is expected at each score; it grows with scores."""
-
-    def gradients(self, y: Array, scores: Array, label: int) -> Array:
-        return np.asarray(self.labels(y, label) - self.mean(scores))
-
-    def largest(self, low: float, high: float) -> float:
-        least, most = self.mean(np.array([low, high]))
-        return float(max(most, 1 - least))
-
-
 @dataclass(frozen=True, slots=True)
-class LogisticLoss(MeanLoss):
+class LogisticLoss(ScoreLoss):
     """Of two classes, or of one against all others."""
 
     def labels(self, y: Array, label: int) -> Array:
@@ -163,12 +164,14 @@ def _squares() -> TrainingLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredLoss(MeanLoss):
+class SquaredLoss(ScoreLoss):
     """Of targets that are clipped to a released range, of which labels are shares and scores -1 to 1."""
 
     low: float
     high: float
     spread: float  # variance of labels
+
+    curved: ClassVar[bool] = False
 
     @classmethod
     def of(
@@ -210,7 +213,7 @@ class SquaredLoss(MeanLoss):
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonLoss(MeanLoss):
+class PoissonLoss(ScoreLoss):
     """Of counts, clipped to a released number of which labels are shares; scores are logarithms."""
 
     shares: tuple[float, float]  # the range of the counts in a unit that the score 0 predicts
@@ -282,6 +285,12 @@ class GammaLoss(PoissonLoss):
     def variance(self, scores: Array) -> Array:
         return np.full_like(scores, self.spread)
 
+    def rise(self, scores: Array) -> Array:
+        return self.mean(scores)
+
+    def label_variance(self, scores: Array) -> Array:
+        return np.asarray(self.spread * (self.mean(scores) / self.typical) ** 2)
+
     def largest(self, low: float, high: float) -> float:
         return max(self.typical, 1 - self.typical)
 
@@ -316,6 +325,12 @@ class QuantileLoss(SquaredLoss):
 
     def slope(self, scores: Array) -> Array:
         return np.full_like(scores, self.density)
+
+    def rise(self, scores: Array) -> Array:
+        return np.full_like(scores, 0.5)
+
+    def label_variance(self, scores: Array) -> Array:
+        return np.full_like(scores, self.spread)
 
     def variance(self, scores: Array) -> Array:
         return np.full_like(scores, self.quantile * (1 - self.quantile))

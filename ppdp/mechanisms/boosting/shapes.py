@@ -29,7 +29,7 @@ SHORTER = tuple(2.0**-i for i in range(6))  # parts of a step that are tried
 CLOSE = 1e-11  # what a step may gain to be the last, whose error is of the order of its square
 RIDGE = 1e-9
 GROWTH, SMALL = 8.0, 1e-3  # of a variance in one step, and of none: parabolas far away say little
-WEIGHT = 0.02  # of the exponential distribution that variances have before anything is released
+WEIGHT = 0.02  # rate of the exponential distribution that variances have before anything is released
 
 
 def centred(kernel: Array, shares: Array) -> Array:
@@ -99,7 +99,9 @@ class Posterior:
         return cls(np.zeros(count), np.zeros((count, count)), 0.0)
 
     @classmethod
-    def of(cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array]) -> Posterior:
+    def of(
+        cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array], doubt: float = WEIGHT
+    ) -> Posterior:
         """From sums of gradients in bins, ``curvature * shape`` with noise of this covariance.
 
         Parameters
@@ -112,22 +114,26 @@ class Posterior:
             Covariance of noise and of the labels of the rows.
         kernels : sequence of ndarray of shape (n_bins, n_bins)
             Covariances of the parts of a shape, each for a variance of 1.
+        doubt : float, default=0.02
+            Rate of the exponential distribution that variances have before anything is released.
         """
         try:
-            found = cls._likeliest(sums, curvature, noise, kernels)
+            found = cls._likeliest(sums, curvature, noise, kernels, doubt)
         except (np.linalg.LinAlgError, ArithmeticError, ValueError):
             return cls.none(len(sums))
         return found if np.isfinite(found.mean).all() and np.isfinite(found.covariance).all() else cls.none(len(sums))
 
     @classmethod
-    def _likeliest(cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array]) -> Posterior:
-        seen = _Likelihood.of(sums, noise, [curvature[:, None] * kernel * curvature for kernel in kernels])
+    def _likeliest(
+        cls, sums: Array, curvature: Array, noise: Array, kernels: Sequence[Array], doubt: float
+    ) -> Posterior:
+        seen = _Likelihood.of(sums, noise, [curvature[:, None] * kernel * curvature for kernel in kernels], doubt)
         variances = seen.maximum()
         kernel = np.tensordot(variances, np.array(kernels), 1)
         gain = kernel * curvature
         alone, factor = cho_factor(noise, lower=True), cho_factor(noise + curvature[:, None] * gain, lower=True)
         weights = cho_solve(factor, sums)
-        larger = float(np.log(factor[0].diagonal() / alone[0].diagonal()).sum() + WEIGHT * variances.sum())
+        larger = float(np.log(factor[0].diagonal() / alone[0].diagonal()).sum() + doubt * variances.sum())
         evidence = float(sums @ (cho_solve(alone, sums) - weights)) / 2 - larger
         return cls(gain @ weights, kernel - gain @ cho_solve(factor, gain.T), evidence)
 
@@ -138,9 +144,10 @@ class _Likelihood:
 
     sums: Array
     parts: Array
+    doubt: float
 
     @classmethod
-    def of(cls, sums: Array, noise: Array, parts: Sequence[Array]) -> _Likelihood:
+    def of(cls, sums: Array, noise: Array, parts: Sequence[Array], doubt: float) -> _Likelihood:
         """From sums with noise: of many numbers those of neighbours are added, which say of variances about as much."""
         starts = np.append(np.arange(0, len(sums) - 1, max(1, len(sums) // MOST_SEEN)), len(sums) - 1)
 
@@ -149,7 +156,9 @@ class _Likelihood:
 
         together, *parts = (np.add.reduceat(np.add.reduceat(each, starts), starts, axis=1) for each in (noise, *parts))
         root = np.linalg.cholesky(together)
-        return cls(whitened(np.add.reduceat(sums, starts)), np.array([whitened(whitened(part).T) for part in parts]))
+        return cls(
+            whitened(np.add.reduceat(sums, starts)), np.array([whitened(whitened(part).T) for part in parts]), doubt
+        )
 
     def covariance(self, variances: Array) -> Array:
         """That of the sums."""
@@ -161,14 +170,14 @@ class _Likelihood:
         if failed:
             return math.inf
         weights, _ = dtrtrs(factor, self.sums, lower=1)
-        return float(weights @ weights / 2 + np.log(factor.diagonal()).sum() + WEIGHT * variances.sum())
+        return float(weights @ weights / 2 + np.log(factor.diagonal()).sum() + self.doubt * variances.sum())
 
     def derivatives(self, variances: Array) -> tuple[Array, Array, Array]:
         """Of :meth:`unlikely` the first, the second, and the second that are expected: Fisher's information."""
         inverse, count = _inverted(self.covariance(variances)), len(variances)
         weights = inverse @ self.sums
         scaled, pulls = inverse @ self.parts, self.parts @ weights
-        first = (np.trace(scaled, axis1=1, axis2=2) - pulls @ weights) / 2 + WEIGHT
+        first = (np.trace(scaled, axis1=1, axis2=2) - pulls @ weights) / 2 + self.doubt
         expected = scaled.reshape(count, -1) @ scaled.transpose(0, 2, 1).reshape(count, -1).T / 2
         return first, pulls @ inverse @ pulls.T - expected, expected
 

@@ -1,0 +1,72 @@
+"""First shapes of columns, from noisy histograms of labels: ``docs/theory/boosting.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ppdp.data.rows import Array
+from ppdp.mechanisms.boosting.bins import Bins
+from ppdp.mechanisms.boosting.losses import ScoreLoss
+from ppdp.mechanisms.boosting.shapes import Posterior
+
+FARTHEST = 0.1  # of the way from the mean label to 0 or 1, which a first shape leaves at least
+TURNS, STRIDE = 4, 2.0  # steps to the likeliest shape of scores, and by how much a bin moves in one, at most
+LEAST_SLOPE = 0.25  # of the slope at the mean label: where labels are hardly ever 1, noise would move a shape far
+LEVELS = 8  # steps to a baseline
+LEAST_RISE = 0.02  # of the mean label, where a baseline grows by 1
+
+
+def level(loss: ScoreLoss, rate: float, shape: Array, shares: Array) -> float:
+    """The baseline under which a shape predicts this mean label."""
+    baseline = float(loss.score(rate))
+    for _ in range(LEVELS):
+        lacking = rate - float(shares @ loss.mean(baseline + shape))
+        rise = max(float(shares @ loss.rise(baseline + shape)), LEAST_RISE * rate)
+        baseline += float(np.clip(lacking / rise, -1.0, 1.0))
+    return baseline
+
+
+def first_shape(
+    loss: ScoreLoss,
+    bins: Bins,
+    sums: tuple[Array, Array],
+    spread: Array,
+    given: tuple[float, float, int],
+    kernels: Sequence[Array],
+    doubt: float,
+) -> tuple[Posterior, Array]:
+    """What noisy labels in bins say of a shape of scores, and the shape.
+
+    Parameters
+    ----------
+    loss : ScoreLoss
+        The loss.
+    bins : Bins
+        Bins of the column.
+    sums : tuple of two ndarray of shape (n_bins,)
+        Labels, and weights of the rows.
+    spread : ndarray of shape (n_bins, n_bins)
+        Covariance of the noise on either.
+    given : tuple of (float, float, int)
+        Mean label, weight of all rows, and how many other labels there are.
+    kernels : sequence of ndarray of shape (n_bins, n_bins)
+        As of :meth:`~Posterior.of`.
+    doubt : float
+        As of :meth:`~Posterior.of`.
+    """
+    rate, n_rows, others = given
+    rows, shape, (labels, weights) = n_rows * bins.shares, np.zeros(bins.count), sums
+    least = LEAST_SLOPE * float(loss.rise(np.array([loss.score(rate)]))[0])
+    for _ in range(TURNS if loss.curved else 1):
+        baseline = level(loss, rate, shape, bins.shares)
+        means = loss.mean(baseline + shape)
+        curvature = rows * np.maximum(loss.rise(baseline + shape), least)
+        noise = spread * (np.outer(1 - means, 1 - means) + others * np.outer(means, means))
+        noise += np.diag(rows * loss.label_variance(baseline + shape) + 1e-6)
+        posterior = Posterior.of(labels - means * weights + curvature * shape, curvature, noise, kernels, doubt)
+        shape = np.clip(posterior.mean, shape - STRIDE, shape + STRIDE)
+    low, high = (float(loss.score(mean)) - baseline for mean in (rate * FARTHEST, 1 - (1 - rate) * FARTHEST))
+    shape = np.clip(shape, low, high)
+    return posterior, np.asarray(shape - bins.shares @ shape)

@@ -1,0 +1,30 @@
+"""How finely columns are seen, and how a budget is shared, by public facts: ``docs/theory/boosting.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Of mu²: of the histogram, and of the linear model; rounds and the histogram of the targets have the rest.
+SHARES = (0.4, 0.2)
+SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
+SHARES_OF_FEW = (0.75, 0.1)  # where cells are fewest
+CELLS = {16: 0.0, 64: 150.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
+FEW = 3  # categories of a column, whose shape says about as much as they do one by one
+TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which on it has categories one by one
+
+
+def usual_cells(certain: float) -> int:
+    """Cells of a column, by ``n mu / √(2 d)``."""
+    return max(cells for cells, least in CELLS.items() if certain >= least)
+
+
+def terms(categories: Sequence[int], mass: float, certain: float) -> tuple[list[int], list[int], tuple[float, float]]:
+    """What the linear model may have beside shapes: lines, and numbers of categories of each column.
+
+    With these go shares of ``mu²``. ``mass`` is ``n mu``, and ``certain`` that over the root of ``2 d``.
+    """
+    lines = [int(count == 0) for count in categories]
+    indicators = [count * (count > FEW) for count in categories]
+    if any(indicators) and mass >= TOLD * (len(lines) + sum(lines) + sum(indicators)):
+        return lines, indicators, SHARES_OF_CATEGORIES
+    return lines, [0] * len(lines), SHARES_OF_FEW if certain < CELLS[64] else SHARES
