@@ -74,7 +74,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("place", range(6))
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("place")
+@pytest.mark.repeated("place", "distance", keep=3)
 def test_no_pair_exceeds_the_sensitivity(case, place, distance):
     statistic, parameters, least = CASES[case]
     gaps = N if "means" in statistic else 0
