@@ -35,7 +35,7 @@ def _shape(domain: Domain, *, norm: float, gradient_clip: float, fit_intercept: 
     kind="mechanism",
     page="second-moments",
     predicts=True,
-    used_by=("Ridge",),
+    used_by=("LinearRegression", "Ridge"),
     shape=_shape,
     steps=lambda domain, *, refinements, **_: 1 + refinements,
     # What is released is made from all answers: a model.

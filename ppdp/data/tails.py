@@ -19,14 +19,15 @@ from ppdp.bounds.statistics import n_columns
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.histograms import ends, threshold
 from ppdp.data.rows import Array, Rows
-from ppdp.data.statistics import Moments
+from ppdp.data.statistics import Moments, by_column
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold, joint_sums
 
 FALSE = 0.02  # probability that an empty run of cells is taken for a full one, over all columns
 WIDER = 5.0  # width of a part over that of the cells which surely hold rows
-QUARTER, EIGHTH = 1 / 4, 1 / 8  # floor of a deviation over half of a part, and over the width of cells that hold rows
-ERRORS, SURE = 6.0, 2.0  # standard errors of a variance: its floor, and what is taken off it
+QUARTER, FIFTH = 1 / 4, 1 / 5  # floor of a deviation over half of a part, and over the width of cells that hold rows
+ERRORS, SURE = 6.0, 1.0  # standard errors of a variance: its floor, and what is taken off it
+TOGETHER = 2**15  # entries that are looked up at once
 _STEPS = 2**OCTAVES
 
 _halves = 0.5 ** np.arange(1, OCTAVES + 1)
@@ -44,10 +45,12 @@ def tail_shares(rows: Rows | Stream, columns: Sequence[int] | None, bound: float
         X = block.X if columns is None else block.X[:, list(columns)]
         weights, total = np.floor(block.weight / step), np.zeros(numbers)
         alike = bool((weights == weights[:1]).all())  # then whole numbers are added, which takes half the time
-        for start in range(0, block.n, 4096):
-            part = slice(start, start + 4096)
-            steps = X[part] * (_STEPS / bound) + float(_STEPS)
-            places = _CELLS.take(np.clip(steps, 0.0, 2 * _STEPS - 1.0).astype(np.int32)) + starts
+        size = max(1, TOGETHER // count)
+        for start in range(0, block.n, size):
+            part = slice(start, start + size)
+            steps = X[part] * (_STEPS / bound)
+            steps += _STEPS
+            places = _CELLS.take(steps.astype(np.int32), mode="clip") + starts
             if alike:
                 total += weights[0] * np.bincount(places.ravel(), minlength=numbers)
             else:
@@ -55,6 +58,10 @@ def tail_shares(rows: Rows | Stream, columns: Sequence[int] | None, bound: float
         return total
 
     return np.asarray(fold(Counts(numbers, counted), rows) * (step * TAIL_WEIGHT / rows.n), dtype=np.float64)
+
+
+def _of_columns(columns: list[int], rows: Rows) -> Rows:
+    return rows.with_X(np.ascontiguousarray(rows.X[:, columns]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,17 +87,24 @@ class Parts:
         low = np.where(known, np.maximum(low - more, -1.0), -1.0)
         high = np.where(known, np.minimum(high + more, 1.0), 1.0)
         half = (high - low) / 2
-        floor = np.where(known, EIGHTH * seen, QUARTER * half)
+        floor = np.where(known, FIFTH * seen, QUARTER * half)
         return cls(bound * (low + high) / 2, bound * half, bound * floor)
 
     def measured(self, rows: Rows | Stream, columns: Sequence[int] | None) -> Array:
         """Means and, times ``BOX_WEIGHT``, mean squares of these columns in units of their parts."""
-        sums = joint_sums(rows.each(partial(self._mapped, columns), len(self.half)), [(None, 1.0), (np.square, 1.0)])
-        return np.concatenate([sums[0], BOX_WEIGHT * sums[1]]) / rows.n
+        rows = rows if columns is None else rows.each(partial(_of_columns, list(columns)), len(columns))
+        means, squares = joint_sums(rows, [(self._mapped, 1.0), (self._squared, 1.0)])
+        return np.concatenate([means, BOX_WEIGHT * squares]) / rows.n
 
-    def _mapped(self, columns: Sequence[int] | None, rows: Rows) -> Rows:
-        X = rows.X if columns is None else rows.X[:, list(columns)]
-        return rows.with_X(np.clip((X - self.middle) / self.half, -1.0, 1.0))
+    def _mapped(self, X: Array) -> Array:
+        """Entries in units of their parts; what lies beyond is clipped where it is summed."""
+        out = np.empty(X.shape)
+        by_column(np.subtract, X, self.middle, out)
+        by_column(np.multiply, out, 1 / self.half, out)
+        return out
+
+    def _squared(self, X: Array) -> Array:
+        return np.square(self._mapped(X))
 
     def in_units(self, answer: Array) -> Array:
         """Means and mean squares in units of parts, in a release that ends with them."""

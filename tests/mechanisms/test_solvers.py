@@ -364,6 +364,20 @@ class TestDefault:
             facts = self.FACTS.but(n_rows=n, n_features=n_features)
             assert (asking.query_spec_at(facts, ONE, 0.2).formula == "learning.newton") is newton
 
+    def test_least_squares_of_categories_take_second_moments_where_rows_are_few(self):
+        for n, indicators, distance, moments in (
+            (20_900, 10, ONE, True),
+            (21_100, 10, ONE, False),
+            (5_000, 9, ONE, False),
+            (5_000, 10, Distance(moved=1, radius=1e-3), False),
+        ):
+            facts = self.FACTS.but(n_rows=n).with_indicators(tuple(range(indicators)))
+            for name in ("squared", "ridge", "logistic"):
+                chosen = model(name)
+                asked = chosen.query_spec_at(facts, distance, 0.2)
+                chosen.settle(asked)
+                assert (chosen.solver == "moments") is (moments and name != "logistic")
+
     @pytest.mark.parametrize(
         ("given", "facts", "distance", "warned"),
         [

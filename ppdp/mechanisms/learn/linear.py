@@ -58,13 +58,14 @@ SOLVERS: dict[str, Solver] = {
         PublicProjection,
     )
 }
-"""By the value of ``solver``; "auto" is one of the first two."""
+"""By the value of ``solver``; "auto" is one of those in :data:`USUAL`, or "dpgd"."""
+USUAL = {"learning.newton": "newton", "learning.squared-moments": "moments"}
+"""What "auto" has become, by the formula of a question."""
 
 
 def solver_of(model: Any, question: QuerySpec | None = None) -> Solver:
     """The solver of a model; where it is left to the public rule, as the question has it."""
-    newton = question is not None and question.formula == "learning.newton"
-    usual = SOLVERS["newton" if newton else "dpgd"]
+    usual = SOLVERS["dpgd" if question is None else USUAL.get(question.formula, "dpgd")]
     return SOLVERS.get(model.solver, usual) if isinstance(model.solver, str) else usual
 
 
@@ -88,10 +89,11 @@ class LinearModel(SharedDocstring, Supervised):
     ----------
     solver : str, default="auto"
         Noisy Newton steps ("newton"), or noisy projected gradient descent on all rows ("dpgd"); of models with a
-        ``batch_size`` also on batches ("poisson", "fixed-size", "epochs", "hidden"). "auto" is "newton" where rows are
-        many for the columns and no stage in front moves all of them (``docs/theory/newton.md``, *The default*). It is
-        "dpgd" elsewhere, and where one of ``max_grad_norm``, ``max_coef_norm``, ``learning_rate`` and ``batch_size`` is
-        given or searched over: they have no effect under "newton".
+        ``batch_size`` also on batches ("poisson", "fixed-size", "epochs", "hidden"). Where no stage in front moves all
+        rows, "auto" is "newton" if they are many for the columns (``docs/theory/newton.md``, *The default*), but second
+        "moments" of least squares if most columns are categories (``docs/theory/second-moments.md``) and rows few. It
+        is "dpgd" elsewhere, and where one of ``max_grad_norm``, ``max_coef_norm``, ``learning_rate`` and
+        ``batch_size`` is given or searched over: they have no effect under "newton".
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
@@ -239,6 +241,8 @@ class LinearModel(SharedDocstring, Supervised):
         config = self._config(domain)
         of_descent = self.max_grad_norm, self.max_coef_norm, self.learning_rate, self.batch_size
         if self.solver == "auto" and all(map(is_auto, of_descent)):
+            if SecondMoments.pays(domain, distance, config, mu):
+                return self._question_of(SOLVERS["moments"], domain, config, mu)
             if Newton.pays(domain, distance, config, mu) and not Newton.takes_long(domain, config):
                 newton = SOLVERS["newton"]
                 usual = self._question_of(newton, domain, replace(config, max_iter=None), mu)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.bounds.moments import gradient_weight, moments_width
+from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
@@ -21,7 +22,7 @@ from ppdp.data.summary import second_moment, symmetric, upper_triangle
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn.descent import projected
-from ppdp.mechanisms.learn.solvers import USUAL_MU, Solver, TrainingConfig, TrainingRun
+from ppdp.mechanisms.learn.solvers import MOST_NUMBERS, USUAL_MU, Solver, TrainingConfig, TrainingRun
 from ppdp.mechanisms.query.random_matrices import sketched, usual_noise
 
 CLIPPED = 0.2  # square of the norm at which rows are clipped, over the largest: noise falls with it, bias grows slowly
@@ -29,6 +30,7 @@ TARGET = 0.25  # square of the weight of targets, over that
 GRADIENT = 0.08  # norm at which gradients are clipped, over the largest norm of a row
 REFINEMENTS = 4  # gradients, each as dear as the moments; none where all would be noise
 EXPLAINED = 0.125  # mean square of what coefficients predict, at most, in units of half the range
+FEW = 200.0  # `n mu / numbers`, from which on steps are better, whatever the columns
 LARGEST = 2**20  # entries of a sketch that nobody gave a rank
 _ROUNDS = 200  # of the fixed point
 OF_LOSS = ("coef_norm", "fit_intercept", "y_range")  # parameters of a gradient that the formulas take, too
@@ -51,6 +53,14 @@ class SecondMoments(Solver):
             **{name: gradient[name] for name in (*OF_LOSS, "block") if name in gradient},
         }
         return QuerySpec.asked(config.formulas["moments"], "mechanism", domain, parameters, steps)
+
+    @staticmethod
+    def pays(domain: Domain, distance: Distance, config: TrainingConfig, mu: float | None) -> bool:
+        """Whether it is for these targets, and better than steps: of columns of 0 and 1, which have no tails to cut."""
+        width = moments_width(domain, config.gradient["fit_intercept"])
+        few = domain.n * (mu or USUAL_MU) < FEW * (width - 1) and width * (width + 1) / 2 <= MOST_NUMBERS
+        asked = "moments" in config.formulas and config.max_iter is None and not distance.moved
+        return asked and few and 2 * len(domain.indicators) >= domain.d
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         """The first guess solves the noisy normal equations, every direction damped by what is noise in it; then every

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -58,13 +58,14 @@ def _same(scores: Array) -> Array:
 
 @dataclass(eq=False, repr=False)
 class LinearRegression(BatchModel, FunctionOfTargets, LinearRegressor, Mechanism):
-    """Least squares by noisy Newton steps or noisy gradient descent.
+    """Least squares by noisy Newton steps, second moments or noisy gradient descent.
 
     Targets are clipped to a public range and rescaled to [-1, 1]; ``max_grad_norm``, ``max_coef_norm`` and
     ``noise_scale`` speak of rescaled ones.
     """
 
     _usual_norm = 2.0
+    _solvers: ClassVar[tuple[str, ...]] = (*DESCENT, "moments", "auto")
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         names = {"dpgd": "squared-gradient", "output": "squared-minimiser", "moments": "squared-moments"}
