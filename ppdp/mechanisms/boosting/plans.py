@@ -8,7 +8,7 @@ from collections.abc import Sequence
 SHARES = (0.4, 0.2)
 SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
 SHARES_OF_FEW = (0.75, 0.1)  # where cells are fewest
-CELLS = {16: 0.0, 64: 150.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
+CELLS = {16: 0.0, 64: 125.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
 FEW = 3  # categories of a column, whose shape says about as much as they do one by one
 TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which on it has categories one by one
 
