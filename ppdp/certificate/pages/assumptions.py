@@ -50,7 +50,7 @@ def assumptions(c: Record) -> Iterator[Statement]:
         yield _assumed(TRAINING[c.mechanism.formula])
     yield from map(_assumed, _foreign_bounds(c))
     yield _assumed(unit_on_trust(c))
-    yield from _limits(asked[Trust.LIMIT], "most rows kept" if c.neighbours.bounds_contributions else "most rows")
+    yield from _limits(asked[Trust.LIMIT], f"maximum of rows{' kept' if c.neighbours.bounds_contributions else ''}")
     for fact in asked[Trust.LABELS]:
         labels = f"Declared labels (what is predicted): {fact.value}."
         yield _assumed(labels, "If they were taken from these rows, the promise fails.")
