@@ -93,19 +93,23 @@ def held(path: Path) -> tuple[Any, Any]:
 
 def columns_of(path: Path) -> int:
     """How many columns a file has beside the labels."""
-    import pyarrow.parquet as pq
+    from pyarrow.parquet import read_schema
 
-    return sum(name != "y" for name in pq.read_schema(path).names)
+    return len({*read_schema(path).names} - {"y"})
 
 
-def by_dask(way: Callable[[Path], Job], path: Path) -> Job:
+def by(engine: str, way: Callable[[Path], Job]) -> Callable[[Path], Job]:
     """The same by the processes of a cluster, one for every core."""
-    import ppdp
 
-    until_the_end = contextlib.ExitStack()
-    until_the_end.enter_context(ppdp.engine("dask"))
-    atexit.register(until_the_end.close)
-    return way(path)
+    def of(path: Path) -> Job:
+        import ppdp
+
+        until_the_end = contextlib.ExitStack()
+        until_the_end.enter_context(ppdp.engine(engine))
+        atexit.register(until_the_end.close)
+        return way(path)
+
+    return of
 
 
 # The main job: fill gaps, scale, logistic regression; ours deduplicate first. The figure is accuracy on other rows.
@@ -132,21 +136,21 @@ def main_diffprivlib(path: Path) -> Job:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
-    X, y = held(path)
-    d = X.shape[1]
+    (X, y), d = held(path), columns_of(path)
     filled = SimpleImputer(strategy="constant", fill_value=0.0)
     scaled = models.StandardScaler(epsilon=0.5, bounds=(np.full(d, -BOUND), np.full(d, BOUND)))
     pipe = make_pipeline(filled, scaled, models.LogisticRegression(epsilon=0.5, data_norm=math.sqrt(d)))
     return lambda: pipe.fit(X, y), _accuracy(d)
 
 
-def _main() -> Any:
+def _main(delta: float = 1e-9, *, deduplicated: bool = True) -> Any:
     from ppdp import make_pipeline
     from ppdp.mechanisms import LogisticRegression
     from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
-    steps = MinMaxScaler(ranges=(-BOUND, BOUND)), Deduplicator(), MeanImputer(), StandardScaler()
-    return make_pipeline(*steps, LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-9)
+    first = [MinMaxScaler(ranges=(-BOUND, BOUND)), Deduplicator()][: 1 + deduplicated]
+    steps = *first, MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))
+    return make_pipeline(*steps, epsilon=1.0, delta=delta)
 
 
 def main_held(path: Path) -> Job:
@@ -159,17 +163,7 @@ def main_streamed(path: Path) -> Job:
     return lambda: pipe.fit(path, "y"), _accuracy(columns_of(path))
 
 
-# A billion rows, or as many as are asked for, generated while they are read: what memory holds, and what processors do.
-# The figure is the seconds of a processor that generating took.
-
-
-def _of_many() -> Any:
-    from ppdp import make_pipeline
-    from ppdp.mechanisms import LogisticRegression
-    from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
-
-    steps = MinMaxScaler(ranges=(-BOUND, BOUND)), MeanImputer(), StandardScaler()
-    return make_pipeline(*steps, LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-11)
+# A billion rows, generated while they are read. The figure is the seconds of a processor that generating took.
 
 
 def many_generated(path: Path) -> Job:
@@ -195,21 +189,11 @@ def many_generated(path: Path) -> Job:
                 yield table.select(list(names))
 
     rows = Generated(*map(int, path.read_text(encoding="utf-8").split()))
-    return lambda: spent.clear() or _of_many().fit(rows, "y"), lambda fitted: sum(spent)
+    return lambda: spent.clear() or _main(1e-11, deduplicated=False).fit(rows, "y"), lambda fitted: sum(spent)
 
 
 def many_streamed(path: Path) -> Job:
-    return lambda: _of_many().fit(path, "y"), _accuracy(columns_of(path))
-
-
-def by_ray(way: Callable[[Path], Job], path: Path) -> Job:
-    """The same by the processes of a cluster of Ray, one for every core."""
-    import ppdp
-
-    until_the_end = contextlib.ExitStack()
-    until_the_end.enter_context(ppdp.engine("ray"))
-    atexit.register(until_the_end.close)
-    return way(path)
+    return lambda: _main(1e-11, deduplicated=False).fit(path, "y"), _accuracy(columns_of(path))
 
 
 # Sums over pairs of columns where both are there, and how many are. The figure is the sum of all of them.
@@ -361,8 +345,8 @@ JOBS: dict[str, tuple[Callable[[Path, int, int], None], tuple[Way, ...]]] = {
             Way("diffprivlib", main_diffprivlib, "diffprivlib", most=HELD / 2),
             Way("in memory", main_held, beside=("scikit-learn", "diffprivlib"), most=HELD),
             Way("from Parquet", main_streamed, beside=("scikit-learn", "in memory")),
-            Way("by Dask", lambda path: by_dask(main_streamed, path), beside=("scikit-learn", "from Parquet")),
-            Way("by Ray", lambda path: by_ray(main_streamed, path), "ray", beside=("from Parquet", "by Dask")),
+            Way("by Dask", by("dask", main_streamed), beside=("scikit-learn", "from Parquet")),
+            Way("by Ray", by("ray", main_streamed), "ray", beside=("from Parquet", "by Dask")),
         ),
     ),
     "many": (write_labelled, (Way("from Parquet", many_streamed),)),
@@ -373,7 +357,8 @@ JOBS: dict[str, tuple[Callable[[Path, int, int], None], tuple[Way, ...]]] = {
             Way("polars", moments_polars, "polars"),
             Way("Dask", moments_dask, "dask", most=HELD),
             Way("from Parquet", moments_streamed, beside=("polars", "Dask")),
-            Way("by Dask", lambda path: by_dask(moments_streamed, path), beside=("Dask", "from Parquet")),
+            Way("by Dask", by("dask", moments_streamed), beside=("Dask", "from Parquet")),
+            Way("by Ray", by("ray", moments_streamed), "ray", beside=("from Parquet", "by Dask")),
         ),
     ),
     "distinct": (
@@ -400,14 +385,12 @@ def main(job: str, name: str, path: Path) -> None:
     """Do a job in one way."""
     warnings.simplefilter("ignore")
     action, figure = next(way.of for way in JOBS[job][1] if way.name == name)(path)
-    spent: list[float] = []
-    worked: list[float] = []
-    while not spent or (len(spent) < 2 and sum(spent) < 6 * LONG) or (len(spent) < 3 and sum(spent) < LONG):
+    spent, worked = np.empty((2, 0))
+    while len(spent) < 1 or (len(spent) < 2 and sum(spent) < 6 * LONG) or (len(spent) < 3 and sum(spent) < LONG):
         time.sleep(0.2)  # threads of linear algebra go on spinning for a while
         started, before = time.perf_counter(), time.process_time()
         found = action()
-        spent.append(time.perf_counter() - started)
-        worked.append(time.process_time() - before)
+        spent, worked = np.r_[spent, time.perf_counter() - started], np.r_[worked, time.process_time() - before]
     memory = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
     print(min(spent), min(worked), memory, figure(found))
 
