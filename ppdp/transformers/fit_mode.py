@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import Stability
+from ppdp.core.formula import AT, Stability
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import DiskFull, InvalidInput, WorkerLost
@@ -68,6 +68,11 @@ class StatisticRequest:
     statistic: str  # a key of STATISTICS, such as "squares" (mean and mean squares) or "moment" (second moments)
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the release formula
 
+    @property
+    def group(self) -> str:
+        """The group of columns that it is of; "" if it is of all."""
+        return self.statistic.partition(AT)[2]
+
 
 @dataclass(frozen=True, slots=True)
 class FitMode:
@@ -79,6 +84,7 @@ class FitMode:
     distance: Distance  # after the stage
     conditions: tuple[Condition, ...] = ()  # what the map assumes; () is unconditional
     request: StatisticRequest | None = None  # what must be released
+    shared: FitMode | None = None  # instead, where moments that serve it were released before
 
     @property
     def record(self) -> Stability:
@@ -94,6 +100,10 @@ class FitMode:
     def affine(self) -> bool:
         """Whether released moments can be carried through the stage."""
         return self.record.affine(**self.parameters)
+
+    def behind(self, change: Callable[[Domain], Domain]) -> FitMode:
+        """The same way, with another domain after it."""
+        return replace(self, domain=change(self.domain), shared=self.shared and self.shared.behind(change))
 
     @property
     def scaled_columns(self) -> list[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from operator import le
@@ -131,18 +132,18 @@ class RouteSearch:
             except PpdpError as error:
                 raise (error if name == type(stage).__name__.lower() else error.at(name)) from None
             if stage.keeps_columns and (route.domain.indicators or route.domain.layout):
-                self._known[key] = tuple(
-                    replace(way, domain=_same_columns(route.domain, way.domain)) for way in self._known[key]
-                )
+                self._known[key] = tuple(way.behind(partial(_same_columns, route.domain)) for way in self._known[key])
         return self._known[key]
 
     def extended(self, route: Route, name: str, stage: Any, way: FitMode) -> Route:
         """The route and one more stage."""
         at, run, releases = len(route.steps), route.run, route.releases
+        if run and way.shared is not None and way.request and way.request.group == run[-1][1].group == "":
+            way = way.shared
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
         if (request := way.request) is not None and (self.predicts or way.name == "noisy"):
             moments = STATISTICS[request.statistic].moments
-            shared = run and moments and run[-1][1].statistic.partition(AT)[1:] == request.statistic.partition(AT)[1:]
+            shared = run and moments and run[-1][1].group == request.group
             run, releases = ((*run, (at, request)), releases[:-1]) if shared else (((at, request),), releases)
             releases = (*releases, _merged(run, steps))
             run = run if moments else ()

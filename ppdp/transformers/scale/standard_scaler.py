@@ -138,11 +138,11 @@ class StandardScaler(ColumnScaler):
             "with_mean": with_mean,
             **chosen_columns,
         }
+        noisy = FitMode.by("scaling.public", domain, distance, clip=grown, min_std=released, **asked)
         if usual and given is None and per_column and not distance.moved and resolved(part):
-            noisy = asked | {"min_std": FINEST * norm, "request": StatisticRequest("squares-in-parts", chosen_columns)}
-        else:
-            noisy = asked | {"min_std": released}
-        offered = {"noisy": FitMode.by("scaling.public", domain, distance, clip=grown, **noisy)}
+            parts = asked | {"min_std": FINEST * norm, "request": StatisticRequest("squares-in-parts", chosen_columns)}
+            noisy = replace(FitMode.by("scaling.public", domain, distance, clip=grown, **parts), shared=noisy)
+        offered = {"noisy": noisy}
         if whole:
             offered["exact"] = FitMode.by(
                 "scaling.centred" if centred and clip is None else "scaling.standard",
@@ -157,7 +157,7 @@ class StandardScaler(ColumnScaler):
             )
         if columns is None:
             facts: dict[str, Any] = {"centred": centred, "usual_norm": clip}
-            offered = {name: replace(way, domain=way.domain.as_scaled(**facts)) for name, way in offered.items()}
+            offered = {name: way.behind(lambda after: after.as_scaled(**facts)) for name, way in offered.items()}
         return chosen(offered, self.fit_mode, self)
 
     def instead(self) -> Iterator[tuple[str, Any]]:
