@@ -115,11 +115,13 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
     execute(plan_, rows, witness)
     from ppdp.data.noisy_statistics import STATISTICS
 
-    sizes = {STATISTICS[r.statistic].size(plan_.steps[r.at].domain, r.parameters): r.mu for r in plan_.releases}
-    assert len(sizes) == len(plan_.releases)  # told apart by their size
-    assert 1 not in sizes
+    forms = [(STATISTICS[r.statistic].form.sizes(plan_.steps[r.at].domain, r.parameters), r.mu) for r in plan_.releases]
+    began = {sizes[0]: mu for sizes, mu in forms}  # the first part of each, by its size
+    assert len(began) == len(plan_.releases)
+    assert 1 not in began
     at = witness.sizes.index(1)
-    return [sizes[s] for s in witness.sizes[:at]], [sizes[s] for s in witness.sizes[at + 1 :] if s in sizes]
+    assert set(witness.sizes[:at]) <= {size for sizes, _ in forms for size in sizes}
+    return tuple([began[s] for s in sizes if s in began] for sizes in (witness.sizes[:at], witness.sizes[at + 1 :]))
 
 
 GATED = {

@@ -290,7 +290,7 @@ def test_pages_and_documents_say_what_is_hidden(tmp_path, capsys):
     assert words in text
     assert words in certificate.to_html()
     for page in (text, certificate.to_html(), certificate.to_model_card()):
-        assert "most rows (64)" in page.replace("\\", "")
+        assert "maximum of rows (64)" in page.replace("\\", "")
         assert "order of the rows" not in page
         assert "with and without a possible set of rows" in page or page == text
     path = tmp_path / "certificate.json"
