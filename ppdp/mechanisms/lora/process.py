@@ -9,8 +9,11 @@ import signal
 import sys
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from os import _exit, getpid, kill  # as they are now, whatever a call puts into their places
 from typing import Any, NoReturn
 
 import torch
@@ -19,7 +22,8 @@ from ppdp.exceptions import StageFailed
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, all_tensors, refuse
 
 LINUX = sys.platform == "linux"  # elsewhere libraries of the system stop in a copy
-_LOAD, _CALL, _DONE, _STOPPED = b"l", b"c", b"d", b"s"
+SYSTEM: Any = ctypes.PyDLL(None) if LINUX else None  # at Python's own fork libraries count, and keep what they did
+_LOAD, _CALL, _DONE = b"l", b"c", b"d"
 _FIX = "isolation=None, by which you declare that model and loss keep and use nothing of other examples"
 
 
@@ -39,7 +43,7 @@ class Copies:
     ``work`` of an example in the form of ``public`` gives ``size`` float64 numbers, and nothing but these comes back.
     Into the ``loaded`` tensors the waiting process takes what is the same for all calls of a step. It never holds an
     example: that stands in a page which copies read, and which is overwritten before each call. The files that this
-    process has open are closed in it, and nothing that it runs can write into one.
+    process has open are closed in it, nothing that it runs can make a file longer, and it ends with this one.
     """
 
     def __init__(
@@ -51,35 +55,44 @@ class Copies:
     ) -> None:
         self._loaded = [_shared(one) for one in loaded]
         self._example = {name: _shared(one) for name, one in public.items()}
-        self._answer = _shared(torch.empty(size, dtype=torch.float64))
-        pages, example, answer = self._loaded, self._example, self._answer
-        (asked, self._ask), (self._told, tell) = os.pipe(), os.pipe()
+        self._answer, self._done = (_shared(torch.empty(one, dtype=torch.float64)) for one in (size, 1))
+        pages, example, answer, done, owner = self._loaded, self._example, self._answer, self._done, os.getpid()
+
+        def call() -> None:  # of which the mark that it is done comes last
+            if not done:
+                _copy([answer], [work(example)])
+                done.fill_(1)
+
         with _undisturbed():  # a copy goes on by no signal as we do, and an interrupt waits until it can be ended
+            (asked, self._ask), (self._told, tell) = os.pipe(), os.pipe()
             if (child := os.fork()) == 0:
                 for one in (self._ask, self._told):
                     os.close(one)
-                _only(lambda: _serve(asked, tell, lambda: _copy(loaded, pages), lambda: answer.copy_(work(example))))
-            self.close = weakref.finalize(self, _end, child, os.getpid(), self._ask, self._told)
+                _only(owner, lambda: _serve(asked, tell, lambda: _copy(loaded, pages), call))
+            self.close = weakref.finalize(self, _end, child, owner, self._ask, self._told)
             for one in (asked, tell):
                 os.close(one)
 
     def load(self, values: Sequence[Tensor]) -> None:
         """From now on calls begin with these."""
         _copy(self._loaded, values)
-        self._done(_LOAD)
+        self._done.fill_(1)
+        self._ask_for(_LOAD + _CALL)  # of nothing: for what Python keeps at the first time
 
     def call(self, example: Mapping[str, Tensor]) -> Tensor | None:
-        """What a copy makes of an example; None where it gives nothing, or stops."""
+        """What a copy makes of an example; None where it stops before it has all of it."""
         _copy(list(self._example.values()), [example[name] for name in self._example])
-        self._answer.zero_()
-        return self._answer.clone() if self._done(_CALL) else None
+        for page in (self._answer, self._done):
+            page.zero_()
+        self._ask_for(_CALL)
+        return self._answer.clone() if self._done else None
 
-    def _done(self, task: bytes) -> bool:
+    def _ask_for(self, tasks: bytes) -> None:
         said = b""
         try:
             with suppress(OSError):  # of one that has ended
                 if self.close.alive:
-                    os.write(self._ask, task)
+                    os.write(self._ask, tasks)
                     said = os.read(self._told, 1)
         finally:
             if not said:  # or behind an interrupt
@@ -87,14 +100,12 @@ class Copies:
         if not said:
             what = "the process whose copies run model and loss has ended."
             raise StageFailed(what, stage=STAGE, fix="more memory, or isolation=None.")
-        return said == _DONE
 
 
-def _copy(places: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
+def _copy(places: Sequence[Tensor], values: Sequence[Tensor]) -> None:
     with torch.no_grad():
         for place, value in zip(places, values):
             place.copy_(value)
-    return True
 
 
 def _shared(like: Tensor) -> Tensor:
@@ -105,8 +116,9 @@ def _shared(like: Tensor) -> Tensor:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of other threads, which a copy has not
             yield
@@ -114,51 +126,80 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(asked: int, tell: int, load: Callable[[], bool], work: Callable[[], object]) -> NoReturn:
-    """Do what is asked for, calls in copies of this process, until nobody asks any more."""
+def _serve(asked: int, tell: int, load: Callable[[], object], work: Callable[[], object]) -> None:
+    """Take in what a step begins with, and have a copy answer all calls of the step, until nobody asks any more."""
     import resource  # which Windows has not
 
     os.setpgid(0, 0)  # to be ended with the copy that is at work
     _close_files({asked, tell})
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # to wait for copies
     torch.set_num_threads(1)  # the others stayed behind
-    fork = ctypes.PyDLL(None).fork  # the system's: at Python's own, libraries count and keep what they registered
-    _in_a_copy(fork, lambda: None)  # for what Python keeps at the first time
-    while task := os.read(asked, 1):
-        done = load() if task == _LOAD else _in_a_copy(fork, work, asked, tell)
-        os.write(tell, _DONE if done else _STOPPED)
-    os._exit(0)
+    own, going = os.getpid(), os.read(asked, 1) == _LOAD
+    while going:
+        load()
+        if (child := SYSTEM.fork()) == 0:
+            _only(own, lambda: _step(asked, tell, work))
+        going = os.waitpid(child, 0)[1] == 0
 
 
-def _in_a_copy(fork: Callable[[], int], act: Callable[[], object], *pipes: int) -> bool:
-    """Whether a copy of this process acts without an error; this one is as it was before."""
-    if child := fork():
-        return os.waitpid(child, 0)[1] == 0
+def _step(asked: int, tell: int, work: Callable[[], object]) -> None:
+    """Answer calls, each in a copy of this process, until a step begins.
+
+    This process runs no bytecode meanwhile, which would count how often it ran, keeps no object of a call, and is not
+    told how a copy ended: before each call it is as it was before all.
+    """
+    own = os.getpid()
+    each = (
+        map(ord, iter(partial(os.read, asked, 1), _LOAD)),  # an error where nobody asks any more
+        map(bool, iter(SYSTEM.fork, 0)),  # the copy goes on behind all this
+        map(bool, iter(partial(SYSTEM.waitpid, -1, None, 0), None)),
+        map(bool, iter(partial(os.write, tell, _DONE), None)),
+    )
+    deque(zip(*each), 0)
+    if os.getpid() != own:
+        _only(own, lambda: _apart(work, asked, tell))
+
+
+def _apart(work: Callable[[], object], *pipes: int) -> None:
+    """Work, with no open file that another process has, and as the first to end where memory is short."""
     for one in pipes:
         os.close(one)
-    _only(act)
+    null = os.open(os.devnull, os.O_RDWR)
+    for one in range(3):
+        os.dup2(null, one)
+    os.close(null)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    work()
 
 
 def _close_files(kept: set[int]) -> None:
-    """Close what is open but these; each number stays taken, by what can be neither read nor written."""
-    null, none = os.open(os.devnull, os.O_RDWR), os.open("/", os.O_PATH)
-    for one in sorted({0, 1, 2, *map(int, os.listdir("/proc/self/fd"))} - {*kept, null, none}):
-        os.dup2(null if one <= 2 else none, one)
+    """Close what is open but these; each number stays taken, by what has neither contents, flags nor locks."""
+    none = os.open("/", os.O_PATH)
+    for one in sorted({0, 1, 2, *map(int, os.listdir("/proc/self/fd"))} - {*kept, none}):
+        os.dup2(none, one)
 
 
-def _only(act: Callable[[], object]) -> NoReturn:
-    """Act, and end this process, whatever comes of it: without a word, as it is of a row."""
+def _only(parent: int, act: Callable[[], object]) -> NoReturn:
+    """Act, and end this process, whatever comes of it and with its parent: without a word, as it is of a row."""
     try:
-        act()
-        os._exit(0)
+        SYSTEM.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() == parent:
+            act()
+            _exit(0)
     finally:
-        os._exit(1)
+        try:
+            _exit(1)
+        finally:
+            kill(getpid(), signal.SIGKILL)
 
 
 def _end(child: int, owner: int, *pipes: int) -> None:
-    for one in pipes:
-        os.close(one)
-    if os.getpid() == owner:
-        for end in (lambda: os.killpg(child, signal.SIGKILL), lambda: os.waitpid(child, 0)):
-            with suppress(OSError):  # it ends by itself, now that nobody asks
-                end()
+    with _undisturbed():
+        for one in pipes:
+            os.close(one)
+        if os.getpid() == owner:
+            for end in (lambda: os.killpg(child, signal.SIGKILL), lambda: os.waitpid(child, 0)):
+                with suppress(OSError):  # it ends by itself, now that nobody asks
+                    end()

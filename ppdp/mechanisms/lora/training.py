@@ -117,7 +117,8 @@ class PrivateLoRA:
 
     **Declared** by you, and said by the certificate, which is CONDITIONAL: a call of the loss uses no other example and
     keeps nothing outside its process, as in a file (with ``isolation=None``: keeps nothing at all), and neither model
-    and loss nor the weights come from the examples; under "m2", projections are exactly uniform.
+    and loss nor the weights come from the examples; under "m2", projections are exactly uniform. Calls must end as
+    well: a training that hangs tells of the example at which it does.
     Noise and sums are exact, and what rounding (TF32, bfloat16) makes of a gradient that is computed alone is part of
     that gradient.
 
@@ -234,8 +235,7 @@ class PrivateLoRA:
                 refuse(f"this training was begun before, and ended {how}.", AGAIN)
             self._fit(data)
         finally:
-            if self._turn.get(STAGE) is mine:
-                del self._turn[STAGE]
+            self._turn.pop(STAGE if self._turn.get(STAGE) is mine else "", None)
         return self
 
     def _fit(self, data: Any) -> None:

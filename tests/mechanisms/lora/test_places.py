@@ -8,6 +8,7 @@ import array
 import builtins
 import contextvars
 import decimal
+import fcntl
 import functools
 import gc
 import hashlib
@@ -138,6 +139,24 @@ PLACES = {
     "the collector": lambda m: gc.get_count()[0],
     "how many tensors there are": lambda m: sum(type(one) is torch.Tensor for one in gc.get_objects()),
     "memory that nothing wrote to": lambda m: torch.empty(4096, dtype=torch.uint8).sum(),
+}
+
+
+def locked(_):
+    with open(os.devnull) as null:
+        try:
+            fcntl.flock(null, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return fcntl.flock(1, fcntl.LOCK_UN) is None
+    return fcntl.flock(1, fcntl.LOCK_EX) is not None
+
+
+PLACES |= {
+    "flags of what stands for a closed file": lambda m: (
+        os.set_blocking(0, not os.get_blocking(0)) or os.get_blocking(0)
+    ),
+    "a lock of it": locked,
+    "how a process ends": lambda m: setattr(process, "_exit", print) or setattr(os, "_exit", print) or added(KEPT),
 }
 
 

@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import time
+import types
 import zlib
 
 import numpy as np
@@ -67,23 +68,24 @@ def seen_of_memory():
     ]
     chance = [torch.get_rng_state().tolist(), np.random.mtrand._rand.get_state()]
     about = [[id(one) for one in new], rest, chance, resource.getrusage(resource.RUSAGE_CHILDREN), sorted(sys.modules)]
+    functions = [one.__code__ for one in gc.get_objects() if isinstance(one, types.FunctionType)]
+    about.append([getattr(one, "_co_code_adaptive", b"") for one in functions])  # with counts of how often it ran
     return torch.tensor([zlib.crc32(repr(one).encode()) for one in about], dtype=torch.float64)
 
 
 def test_no_copy_can_tell_how_many_came_before_or_what_became_of_them():
-    """Down to addresses of new objects, memory that nothing wrote to, and what the collector counts."""
+    """Down to addresses of new objects, memory that nothing wrote to, counts of the collector and of bytecode."""
 
     def work(example):
-        found, place = seen_of_memory(), float(example["x"])
-        return found if place < 7 else ENDS["an error" if place < 8 else "an exit"]()
+        found, place = seen_of_memory(), int(example["x"])
+        return found if place < 6 else 1 / 0 if place < 7 else os._exit(place - 7)
 
-    copies, weights = process.Copies([torch.zeros(1)], {"x": torch.zeros(1)}, 5, work), [torch.ones(1)]
+    copies, weights = process.Copies([torch.zeros(1)], {"x": torch.zeros(1)}, 6, work), [torch.ones(1)]
     for _ in range(2):  # steps
         copies.load(weights)
-        seen = [copies.call({"x": torch.full((1,), float(place))}) for place in (0, 1, 7, 2, 8, 8, 3)]
-        assert [one is None for one in seen] == [False, False, True, False, False, False, False]
-        told = [one for one in seen if one is not None and one.any()]
-        assert len(told) == 4
+        seen = [copies.call({"x": torch.full((1,), float(place))}) for place in (0, 1, 6, 2, 7, 10, 10, 3)]
+        assert [one is None for one in seen] == [False, False, True, False, True, True, True, False]
+        told = [one for one in seen if one is not None]
         assert all(torch.equal(one, told[0]) for one in told)
     copies.close()
 
@@ -165,6 +167,23 @@ def test_what_ends_the_training_ends_all_processes(ended):
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_process_that_is_killed_leaves_none():
+    at_work = process._shared(torch.zeros(1))
+    copies_of = lambda: process.Copies([], {}, 1, lambda _: at_work.fill_(1) and time.sleep(60))  # noqa: E731
+    process.SYSTEM.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what is left becomes a child of ours
+    try:
+        with process._undisturbed():
+            child = os.fork()
+        if child == 0:
+            process._only(os.getppid(), lambda: [one := copies_of(), one.load([]), one.call({})])
+        while not at_work:
+            time.sleep(0.01)
+        os.kill(child, signal.SIGKILL)
+        assert [os.waitpid(-1, 0)[1] for _ in range(4)] == [signal.SIGKILL] * 4
+    finally:
+        process.SYSTEM.prctl(36, 0)
 
 
 def test_what_a_process_has_not_for_itself(monkeypatch):
