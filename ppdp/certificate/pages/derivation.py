@@ -18,7 +18,7 @@ from ppdp.certificate.record import (
 )
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
-from ppdp.core.formula import GAUSSIAN, LAPLACE, Answer, of_group
+from ppdp.core.formula import AT, GAUSSIAN, LAPLACE, Answer, of_group
 from ppdp.privacy.gate import GATE_KINDS
 
 MODELS = ("learning", "lora", "diffprivlib")  # families of formulas of last steps that predict
@@ -28,6 +28,14 @@ TENTH = 0.1
 PLAIN = ("query", "laplace", "release")  # families of formulas whose numbers leave as they are
 REPORT = "query.report"  # whose parts have scales of their own
 _STANDARD_ERROR = {GAUSSIAN: 1.0, LAPLACE: math.sqrt(2)}  # of noise of scale 1
+
+
+# statistics that are more than their names
+MEASURED = {
+    **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
+    "squares-in-parts": "shares of rows by value, means and mean squares",
+    "matrix": "means and mean products",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +86,17 @@ class NoisyRelease:
     part: ReleaseRecord | Diagnostics | GateRecord | MechanismRecord
 
 
+def measured(statistic: str) -> str:
+    """What was measured, in words, and of which columns."""
+    inner, at, group = statistic.partition(AT)
+    return of_group(f"{MEASURED.get(inner, inner)}{at}{group}")
+
+
 def noises_of(c: Record) -> Iterator[NoisyRelease]:
     """Everything that left with noise."""
     for one in c.releases:
         served = ", ".join(one.serves)
-        note, phrase = f"for {served}, {one.purpose}", f"{of_group(one.statistic)} for {served}"
+        note, phrase = f"for {served}, {one.purpose}", f"{measured(one.statistic)} for {served}"
         if one.threshold is not None and one.failure is not None:
             unduly = f"exceeded unduly with probability {figure(one.failure, upward=True)}"
             note += f"; above {figure(one.threshold)}, {unduly}"
@@ -151,7 +165,7 @@ def expected_error(c: Record) -> str:
     """How far the noise moves each number, and how many numbers of how many rows were released."""
     noises = list(noises_of(c))
     shares = ", ".join(words for noise in noises if (words := _relative_error(noise)))
-    told = [f"noise (standard error), as a share of the largest possible value: {shares}"] if shares else []
+    told = [f"noise (standard error) of the largest possible value: {shares}"] if shares else []
     m, left = c.mechanism, sum(noise.times * noise.size for noise in noises)
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")

@@ -20,6 +20,7 @@ from ppdp.certificate.pages.derivation import (
     gate_in_words,
     is_model,
     loses_most,
+    measured,
     noises_of,
     points_of,
     spreads,
@@ -40,7 +41,7 @@ from ppdp.certificate.record import (
 )
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.formula import AT, GAUSSIAN, of_group
+from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
@@ -49,12 +50,6 @@ LABELS: Mapping[str, str] = WORDS["stated"]
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
 TESTED = "What the stages need of the rows was checked first, by a noisy test whose cost is included."
-# statistics that are more than their names
-MEASURED = {
-    **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
-    "squares-in-parts": "shares of rows by value, means and mean squares",
-    "matrix": "means and mean products",
-}
 
 
 def statements_of(c: Record) -> Iterator[Statement]:
@@ -240,13 +235,7 @@ def _told(c: Record, m: MechanismRecord) -> str:
 def _released(release: ReleaseRecord) -> str:
     served = ", ".join(f"'{name}'" for name in release.serves)
     words = ", words out of private cells" if release.statistic == "categories" else ""
-    return f"noisy {_measured(release.statistic)} for {served}{words}"
-
-
-def _measured(statistic: str) -> str:
-    """What was measured, in words, and of which columns."""
-    inner, at, group = statistic.partition(AT)
-    return of_group(f"{MEASURED.get(inner, inner)}{at}{group}")
+    return f"noisy {measured(release.statistic)} for {served}{words}"
 
 
 def _excluded(words: str) -> Statement:
