@@ -119,7 +119,7 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
     assert limits.startswith(
-        f"Declared limits: values beyond these are clipped, rounded outwards: range of {named}. If any was taken"
+        f"Declared limits: values are clipped to these, rounded outwards: range of {named}. If any was taken"
     )
 
 

@@ -121,7 +121,7 @@ def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
             others.append(f"{LIMITS.get(fact.name, fact.name)} ({value})")
     named = [f"range{where}{_first(of_step)}" for where, of_step in ranges.items()]
     named += [_first(others)] if others else []
-    clipped = [f"values beyond these are clipped{outwards}: {'; '.join(named)}"] if named else []
+    clipped = [f"values are clipped to these{outwards}: {'; '.join(named)}"] if named else []
     if rows or named:
         yield _assumed(f"Declared limits: {'; '.join(rows + clipped)}.", IF_FROM_THESE_ROWS)
 

@@ -209,7 +209,7 @@ def outcome_in_words(c: Record) -> str:
     if not c.delta:
         return f"{told}, at most."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; were it 1 in {figure(n)}, a row could leak" if alone else ""
+    whole = f"; 1 in {figure(n)} would be too much" if alone else ""
     return f"{told} and add 1 in {one_of(float(c.delta))}, at most (δ{whole})."
 
 

@@ -100,7 +100,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "lawful": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
-        "excluded_in_short": excluded_in_short(c, "; not this one"),
+        "excluded_in_short": excluded_in_short(c, "; this one did not stop"),
         "seldom": seldom(interpretation.mostly_right(c)),
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
