@@ -23,6 +23,7 @@ from ppdp.mechanisms.lora.layers import STAGE, Tensor, all_tensors, refuse
 
 LINUX = sys.platform == "linux"  # elsewhere libraries of the system stop in a copy
 SYSTEM: Any = ctypes.PyDLL(None) if LINUX else None  # at Python's own fork libraries count, and keep what they did
+FORK: Any = getattr(SYSTEM, "_Fork", None) or getattr(SYSTEM, "fork", None)  # so do those in C, but at the first one
 _LOAD, _CALL, _DONE = b"l", b"c", b"d"
 _FIX = "isolation=None, by which you declare that model and loss keep and use nothing of other examples"
 
@@ -59,9 +60,12 @@ class Copies:
         pages, example, answer, done, owner = self._loaded, self._example, self._answer, self._done, os.getpid()
 
         def call() -> None:  # of which the mark that it is done comes last
+            own = getpid()
             if not done:
-                _copy([answer], [work(example)])
-                done.fill_(1)
+                made = work(example)
+                if getpid() == own:  # and not in a process that the call has started
+                    _copy([answer], [made])
+                    done.fill_(1)
 
         with _undisturbed():  # a copy goes on by no signal as we do, and an interrupt waits until it can be ended
             (asked, self._ask), (self._told, tell) = os.pipe(), os.pipe()
@@ -152,7 +156,7 @@ def _step(asked: int, tell: int, work: Callable[[], object]) -> None:
     own = os.getpid()
     each = (
         map(ord, iter(partial(os.read, asked, 1), _LOAD)),  # an error where nobody asks any more
-        map(bool, iter(SYSTEM.fork, 0)),  # the copy goes on behind all this
+        map(bool, iter(FORK, 0)),  # the copy goes on behind all this
         map(bool, iter(partial(SYSTEM.waitpid, -1, None, 0), None)),
         map(bool, iter(partial(os.write, tell, _DONE), None)),
     )
