@@ -54,6 +54,7 @@ OF_OTHERS = {
     "_SubParsersAction": "nor of its commands",
     "_backward_hooks": "where torch keeps the hooks of a tensor",
     "_exit": "how the standard library itself ends a copy of its process",
+    "_Fork": "the name that POSIX gave the copy of which no library is told",
     "_asdict": "public in a named tuple, in spite of the underscore",
     "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",
     "_doc_link_module": "how scikit-learn documents that others link to their own pages",
