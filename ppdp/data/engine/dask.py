@@ -19,6 +19,7 @@ from ppdp.data.cells import carried
 from ppdp.data.column_types import kind_of as kind_of_column
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.engine.tasks import (
+    ANSWER,
     Cut,
     Failed,
     TaskSource,
@@ -27,6 +28,7 @@ from ppdp.data.engine.tasks import (
     chosen,
     kind_here,
     lengths,
+    library,
     lost,
     read_by,
     unlike,
@@ -34,7 +36,6 @@ from ppdp.data.engine.tasks import (
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged
 
 PATIENCE = 60.0  # seconds without any worker
-ANSWER = 5.0  # seconds in which a scheduler does
 SILENCE = 8.0  # seconds in which one that has work does
 GONE = 4.0  # seconds in which a connection that is lost comes back
 PAUSE = 0.005
@@ -44,13 +45,7 @@ RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.e
 
 def client_class() -> Any:
     """Of Dask, if it is installed."""
-    try:
-        from distributed import Client
-
-        return Client
-    except ImportError:
-        pass
-    raise InvalidParameter("Dask is not installed.", fix='pip install "ppdp[dask]".')
+    return library("distributed", "Dask").Client
 
 
 @contextmanager

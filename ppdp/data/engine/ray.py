@@ -12,6 +12,7 @@ from typing import Any
 from ppdp.core.private_files import private_folder
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.engine.tasks import (
+    ANSWER,
     Cut,
     Failed,
     TaskSource,
@@ -20,13 +21,13 @@ from ppdp.data.engine.tasks import (
     chosen,
     kind_here,
     lengths,
+    library,
     lost,
     read_by,
     unlike,
 )
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 
-ANSWER = 5.0  # seconds in which a cluster does
 PATIENCE = 5.0  # seconds after which somebody who waits looks whether there is any worker
 
 
@@ -56,13 +57,7 @@ def on_workers(address: str | None) -> Iterator[None]:
 
 
 def _library() -> Any:
-    try:
-        import ray
-
-        return ray
-    except ImportError:
-        pass
-    raise InvalidParameter("Ray is not installed.", fix='pip install "ppdp[ray]".')
+    return library("ray", "Ray")
 
 
 @contextmanager
