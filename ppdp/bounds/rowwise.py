@@ -87,7 +87,10 @@ def released_range_scaling(
     return out, distance.moved_as_replaced()
 
 
-@_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap", "CategoryEncoder", "DateEncoder", "HashingVectorizer"))
+@_row_by_row(
+    "row-wise.row-map",
+    used_by=("RowMap", "ColumnMap", "CategoryEncoder", "DateEncoder", "FeatureHasher", "HashingVectorizer"),
+)
 def row_map(
     domain: Domain,
     distance: Distance,

@@ -144,6 +144,7 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("with_centering", "with_scaling", "with_std", "unit_variance"), _ALWAYS),
     **dict.fromkeys(("epsilon", "delta", "ledger", "on_invalid", "adjacency", "gate"), _PIPELINE),
     **dict.fromkeys(("decode_error", "encoding", "input"), "leave it out: cells hold text, or bytes as UTF-8."),
+    "input_type": "leave it out: a cell shows whether it holds a dict, pairs or names.",
     **dict.fromkeys(("error_score", "return_train_score"), _BY_ROWS),
     **dict.fromkeys(_NAMES_OF_TREES, _TREES),
     "C": "alpha, which is 1/C; LinearSVC has no penalty, and max_coef_norm bounds its coefficients.",

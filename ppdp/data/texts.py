@@ -18,9 +18,9 @@ Words = NDArray[np.object_]
 FIRST = 2.0**51  # code of the first text: no number of a table is near it
 
 
-def coded_texts(column: Any) -> tuple[Array, Words]:
+def coded_texts(column: Any, *, terms: bool = False) -> tuple[Array, Words]:
     """The code of every cell, infinite where it is no text and 0 where it is missing, and the texts."""
-    places, read = texts(column)
+    places, read = texts(column, terms=terms)
     bare = np.asarray(read.values == np.array(None), dtype=bool)
     own = np.where(read.improper, np.inf, np.where(bare, 0.0, FIRST + np.arange(len(bare))))
     return own[places], np.where(bare, "", read.values)

@@ -4,6 +4,7 @@ from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.column_selectors import SelectKBest, SelectPercentile
 from ppdp.transformers.columns.date_encoder import DateEncoder
+from ppdp.transformers.columns.feature_hasher import FeatureHasher
 from ppdp.transformers.columns.hashing_vectorizer import HashingVectorizer
 from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer, QuantileTransformer
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
@@ -32,6 +33,7 @@ __all__ = [
     "ClusterQuantizer",
     "DateEncoder",
     "Deduplicator",
+    "FeatureHasher",
     "GridDeduplicator",
     "GridQuantizer",
     "HashingVectorizer",

@@ -18,6 +18,7 @@ from ppdp.transformers import (
     ClusterQuantizer,
     DateEncoder,
     Deduplicator,
+    FeatureHasher,
     GridDeduplicator,
     GridQuantizer,
     HashingVectorizer,
@@ -66,6 +67,7 @@ HALVED = {
     "cells": (GridQuantizer(), 12, 2, MOVES, "replaced"),
     "categories": (CategoryEncoder([0, 1, -1]), 12, 2, MOVES, "replaced"),
     "dates": (DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
+    "names": (FeatureHasher(4), 12, 2, MOVES, "replaced"),
     "words": (HashingVectorizer(4, analyzer="char"), 12, 2, MOVES, "replaced"),
 }
 NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {

@@ -191,6 +191,19 @@ ENTRIES: tuple[Entry, ...] = (
         "DateEncoder", lambda: [S.DateEncoder((-1, 1))], transformed, lambda table: table.new, fixed=True, ranged=False
     ),
     Entry(
+        "FeatureHasher",
+        lambda: [S.FeatureHasher(16)],
+        lambda pipe, table: pipe.transform(table.kinds[:NEW]),
+        lambda t: (
+            text.HashingVectorizer(n_features=16, analyzer=lambda name: [name])
+            .transform(t.kinds[:NEW, 0].astype(int).astype(str))
+            .toarray()
+        ),
+        "kinds",
+        fixed=True,
+        ranged=False,
+    ),
+    Entry(
         "HashingVectorizer",
         lambda: [S.HashingVectorizer(16, analyzer="char")],
         lambda pipe, table: pipe.transform(table.kinds[:NEW]),

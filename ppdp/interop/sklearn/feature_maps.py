@@ -8,8 +8,9 @@ from typing import Any
 
 from ppdp.core.checks import flag, integer, number, shown
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.steps import TEXTS, Step, is_word, public_seed
+from ppdp.interop.sklearn.steps import TERMS, TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
+from ppdp.transformers.columns.feature_hasher import HashedTerms
 from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import MOST_COLUMNS, GapIndicators, PublicMap
@@ -89,13 +90,33 @@ def hashed_words(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     given = step.read(*own, *_OF_VOCABULARY, "decode_error", fixes=fixes)
     if step.kind != "HashingVectorizer":
         given = _hashed_words(step, given, facts)
-    if isinstance(columns, (list, tuple)) and len(columns) != 1:
-        step.refuse("it takes one column of texts.", "one of it for each column: (HashingVectorizer(...), 'review').")
-    if isinstance(columns, (list, tuple)) or columns is None:
-        step.changed.append("a column alone, a list of texts, and a table of one column are the same")
-    step.changed.append("a missing text is a row of zeros")
+    _of_one_column(step, columns, "texts")
     bound = facts.max_norm if given["norm"] is None else None
     made = HashedWords(**{name: given[name] for name in own}, max_norm=bound, step=step.name)
+    made.check()
+    return made
+
+
+def _of_one_column(step: Step, columns: Any, cells: str) -> None:
+    """Refuse several columns, and say what becomes of one."""
+    if isinstance(columns, (list, tuple)) and len(columns) != 1:
+        step.refuse(f"it takes one column of {cells}.", f"one of it for each column: ({step.kind}(...), 'name').")
+    if isinstance(columns, (list, tuple)) or columns is None:
+        step.changed.append(f"a column alone, a list of {cells}, and a table of one column are the same")
+    step.changed.append("a missing cell is a row of zeros")
+
+
+def hashed_terms(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
+    """Names with numbers of one column, by scikit-learn's own hash, also where it would look for all names."""
+    given = step.read("n_features", "input_type", "alternate_sign", "separator", "sort")
+    buckets, signs = given.get("n_features", 256), given.get("alternate_sign", True)
+    if step.kind == "DictVectorizer":
+        step.changed.append(f"names go into {buckets} buckets of a public hash: which occur is read off the rows")
+    _of_one_column(step, columns, "dicts")
+    if facts.max_norm is None:
+        step.changed.append("rows have length 1, so that none counts more than another, or as long as max_norm")
+    norm = "l2" if facts.max_norm is None else None
+    made = HashedTerms(buckets, norm, signs, facts.max_norm, step.name)
     made.check()
     return made
 
@@ -123,6 +144,7 @@ def _hashed_words(step: Step, given: Mapping[str, Any], facts: DeclaredFacts) ->
 
 FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
     **dict.fromkeys(TEXTS, ("map", hashed_words)),
+    **dict.fromkeys(TERMS, ("map", hashed_terms)),
     "MissingIndicator": ("map", indicators),
     "Nystroem": ("map anywhere", landmarks),
     "PolynomialCountSketch": ("map anywhere", sketched_powers),

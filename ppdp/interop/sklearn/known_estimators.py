@@ -150,20 +150,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."
     ),
     "PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
-    "FeatureHasher": KnownEstimator(
-        _row_wise(
-            "HashingVectorizer",
-            "a cell holds no mapping: the columns of a table, with OneHotEncoder() and categories={'column': "
-            "{'hashed': 64}} for text.",
-        ),
-        otherwise={
-            lambda given: given.get("input_type") == "string": _row_wise(
-                "HashingVectorizer",
-                "a cell holds no list: its words as one text, ' '.join(words), and HashingVectorizer(n_features=256, "
-                "lowercase=False, token_pattern=r'\\S+', norm='l2').",
-            )
-        },
-    ),
+    "FeatureHasher": _row_wise("FeatureHasher", "FeatureHasher(n_features=256)."),
     "HashingVectorizer": _row_wise("HashingVectorizer", "HashingVectorizer(n_features=256)."),
     "FrozenEstimator": Leak(
         "high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data."
@@ -255,7 +242,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         harmless=lambda given: _fixed_words(given) and not given.get("use_idf"),
         otherwise={_fixed_words: _COUNTED},
     ),
-    "DictVectorizer": replace(_WORDS, counterpart="", fix="the columns of a table, with OneHotEncoder() for text."),
+    "DictVectorizer": replace(_WORDS, counterpart="FeatureHasher", fix="FeatureHasher(n_features=256) in its place."),
     "KNNImputer": Leak("high", _ROWS, "RegressionImputer", "RegressionImputer(), or MeanImputer()."),
     "MissingIndicator": KnownEstimator(
         Leak("high", "which columns have missing values: one row decides", fix="MissingIndicator(features='all')."),

@@ -191,7 +191,8 @@ def _with_kernel(step: Step) -> list[Step]:
 
 KERNEL_MACHINES = ("KernelRidge", "NuSVC", "NuSVR", "SVC", "SVR")
 ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
-TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
+TERMS = ("DictVectorizer", "FeatureHasher")
+TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer", *TERMS)
 _NO_HARM = "a column that hardly varies does no harm"
 _OF_WEIGHTS = (
     "which columns a model gives weight is read off the rows; SelectKBest(k=...) keeps a public number of them"

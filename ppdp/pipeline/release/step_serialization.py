@@ -39,6 +39,7 @@ from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
+from ppdp.transformers.columns.feature_hasher import HashedTerms
 from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, PolynomialTerms, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import (
@@ -80,6 +81,7 @@ PARTS: dict[str, type[Any]] = {
     "Scaled": RangeScale,
     "PeriodicSplines": PeriodicSplines,
     "Splines": Splines,
+    "Terms": HashedTerms,
     "Unlisted": ReleasedCategories,
     "Within": ClipToRange,
     "Words": HashedWords,

@@ -131,15 +131,18 @@ class HashParser:
 class WordsParser:
     """Cells as texts that are mapped as a whole: the rows know them while they are mapped."""
 
+    terms: bool = False  # whether a cell holds names with numbers
+
     def codes(self, column: Any, name: Any) -> Array:
         """The column as numbers; its name is for errors."""
         return np.where(np.isinf(self.learned(column, name)[0]), math.inf, 0.0)
 
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
         """The column as codes of its texts, and these texts, which are private."""
-        if kind_of(column.dtype) in ("date", "none"):
+        nested = self.terms and str(column.dtype).startswith(("list", "large_list", "struct", "map"))
+        if kind_of(column.dtype) in ("date", "none") and not nested:
             _refuse(column.dtype, name, "words are declared", "text; DateEncoder for dates, or leave the column out.")
-        return coded_texts(column)
+        return coded_texts(column, terms=self.terms)
 
 
 def _check_category(column: Any, name: Any) -> None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction import text
 
-from ppdp.core.checks import choice, flag, integer, length
+from ppdp.core.checks import flag
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.data.rows import Array
-from ppdp.data.statistics import clip_norms
-from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import InvalidParameter, MissingBound, said_by
+from ppdp.exceptions import InvalidParameter, said_by
 from ppdp.transformers.columns.cell_parsers import CellParser, WordsParser
-from ppdp.transformers.columns.column_stage import Encoder
-from ppdp.transformers.columns.maps import MOST_COLUMNS, ColumnFacts, PublicMap
+from ppdp.transformers.columns.feature_hasher import HashedTerms, Hasher
 
 FUNCTIONS = ("preprocessor", "tokenizer", "analyzer")
 """What may be a function of a text."""
@@ -28,12 +23,9 @@ _OWN = ("max_norm", "step")
 
 
 @dataclass(frozen=True)
-class HashedWords(PublicMap):
+class HashedWords(HashedTerms):
     """What scikit-learn's ``HashingVectorizer`` makes of every text; its norm is 1, or at most ``max_norm``."""
 
-    n_features: int
-    norm: str | None = "l2"
-    alternate_sign: bool = True
     binary: bool = False
     ngram_range: Sequence[int] = (1, 1)
     analyzer: Any = "word"
@@ -43,39 +35,23 @@ class HashedWords(PublicMap):
     token_pattern: str | None = r"(?u)\b\w\w+\b"
     preprocessor: Callable[[str], Any] | None = None
     tokenizer: Callable[[Any], Any] | None = None
-    max_norm: float | None = None
-    step: str = ""
-    bounds = True
-    sized = True
-    fills = True
-    reads = True
-    reads_cells = True
-    takes_texts = True
+    called = "HashingVectorizer"
+    what = "words"
 
     @property
-    def _name(self) -> str:
-        return self.step or _NAME
+    def counts(self) -> bool:  # type: ignore[override]
+        """Whether a column only tells that a word occurs."""
+        return self.binary
+
+    @property
+    def _positive(self) -> bool:  # type: ignore[override]
+        return not self.alternate_sign
 
     def check(self) -> None:
-        """Refuse parameters that scikit-learn refuses, that fill the memory, or with which rows have no bound."""
-        integer("n_features", self.n_features, self._name)
-        if self.n_features > MOST_COLUMNS:
-            raise InvalidParameter(
-                f"n_features={self.n_features}: rows are dense, so 1000 of them take {8000 * self.n_features} bytes; "
-                f"at most {MOST_COLUMNS} columns may come out.",
-                stage=self._name,
-                fix="n_features=256, or up to some thousands: noise grows with them, and several words may share one.",
-                parameter="n_features",
-            )
-        choice("norm", self.norm, ("l2", "l1", None), self._name)
-        for name in ("alternate_sign", "binary", "lowercase"):
+        """Refuse the same, and functions that hold on to data or fail on made-up texts."""
+        super().check()
+        for name in ("binary", "lowercase"):
             flag(name, getattr(self, name), self._name)
-        if self.max_norm is not None:
-            length("max_norm", self.max_norm, self._name)
-        elif self.norm is None and not self.binary:
-            what = "a text has any number of words, so that without a norm no bound of the rows is known."
-            fix = "norm='l2'; or a public max_norm, to which rows are shortened."
-            raise MissingBound(what, stage=self._name, fix=fix, parameter="norm")
         for name in FUNCTIONS:
             if callable(getattr(self, name)):
                 refuse_captured(getattr(self, name), self._name)
@@ -95,30 +71,11 @@ class HashedWords(PublicMap):
             return None
         return f"{' and '.join(given)} of {self._name!r} treat{'s' * (len(given) == 1)} texts one by one"
 
-    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
-        return [(f"words of {name}", f"{self.n_features} columns of a public hash") for name in names]
-
     def reading(self, position: int) -> CellParser | None:
         return WordsParser()
 
-    def facts(self, given: ColumnFacts) -> ColumnFacts:
-        self.check()
-        names = tuple(f"{name}_{i}" for name in given.names for i in range(self.n_features))
-        high = 1.0 if self.norm is not None or self.binary else math.inf
-        high = min(high, self.max_norm or math.inf)
-        low = 0.0 if self.binary or not self.alternate_sign else -high
-        longest = 1.0 if self.norm is not None else math.sqrt(self.n_features) if self.binary else math.inf
-        longest = min(longest, self.max_norm or math.inf)
-        square = len(given.names) * longest**2
-        return ColumnFacts(names, np.tile([low, high], (len(names), 1)), square, indicators=True)
-
-    def apply(self, X: Any, given: ColumnFacts) -> Array:
-        vectors = partial(_vectors, self.vectorizer())
-        made = [clip_norms(vectors(texts), self.max_norm) for texts in X.T]
-        return np.concatenate(made, axis=1)
-
-    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return Columns.raw(out.names, "hashed words", out.ranges)
+    def vectors(self, cells: NDArray[np.object_]) -> Array:
+        return _vectors(self.vectorizer(), cells)
 
     def vectorizer(self) -> Any:
         """Scikit-learn's, with these parameters."""
@@ -148,7 +105,7 @@ def _vectors(vectorizer: Any, texts: NDArray[np.object_]) -> Array:
 
 
 @dataclass(eq=False, repr=False)
-class HashingVectorizer(Encoder):
+class HashingVectorizer(Hasher):
     """Columns of text as counts of hashed words, of every text by itself.
 
     Scikit-learn's vectorizer of this name does the hashing, with the parameters that both have. Nobody needs to know
@@ -214,32 +171,13 @@ class HashingVectorizer(Encoder):
     tokenizer: Any = None
     max_norm: float | None = None
 
-    fills_gaps = True
     improper = ("no text: each argument must be a string or a number", "lists of words as one text, ' '.join(words).")
+    kind = HashedWords
 
     @classmethod
     def example(cls) -> Any:
         return cls(n_features=4, analyzer="char")
 
-    @property
-    def takes_texts(self) -> bool:
-        return True
-
-    def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
-        """The words of every text."""
-        given = {one.name: getattr(self, one.name) for one in fields(HashedWords) if one.name != "step"}
-        made = HashedWords(**given)
-        made.check()
-        return (made,)
-
     def declarations(self) -> tuple[str, ...]:
         told = replace(HashedWords(1), **{name: getattr(self, name) for name in FUNCTIONS}).declares
         return () if told is None else (told,)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        return tags
-
-
-_NAME = "HashingVectorizer"
