@@ -25,7 +25,7 @@ from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.certify import draft_record
 from ppdp.pipeline.execute import execute
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.release.released_steps import mapped, released_twins
+from ppdp.pipeline.release.step_serialization import mapped, released_twins
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise

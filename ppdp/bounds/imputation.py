@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import entries_of
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from ppdp.bounds.columns import entries_of, for_columns, release_of_columns
+from ppdp.bounds.column_groups import entries_of, for_columns, release_of_columns
 from ppdp.bounds.imputation import few_gaps, filled, public_imputation
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ppdp.bounds.columns import for_columns
+from ppdp.bounds.column_groups import for_columns
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.bounds.pca import spread_factor
 from ppdp.core.distance import Distance

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.bounds.column_choice import COUNT_WEIGHT
 from ppdp.bounds.column_groups import domain_of
-from ppdp.bounds.k_means import FIXED_DEPTH, cell_count
-from ppdp.bounds.naive_bayes import longest_row
+from ppdp.bounds.k_means import COUNT_WEIGHT, FIXED_DEPTH, cell_count
+from ppdp.bounds.queries import longest_row
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, TAIL_CELLS, TAIL_WEIGHT, label_parts
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import AT, OfGroups

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ppdp.bounds.altered import (
+from ppdp.bounds.release import (
     CELL,
     CLASS,
     CLIPPED,

@@ -15,11 +15,9 @@ from ppdp.cli.output import Misuse, say, suggestion
 _OF_MODULES = {
     "certificates": ("card", "record", "show", "sign", "verify"),
     "demo": ("demo",),
-    "fit": ("fit", "predict", "report"),
-    "ledgers": ("ledger",),
-    "lint": ("lint",),
+    "fit": ("fit", "ledger", "predict", "report"),
     "parser": ("completion",),
-    "planning": ("audit", "compare", "init", "plan"),
+    "planning": ("audit", "compare", "init", "lint", "plan"),
 }
 RUN = {command: module for module, commands in _OF_MODULES.items() for command in commands}
 """The module of each command, which is a function of its name there; imported when it is run."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ppdp.bounds.altered import CELL, CLASS, KEPT, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
+from ppdp.bounds.release import CELL, CLASS, KEPT, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
 from ppdp.data.parallel import blocks, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms

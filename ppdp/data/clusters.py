@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.k_means import MOST_CELLS, MOST_NUMBERS, PARTS, cell_count
-from ppdp.bounds.queries import counting_step
+from ppdp.bounds.k_means import MOST_CELLS, PARTS, cell_count
+from ppdp.bounds.queries import MOST_NUMBERS, counting_step
 from ppdp.core.checks import integer
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import weighed

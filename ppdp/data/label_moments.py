@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from ppdp.bounds.column_choice import COUNT_WEIGHT, square_weight
-from ppdp.bounds.naive_bayes import longest_row
+from ppdp.bounds.k_means import COUNT_WEIGHT, square_weight
+from ppdp.bounds.queries import longest_row
 from ppdp.bounds.release import label_parts
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows

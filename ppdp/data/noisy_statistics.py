@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.column_groups import domain_of, span_of
-from ppdp.bounds.columns import entries_of
-from ppdp.bounds.exponential import GAUSSIAN_SHARE
+from ppdp.bounds.column_groups import domain_of, entries_of, span_of
 from ppdp.bounds.k_means import FIXED_DEPTH
+from ppdp.bounds.laplace import GAUSSIAN_SHARE
 from ppdp.bounds.release import BOX_WEIGHT, label_parts
 from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, form_of_group, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from ppdp.bounds.altered import CLASS, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
+from ppdp.bounds.release import CLASS, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated

@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 
 from ppdp.bounds import lookup
-from ppdp.bounds.thresholds import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, counts_apart
+from ppdp.bounds.selection import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, counts_apart
 from ppdp.core.checks import choice, number
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from ppdp.bounds.altered import LABEL, TARGET
+from ppdp.bounds.release import LABEL, TARGET
 from ppdp.certificate.altered import alerts
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
@@ -47,7 +47,7 @@ from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import PlanSolver, make_plan
 from ppdp.pipeline.release.answers import single_class
-from ppdp.pipeline.release.released_steps import released_twins
+from ppdp.pipeline.release.step_serialization import released_twins
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.steps import Named, Steps, as_texts, check_steps, check_unbounded, takes_texts
 from ppdp.privacy.gate import GATE_KINDS

@@ -246,7 +246,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
         RowsChanged
             If somebody writes to the rows meanwhile.
         """
-        from ppdp.pipeline.release.parquet_writer import write_parts
+        from ppdp.pipeline.release.parquet import write_parts
 
         predictor = Predictor(self)
         if not hasattr(self, "certificate_"):

@@ -25,7 +25,7 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidInput, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.input_checks import check_sparse_twins
-from ppdp.pipeline.release.released_steps import mapped
+from ppdp.pipeline.release.step_serialization import mapped
 from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, as_texts, coding_of, reading_of, takes_texts
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_stage import ColumnStage

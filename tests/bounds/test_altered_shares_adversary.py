@@ -7,8 +7,8 @@ import pytest
 
 from ppdp import Adjacency, Domain
 from ppdp.bounds import lookup
-from ppdp.bounds.altered import CELL, CLIPPED, LABEL
 from ppdp.bounds.laplace import whole_loss
+from ppdp.bounds.release import CELL, CLIPPED, LABEL
 from ppdp.data.altered import Marker, Property, altered_counts
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import assign_slots

@@ -9,7 +9,7 @@ from neighbours import ROUNDING, Chain, Pair
 from worst_cases import FLOORED, four_values, poles
 
 from ppdp import Domain
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import entries_of
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.exceptions import CertificateError

@@ -10,7 +10,7 @@ from neighbours import ROUNDING
 
 from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
-from ppdp.bounds.naive_bayes import longest_row
+from ppdp.bounds.queries import longest_row
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GaussianNB

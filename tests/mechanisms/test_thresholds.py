@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 
 import ppdp
 from ppdp import Adjacency, Domain, Pipeline
-from ppdp.bounds.thresholds import SCORE_EDGES
+from ppdp.bounds.selection import SCORE_EDGES
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
 from ppdp.mechanisms.thresholds import best_threshold

@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import ppdp
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, make_pipeline
-from ppdp.bounds.altered import CLASS, WEIGHT
+from ppdp.bounds.release import CLASS, WEIGHT
 from ppdp.data.frames import column
 from ppdp.data.weights import balanced_factors, read_weights
 from ppdp.exceptions import (

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.bounds.altered import KINDS, PURE_SHARES, SHARES
+from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord

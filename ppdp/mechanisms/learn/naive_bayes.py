@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.bounds.naive_bayes import longest_row
+from ppdp.bounds.queries import longest_row
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows

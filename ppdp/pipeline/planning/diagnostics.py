@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ppdp.bounds import lookup
-from ppdp.bounds.altered import (
+from ppdp.bounds.laplace import whole_loss
+from ppdp.bounds.release import (
     CELL,
     CLASS,
     CLIPPED,
@@ -28,7 +29,6 @@ from ppdp.bounds.altered import (
     WEIGHT,
     kind_in_words,
 )
-from ppdp.bounds.laplace import whole_loss
 from ppdp.core.domain import Domain
 from ppdp.data.altered import Marker, Property, beside_zero
 from ppdp.data.rows import Array, Rows

@@ -12,8 +12,7 @@ from operator import le
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.bounds.column_groups import domain_of
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import domain_of, entries_of
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ppdp.bounds.altered import PURE_SHARES, SHARES
+from ppdp.bounds.release import PURE_SHARES, SHARES
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count, lookup

@@ -39,7 +39,7 @@ from ppdp.data.unit_conversion import (
     no_ends,
     rows_are_a_sample,
 )
-from ppdp.pipeline.release.released_steps import question_of
+from ppdp.pipeline.release.step_serialization import question_of
 
 ELSE = "anything else"
 CERTAIN = 8.0  # standard deviations of its noise that a number of rows exceeds where quotients have intervals

@@ -18,7 +18,7 @@ from ppdp.core.checks import path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
-from ppdp.pipeline.release.released_steps import mapped
+from ppdp.pipeline.release.step_serialization import mapped
 from ppdp.pipeline.steps import any_fills_gaps
 from ppdp.privacy.ledger.fit_charging import FitCharge
 

@@ -26,9 +26,8 @@ from ppdp.interop.sklearn.to_sklearn import to_sklearn
 from ppdp.pipeline.release.answers import answers_of, frame_of, html_of, intervals_of, names_of
 from ppdp.pipeline.release.export import logged
 from ppdp.pipeline.release.parquet import CertifiedFile, WithParquet, described, malformed, unpacked
-from ppdp.pipeline.release.released_steps import released_twins
 from ppdp.pipeline.release.sketches import SketchTable
-from ppdp.pipeline.release.step_serialization import restore
+from ppdp.pipeline.release.step_serialization import released_twins, restore
 
 Shapes = Mapping[str, Sequence[int]]
 _BYTES_OF_A_LINE = 40

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.altered import CLIPPED, UNLISTED
-from ppdp.bounds.release import MOST_CATEGORIES
+from ppdp.bounds.release import CLIPPED, MOST_CATEGORIES, UNLISTED
 from ppdp.core.checks import columns_of
 from ppdp.data.altered import beside_zero, tiny
 from ppdp.data.rows import Array

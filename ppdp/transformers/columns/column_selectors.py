@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.column_choice import LIGHT, square_weight
-from ppdp.bounds.release import MOST_NUMBERS, label_parts
+from ppdp.bounds.k_means import LIGHT, square_weight
+from ppdp.bounds.queries import MOST_NUMBERS
+from ppdp.bounds.release import label_parts
 from ppdp.core.checks import integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

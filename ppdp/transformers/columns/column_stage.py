@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from ppdp.bounds.altered import CLIPPED, TINY
+from ppdp.bounds.release import CLIPPED, TINY
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
 from ppdp.core.distance import Distance

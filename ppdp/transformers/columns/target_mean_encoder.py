@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.release import MOST_CELLS, MOST_NUMBERS, columns_per_category, label_parts
+from ppdp.bounds.queries import MOST_NUMBERS
+from ppdp.bounds.release import MOST_CELLS, columns_per_category, label_parts
 from ppdp.core.checks import columns_of, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from ppdp.bounds.k_means import FIXED_DEPTH
-from ppdp.bounds.naive_bayes import longest_row
+from ppdp.bounds.queries import longest_row
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.clusters import HalvedCells, count_of_clusters, exact_centers, squared_distances

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.altered import SHORTENED
+from ppdp.bounds.release import SHORTENED
 from ppdp.core.checks import length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import entries_of
 from ppdp.bounds.order_statistics import coordinate_moves
 from ppdp.core.checks import columns_of, number, positive
 from ppdp.core.distance import Distance

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn.base import clone
 
-from ppdp.bounds.altered import CLIPPED, TINY
+from ppdp.bounds.release import CLIPPED, TINY
 from ppdp.core.checks import number, pair
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance

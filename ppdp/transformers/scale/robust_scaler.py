@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import entries_of
 from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
 from ppdp.core.distance import Distance

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import entries_of
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.checks import flag, number, positive

@@ -20,7 +20,7 @@ from ppdp import Domain, make_pipeline
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import DomainMismatch, ExportError, InvalidInput, InvalidParameter, InvalidValue, RowsChanged
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.pipeline.release import parquet_writer
+from ppdp.pipeline.release import parquet
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, StandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
@@ -43,7 +43,7 @@ TABLE = table_of()
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Parts of two blocks."""
-    monkeypatch.setattr(parquet_writer, "PART", 2 * PIECE)
+    monkeypatch.setattr(parquet, "PART", 2 * PIECE)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_files_hold_what_the_method_gives_in_memory(rows, tmp_path, fitted, meth
     new = np.column_stack([found[name] for name in found.schema.names[1:]])
     assert np.allclose(new, wanted, rtol=1e-12, atol=1e-14)
     assert len(list((tmp_path / "out").glob("*.parquet"))) == 3
-    assert b"no certificate covers it" in found.schema.metadata[parquet_writer.KEY]
+    assert b"no certificate covers it" in found.schema.metadata[parquet.ROWS_KEY]
     assert sorted(os.listdir(tmp_path)) == ["out", "rows"]
 
 
@@ -112,7 +112,7 @@ def test_methods_take_rows_in_blocks(rows, fitted, method):
 
 
 def test_a_run_that_broke_off_writes_only_what_is_missing(rows, tmp_path, fitted, monkeypatch):
-    write, done = parquet_writer._write, []
+    write, done = parquet._write, []
 
     def breaking(path, blocks):
         if len(done) == 2:
@@ -120,25 +120,25 @@ def test_a_run_that_broke_off_writes_only_what_is_missing(rows, tmp_path, fitted
         done.append(path.name)
         write(path, blocks)
 
-    monkeypatch.setattr(parquet_writer, "_write", breaking)
+    monkeypatch.setattr(parquet, "_write", breaking)
     with pytest.raises(KeyboardInterrupt):
         fitted.write_parquet(rows, tmp_path / "out", keep=["number"])
     assert not (tmp_path / "out").exists()
     (hidden,) = tmp_path.glob(".out.*.unfinished")
     (hidden / ".part-000002.parquet.half").write_bytes(b"PAR1")
     again = []
-    monkeypatch.setattr(parquet_writer, "_write", lambda path, blocks: (again.append(path.name), write(path, blocks)))
+    monkeypatch.setattr(parquet, "_write", lambda path, blocks: (again.append(path.name), write(path, blocks)))
     fitted.write_parquet(rows, tmp_path / "out", keep=["number"])
     assert again == ["part-000002.parquet"]
     assert np.array_equal(read(tmp_path / "out")["number"], np.arange(N))
-    assert sorted(os.listdir(tmp_path / "out")) == [parquet_writer.MANIFEST, *sorted({*done, *again})]
+    assert sorted(os.listdir(tmp_path / "out")) == [parquet.MANIFEST, *sorted({*done, *again})]
     again.clear()
     fitted.write_parquet(rows, tmp_path / "out", keep=["number"])  # all there: nothing to do
     assert again == []
 
 
 def test_another_release_or_other_rows_begin_again(rows, tmp_path, fitted, monkeypatch):
-    write = parquet_writer._write
+    write = parquet._write
 
     def broken(path, blocks):
         write(path, blocks)
@@ -147,13 +147,13 @@ def test_another_release_or_other_rows_begin_again(rows, tmp_path, fitted, monke
     other = make_pipeline(*front(), LogisticRegression(classes=(0, 1), max_iter=3), random_state=2)
     other.fit(TABLE.select([*NAMES, "y"]), "y")
     for pipe, method in ((fitted, "predict"), (other, "predict"), (other, "decision_function")):
-        monkeypatch.setattr(parquet_writer, "_write", broken)
+        monkeypatch.setattr(parquet, "_write", broken)
         with pytest.raises(KeyboardInterrupt):
             pipe.write_parquet(rows, tmp_path / "out", method=method)
     pq.write_table(TABLE.slice(0, N // 2), rows / "0.parquet")
     with pytest.raises(KeyboardInterrupt):
         other.write_parquet(rows, tmp_path / "out", method="decision_function")
-    monkeypatch.setattr(parquet_writer, "_write", write)
+    monkeypatch.setattr(parquet, "_write", write)
     other.write_parquet(rows, tmp_path / "out", method="decision_function")
     wanted = other.decision_function(rows)
     assert np.allclose(read(tmp_path / "out")["decision"], wanted, rtol=1e-12, atol=1e-14)
@@ -165,15 +165,15 @@ def test_nobody_else_reads_what_is_written(rows, tmp_path, fitted):
     fitted.write_parquet(rows, tmp_path / "out")
     assert (tmp_path / "out").stat().st_mode & 0o077 == 0
     assert {file.stat().st_mode & 0o077 for file in (tmp_path / "out").glob("part-*")} == {0}
-    about = json.loads((tmp_path / "out" / parquet_writer.MANIFEST).read_text())
+    about = json.loads((tmp_path / "out" / parquet.MANIFEST).read_text())
     assert str(rows) not in json.dumps(about)
 
 
 def broken_off(pipe, rows, out, monkeypatch):
     """The hidden folder of a run that was stopped behind its first part."""
-    write = parquet_writer._write
+    write = parquet._write
     with monkeypatch.context() as stopping:
-        stopping.setattr(parquet_writer, "_write", lambda path, blocks: (write(path, blocks), stop()))
+        stopping.setattr(parquet, "_write", lambda path, blocks: (write(path, blocks), stop()))
         with pytest.raises(KeyboardInterrupt):
             pipe.write_parquet(rows, out)
     return next(out.parent.glob(".out.*.unfinished"))
@@ -211,10 +211,10 @@ def test_nothing_of_a_stranger_is_taken(what, rows, tmp_path, fitted, monkeypatc
         first.rename(tmp_path / "false.parquet")
         first.symlink_to(tmp_path / "false.parquet")
     else:
-        lock = parquet_writer.locked(hidden)
+        lock = parquet.locked(hidden)
     if what == "its owner":
         with monkeypatch.context() as blind:  # who cannot be another user here looks at the name alone
-            blind.setattr(parquet_writer, "_is_part_of_ours", lambda file: False)
+            blind.setattr(parquet, "_is_part_of_ours", lambda file: False)
             fitted.write_parquet(rows, out)
     else:
         fitted.write_parquet(rows, out)
@@ -273,13 +273,13 @@ def test_an_invalid_cell_ends_it_and_is_not_told(rows, tmp_path):
 
 
 def test_rows_that_change_meanwhile_end_it(rows, tmp_path, fitted, monkeypatch):
-    write = parquet_writer._write
+    write = parquet._write
 
     def changing(path, blocks):
         write(path, blocks)
         pq.write_table(TABLE.slice(0, 10), rows / "1.parquet")
 
-    monkeypatch.setattr(parquet_writer, "_write", changing)
+    monkeypatch.setattr(parquet, "_write", changing)
     with pytest.raises(RowsChanged):
         fitted.write_parquet(rows, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -287,8 +287,8 @@ def test_rows_that_change_meanwhile_end_it(rows, tmp_path, fitted, monkeypatch):
 
 STARTS = """
 import os, sys, ppdp
-from ppdp.pipeline.release import parquet_writer
-parquet_writer.PART = 2 * parquet_writer.PIECE
+from ppdp.pipeline.release import parquet
+parquet.PART = 2 * parquet.PIECE
 ppdp.load(sys.argv[1])
 for _ in sys.stdin:
     child = os.fork()
