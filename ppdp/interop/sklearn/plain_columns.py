@@ -27,6 +27,7 @@ from ppdp.transformers.columns.categories import (
     labels_only,
 )
 from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.features import Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
 from ppdp.transformers.columns.quantile_maps import WIDEST_SCORE
@@ -160,6 +161,8 @@ def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
     if isinstance(step, RangeScale) and step.target is None:
         largest = np.abs(given.ranges).max(axis=1)
         return plain.scaler(np.zeros(len(low)), np.where(largest > 0, largest, 1.0))
+    if isinstance(step, Splines):
+        return step.fitted(given)
     numbers = isinstance(step, OneHot) and step.gap is None and all(map(_ascend, step.categories))
     if isinstance(step, OneHot) and numbers and not step.dropped:
         return _found([list(map(float, labels)) for labels in step.categories])

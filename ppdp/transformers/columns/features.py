@@ -234,13 +234,16 @@ class Splines(PublicMap):
         return ColumnFacts(names, np.tile([0.0, 1.0], (width * own, 1)), float(width))
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
+        gaps = np.isnan(X)
+        splines = self.fitted(given).transform(np.where(gaps, given.ranges[:, 0], X))
+        return np.where(np.repeat(gaps, splines.shape[1] // X.shape[1], axis=1), np.nan, splines)
+
+    def fitted(self, given: ColumnFacts) -> Any:
+        """Scikit-learn's, with knots between the ranges."""
         low, high = given.ranges.T
         beyond = "periodic" if self.periodic else "constant"
         made = SplineTransformer(self.n_knots, self.degree, extrapolation=beyond, include_bias=self.include_bias)
-        made.fit(np.vstack([low, np.where(high > low, high, low + 1.0)]))
-        gaps = np.isnan(X)
-        splines = made.transform(np.where(gaps, low, X))
-        return np.where(np.repeat(gaps, splines.shape[1] // X.shape[1], axis=1), np.nan, splines)
+        return made.fit(np.vstack([low, np.where(high > low, high, low + 1.0)]))
 
 
 @dataclass(frozen=True)

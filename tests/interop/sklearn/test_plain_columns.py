@@ -5,8 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import linear_model as models
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline as make_sklearn_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
-from ppdp import Domain, make_column_map, make_pipeline
+from ppdp import Domain, Pipeline, make_column_map, make_pipeline
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler
@@ -118,6 +122,16 @@ def test_a_column_may_be_encoded_twice():
 def test_ranges_of_a_map_and_of_its_steps_are_kept():
     pipe = fit(make_column_map((MinMaxScaler(ranges={"age": (0, 100)}, feature_range=(2, 3)), ["age"])), names=["age"])
     assert_same(pipe, wild(["age"]))
+
+
+@pytest.mark.parametrize("beyond", ["constant", "periodic"])
+def test_splines_of_public_ranges(beyond):
+    splines = SplineTransformer(6, extrapolation=beyond)
+    columns = make_column_transformer((splines, ["age"]), (OneHotEncoder(handle_unknown="ignore"), ["ward"]))
+    facts = {"ranges": {"age": (0, 100)}, "categories": {"ward": ["b", "a"]}, "classes": (0, 1)}
+    pipe = Pipeline.from_sklearn(make_sklearn_pipeline(columns, models.LogisticRegression()), epsilon=8.0, **facts)
+    rows = wild(["age", "ward"])
+    assert_same(pipe.fit(FRAME[["age", "ward"]], LABELS), rows[[isinstance(cell, str) for cell in rows["ward"]]])
 
 
 def test_onnx_knows_it():
