@@ -340,6 +340,7 @@ class Answering(metaclass=_Renaming):
             if name not in values or (inner and not hasattr(values[name], "set_params")):
                 what = f"Invalid parameter {name!r} for estimator {type(self).__name__}."
                 parts = [one for one, value in values.items() if hasattr(value, "set_params") and "__" not in one]
-                known = parts if inner else [one for one in values if "__" not in one]
-                raise UnknownParameter(what, fix=instead_of(name, known) if known else f"{name}=...; it has no parts.")
+                known = (inner and parts) or [one for one in values if "__" not in one]
+                whole = f"{name}=...; it has no parts." if name in values and not parts else None
+                raise UnknownParameter(what, fix=whole or instead_of(name, known))
         return super().set_params(**params)  # type: ignore[misc]
