@@ -77,21 +77,22 @@ def _of_table(
         what = "the number of rows is private, so a cap on it must be declared."
         fix = f"pass Domain(n_rows=...): at least the {domain.adjacency.phrases.capped}; never len(X)."
         raise MissingBound(what, fix=fix, parameter="n_rows")
-    settled = [("n_rows", shape[0] if shape and not domain.adjacency.unbounded else None, "shape of X")]
-    if shape is None and domain.n_features is None and domain.feature_names is not None:
-        settled.append(("n_features", len(domain.feature_names), "the declared names of columns"))
-    else:
-        settled.append(("n_features", shape[1] if shape else None, "shape of X"))
+    origin, source = "shape of X", "schema of X"
+    width = shape[1] if shape else None
+    if shape is None:
+        if domain.feature_names is None:
+            names, source = _named_columns(stages, domain.n_features), "the columns that the first step names"
+        if domain.n_features is None and (known := domain.feature_names or names):
+            width, origin = len(known), source if names else "the declared names of columns"
+    settled: list[tuple[str, Any, str]] = [
+        ("n_rows", shape[0] if shape and not domain.adjacency.unbounded else None, "shape of X"),
+        ("n_features", width, origin),
+    ]
+    if shape is None or names is not None or domain.feature_names is not None:
+        settled.append(("feature_names", names, source))
     facts: list[Fact] = []
-    for name, actual, origin in settled:
-        domain, fact = _settled(domain, name, actual, origin)
-        facts.append(fact)
-    if shape is None and domain.feature_names is None:
-        named = _named_columns(stages, domain.n_features)
-        domain, fact = _settled(domain, "feature_names", named, "the columns that the first step names")
-        facts.append(fact)
-    elif names is not None or domain.feature_names is not None:
-        domain, fact = _settled(domain, "feature_names", names, "schema of X")
+    for name, actual, whence in settled:
+        domain, fact = _settled(domain, name, actual, whence)
         facts.append(fact)
     if domain.adjacency.by_position:
         adjacency = domain.adjacency.named(domain.feature_names)

@@ -304,10 +304,11 @@ def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     typed = isinstance(y.dtype, np.dtype) and kind != "unknown"
     unlike = {True: typed and kind != "text", False: kind == "text" or (typed and kind == "none")}
     if len(text) == 1 and unlike[True in text]:
+        words, other, like = ("text", "numbers", (0, 1)) if True in text else ("numbers", "text", ("no", "yes"))
         raise InvalidInput(
-            f"y must hold {'text' if True in text else 'numbers'}, as the declared classes do.",
-            fix="convert y, or declare its classes; VotingClassifier, StackingClassifier and OneVsRestClassifier "
-            "hand on codes of labels: classes=(0, 1).",
+            f"y must hold {words}, as the declared classes do.",
+            fix=f"declare them as y has them: {other}, such as classes={like}; or convert y. VotingClassifier,"
+            " StackingClassifier and OneVsRestClassifier hand on codes: classes=(0, 1).",
         )
     return encode_labels(y.ravel() if isinstance(y, np.ndarray) else y, classes)
 

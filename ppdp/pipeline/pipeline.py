@@ -135,8 +135,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
         ----------
         domain : Domain, optional
             Public facts beside the pipeline's own; together they need ``n_rows``, and ``n_features`` or
-            ``feature_names``. A fit with other facts than these (those of its table apart) is refused: what was priced
-            is what is fitted. A plan without facts lifts that.
+            ``feature_names`` where the first step does not name all columns. A fit with other facts than these (those
+            of its table apart) is refused: what was priced is what is fitted. A plan without facts lifts that.
         """
         check_domain(domain)
         plan = plan_of(self, merged(domain, self.domain))

@@ -157,7 +157,7 @@ class ColumnStage(RowWiseTransformer):
             table = np.full((count, 2), np.nan)
             if ranges:
                 positions = columns_of("ranges", list(ranges), names, count, self)
-                table[positions] = resolve_ranges(dict(enumerate(ranges.values())), len(positions), None, "ColumnMap")
+                table[positions] = resolve_ranges(ranges, len(positions), tuple(map(str, ranges)), "ColumnMap")
             return table
         if ranges is not None:
             return resolve_ranges(ranges, count, None, "ColumnMap").copy()

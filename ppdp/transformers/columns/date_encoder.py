@@ -44,7 +44,7 @@ class Dated(PublicMap):
         return [(f"range of {name}", " to ".join(ends)) for name, ends in zip(names, days)]
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
-        return ColumnFacts.within(given.names, resolve_ranges(self.ranges, len(given.names), None, self.step))
+        return ColumnFacts.within(given.names, resolve_ranges(self.ranges, len(given.names), given.names, self.step))
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return X

@@ -157,7 +157,7 @@ class ClipToRange(PublicMap):
         return [(words, value) for words, value, _ in ranges_by_column(self.ranges, names)]
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
-        return ColumnFacts.within(given.names, resolve_ranges(self.ranges, len(given.names), None, self.step))
+        return ColumnFacts.within(given.names, resolve_ranges(self.ranges, len(given.names), given.names, self.step))
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return X

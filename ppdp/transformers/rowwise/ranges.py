@@ -75,8 +75,10 @@ def resolve_ranges(
         raise DomainMismatch(what, stage=stage, fix="one pair per column.", parameter=parameter)
     with np.errstate(all="ignore"):
         widths = table[:, 1] - table[:, 0]
-    if not (np.isfinite(table).all() and np.isfinite(widths).all() and (widths > 0).all()):
-        what = f"every pair of {parameter} must be finite with low < high."
+    if (wrong := ~(np.isfinite(table).all(axis=1) & np.isfinite(widths) & (widths > 0))).any():
+        labels = names or range(n_features)
+        which = ", ".join(repr(labels[i]) for i in np.flatnonzero(wrong))
+        what = f"{parameter} of {which} must be finite with low < high."
         fix = f"{parameter}={{column: (0, 10)}}, two numbers for each column, the lower one first."
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     return table
