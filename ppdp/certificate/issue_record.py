@@ -73,6 +73,7 @@ class Issued:
     responsible: str | None = None
     contact: str | None = None
     run_by: str | None = None
+    prediction: str | None = None
     accuracy: str | None = None
     justification: str | None = None
     own_values: str | None = None
@@ -82,6 +83,8 @@ class Issued:
     ethics_approval: str | None = None
     retention: str | None = None
     remarks: str | None = None
+    attachments_hold: str | None = None
+    signed_by: str | None = None
     limit_set_by: str | None = None
     review_by: str | None = None
     supersedes: str | None = None

@@ -269,6 +269,7 @@ delta = {delta}
 # [pipeline.statements]  # what reviewers ask for; `ppdp help fit` has more
 # contact = "?"          # of the person responsible
 # run_by = "?"           # who runs this
+# prediction = "?"       # what the labels mean
 # legal_basis = "?"      # and consent, ethics_approval, retention
 # limit_set_by = "?"     # of the ledger, with how to reach them
 # other_releases = "?"   # what else of these people got out, or "nothing"

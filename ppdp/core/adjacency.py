@@ -290,7 +290,7 @@ class Replace(_OfRows):
             f"replace {which}; the number of rows is public and fixed",
             f"{change} replaced",
             "two possible records of that person",
-            f"which of two possible {records} of one person was used, with even chances,",
+            f"which of two possible {records} of one person was used",
         )
 
 
@@ -313,7 +313,7 @@ class AddRemove(_OfRows):
             f"add or remove {which}; the number of rows is private, at most the declared n_rows",
             f"{change} added or removed",
             f"the data with and without a possible {record} of that person",
-            "whether one person's rows were used, with even chances,",
+            "whether one person's rows were used",
         )
 
 
@@ -337,7 +337,7 @@ class UserLevel(_OfRows):
             " are kept",
             "All rows of one person become any number of rows of another, or none",
             "the data with and without a possible set of rows of that person",
-            "whether one person's rows were used, or which of two things they say, with even chances,",
+            "whether one person's rows were used, or which of two things they say,",
             capped=f"rows that are kept of all persons together, {self.rows} of each at most",
         )
 
@@ -385,7 +385,7 @@ class Change(Adjacency):
             f"change one row {limit}; {UNPROTECTED}",
             f"The values of one row are changed, {limit}",
             "that row with and without the change",
-            f"whether the values of one row were changed {limit}, with even chances,",
+            f"whether the values of one row were changed {limit}",
             "such a change",
             "every row, but for a change of this size in one of them",
         )

@@ -71,12 +71,13 @@ class Pipeline(PrivateEstimator, NamedSteps):
         Where declared facts come from (a codebook, a regulation): words for all of them, or by name of a fact
         (``"classes"``), a column or a step. They stand beside the facts on the certificate.
     statements : mapping, optional
-        What else you state beside the claim. In words: ``"run_by"``, ``"accuracy"`` (on other people),
-        ``"justification"`` (why this epsilon), ``"own_values"`` (how you know that each value is of the person of its
-        row alone), ``"other_releases"`` (what else of these people got out), ``"contact"``, ``"legal_basis"``,
-        ``"consent"``, ``"ethics_approval"``, ``"retention"`` (of the rows), ``"remarks"``, ``"limit_set_by"`` and
-        ``"status_list"`` (where withdrawn certificates are listed). And ``"review_by"`` (a day), ``"supersedes"`` (an
-        earlier certificate or its digest), ``"attachments"`` (paths of files, of which name and digest are kept).
+        What else you state beside the claim. In words: ``"run_by"``, ``"prediction"`` (what labels mean),
+        ``"accuracy"`` (on other people), ``"justification"`` (why this epsilon), ``"own_values"`` (how you know that
+        each value is of the person of its row alone), ``"other_releases"`` (what else of these people got out),
+        ``"contact"``, ``"legal_basis"``, ``"consent"``, ``"ethics_approval"``, ``"retention"`` (of the rows),
+        ``"remarks"``, ``"limit_set_by"``, ``"signed_by"`` (whose key), ``"status_list"`` (where withdrawn certificates
+        are listed) and ``"attachments_hold"``. And ``"review_by"`` (a day), ``"supersedes"`` (an earlier certificate or
+        its digest), ``"attachments"`` (paths of files, of which name and digest are kept).
     random_state : int, RandomState instance or None, default=None
         Seeds all noise. For tests only: the certificate then says SEEDED.
 

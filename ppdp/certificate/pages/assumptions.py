@@ -57,7 +57,7 @@ def assumptions(c: Record) -> Iterator[Statement]:
     if answer is not None and answer.by_position and not c.neighbours.unbounded:
         yield _assumed(ORDER)
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
-    yield _assumed(f"Declared: {CHOSEN_BLINDLY}, or the promise fails{_settings(c, asked[Trust.SETTING])}.")
+    yield _assumed(f"Declared: {CHOSEN_BLINDLY}, else the promise fails{_settings(c, asked[Trust.SETTING])}.")
     yield from map(_assumed, _sources(facts))
     own = None if c.issued is None else c.issued.own_values
     stated = f"Declared: {OF_THE_PERSON}: {own}." if own else f"Nobody has stated that {NOT_MADE_FROM_OTHERS}."

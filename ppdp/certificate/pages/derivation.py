@@ -165,7 +165,7 @@ def expected_error(c: Record) -> str:
     """How far the noise moves each number, and how many numbers of how many rows were released."""
     noises = list(noises_of(c))
     shares = ", ".join(words for noise in noises if (words := _relative_error(noise)))
-    told = [f"noise (standard error) of the largest possible value: {shares}"] if shares else []
+    told = [f"noise (standard error), as a share of the largest possible value: {shares}"] if shares else []
     m, left = c.mechanism, sum(noise.times * noise.size for noise in noises)
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")

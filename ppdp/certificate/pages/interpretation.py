@@ -94,6 +94,16 @@ def right_alarms(false_alarm: float, power: float) -> float:
     return shown / (shown + false_alarm)
 
 
+def surest(c: Record) -> tuple[int, int]:
+    """Of so many in 10 000 guesses at even chances, those that the attacker is surest of, how many are right at most.
+
+    Source: ``docs/theory/accounting.md``, 9, for false alarms of ``FALSE_ALARMS[0]``.
+    """
+    alarm = FALSE_ALARMS[0]
+    power = detection_power(c, alarm)
+    return int(10_000 * (alarm + power)), math.ceil(10_000 * power)
+
+
 def mostly_right(c: Record) -> float:
     """How often a claim is made, at most, where it is true, if more than ``SURE`` of such claims are right.
 
@@ -198,19 +208,19 @@ def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))
     right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
-    return f"an attacker who must guess {c.neighbours.phrases.asked} {right}; blind guessing, 50 times"
+    return f"at even chances, an attacker who must guess {c.neighbours.phrases.asked} {right}; blind guessing, 50 times"
 
 
 def outcome_in_words(c: Record) -> str:
     """What epsilon and delta say of any outcome: ``P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta``."""
     factor = figure(math.exp(c.epsilon), 3, upward=True) if c.epsilon < _MOST else "any number"
     secret = c.neighbours.phrases.secret
-    told, n = f"{secret} can multiply the chance of any outcome by {factor} (ε)", c.entrance.domain["n_rows"]
+    told, n = f"{secret} can multiply the chance of any outcome by at most {factor} (ε)", c.entrance.domain["n_rows"]
     if not c.delta:
-        return f"{told}, at most."
+        return f"{told}."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; 1 in {figure(n)} would be too much" if alone else ""
-    return f"{told} and add 1 in {one_of(float(c.delta))}, at most (δ{whole})."
+    whole = f"; at 1 in {figure(n)}, a row could leak" if alone else ""
+    return f"{told}, and add at most 1 in {one_of(float(c.delta))} (δ{whole})."
 
 
 def one_of(share: float) -> str:

@@ -35,7 +35,7 @@ from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, GAUSSIAN, of_group
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
-FURTHER = ("contact", "limit_set_by", "review_by", "supersedes", "attachments", "remarks")  # under "Made by"
+MADE = "contact", "limit_set_by", "review_by", "supersedes", "attachments", "attachments_hold", "remarks", "signed_by"
 LAWFUL = ("legal_basis", "consent", "ethics_approval", "retention")  # beside the last condition of publishing
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
@@ -80,7 +80,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
     c, stated, ledger = view.record, view.stated, view.record.ledger
     elsewhere = {"contact"} if stated["responsible"] else set()
     elsewhere |= {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
-    further = [name for name in FURTHER if stated[name] and name not in elsewhere]
+    further = [name for name in MADE if stated[name] and name not in elsewhere]
     profile = dict(privacy_profile(c)) | {c.delta: c.epsilon}
     deltas = sorted({*OTHER_DELTAS, c.delta}, reverse=True)
     powers = [(alarm, interpretation.detection_power(c, alarm)) for alarm in interpretation.FALSE_ALARMS]
@@ -100,7 +100,8 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "lawful": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
-        "excluded_in_short": excluded_in_short(c, "; this one did not stop"),
+        "excluded_in_short": excluded_in_short(c, "this one did not stop"),
+        "surest": interpretation.surest(c),
         "seldom": seldom(interpretation.mostly_right(c)),
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],

@@ -248,9 +248,9 @@ def excluded_in_short(c: Record, of_this_run: str = "") -> list[str]:
     """What is not covered, with the reasons for which a run stops as one; in a ledger other attempts are counted."""
     stops = {one.value for one in STOPS}
     why = [_excluded(one.value).short for one in STOPS if one.value in c.not_covered]
-    short = [f"what a stopped run tells ({', '.join(why)}{of_this_run})"] if why else []
+    short = [f"what a stopped run tells ({of_this_run or ', '.join(why)})"] if why else []
     for words in (words for words in c.not_covered if words not in stops):
-        charged = ", if not charged to its ledger" if words == Exclusion.EVALUATION.value and c.ledger else ""
+        charged = " (if not in its ledger)" if words == Exclusion.EVALUATION.value and c.ledger else ""
         short.append(f"{_excluded(words).short}{charged}")
     return short
 
