@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from ppdp.core.names import slips
 from ppdp.exceptions import DomainMismatch, ImpossibleBudget, InvalidParameter
 
 _LONGEST = 200
@@ -168,9 +169,18 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
         position = positions.get(column, -1) if isinstance(column, str) else integer(name, column, stage, least=0)
         if not 0 <= position < count:
             what = f"the column {shown(column)} of {name} does not exist."
-            raise DomainMismatch(what, stage=_named(stage), fix="use columns of X at this point.", parameter=name)
+            raise DomainMismatch(what, stage=_named(stage), fix=_instead_of(column, names or ()), parameter=name)
         found.append(position)
     return found
+
+
+def _instead_of(column: Any, names: Sequence[Any]) -> str:
+    """What to write in place of a column that does not exist."""
+    made = [name for name in names if isinstance(name, str) and name.startswith(f"{column}_")]
+    told = ", ".join(map(shown, [*(made or names)][:10]))
+    if made:
+        return f"an encoder in front has made columns of it: {told}."
+    return slips([column], names) or f"use columns of X at this point{told and f', such as {told}'}."
 
 
 @lru_cache(maxsize=4)  # every block of a wide table asks for some of the same columns

@@ -255,10 +255,9 @@ def test_groups_of_columns_as_declared():
     facts.update(age=(0, 90), ward=["a", "b"], seen=("2000-01-01", "2010-01-01"), dose=(0, 9))
     stages = [ppdp.transformers.MeanImputer(), ppdp.transformers.StandardScaler(fit_mode="noisy")]
     groups = facts.column_transformer(stages)
-    steps = [("columns", groups), ("filled", ppdp.transformers.MeanImputer()), ("m", LogisticRegression((0, 1)))]
-    pipe = Pipeline(steps, epsilon=9.0).fit(table, y)
+    pipe = Pipeline([("columns", groups), ("m", LogisticRegression((0, 1)))], epsilon=9.0).fit(table, y)
     used = [step.formula.partition("@")[2] for step in pipe.certificate_.record.steps]
-    assert used[2:4] == ["numbers", "numbers"]
+    assert used[2:6] == ["numbers", "numbers", "dates", "dates"]
     assert groups.transformers[0][2] == ["age", "dose"]
     facts["age"] = "private"
     with pytest.raises(MissingBound, match="'age'"):

@@ -11,6 +11,8 @@ from itertools import groupby
 from numbers import Real
 from typing import Any
 
+from sklearn.base import clone
+
 from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import integer, labels, pair, shown
@@ -175,13 +177,13 @@ class Declaration(UserDict[str, Any]):
         return make_column_map(*_together(self._parts(encoding)))
 
     def column_transformer(self, numbers: Sequence[Any] = (), encoding: str = "onehot") -> ColumnTransformer:
-        """The columns as declared, in groups: numbers with stages of their own, and dates and categories beside them.
+        """The columns as declared, in groups: numbers and dates with stages of their own, and categories beside them.
 
         Parameters
         ----------
         numbers : sequence of stages
-            Behind the ranges of numbers, such as ``[MeanImputer(), StandardScaler()]``, which then see and release
-            nothing of other columns.
+            Behind the ranges of numbers, and those of dates, such as ``[MeanImputer(), StandardScaler()]``, which then
+            see and release nothing of other columns.
         encoding : {"onehot", "ordinal"}, default="onehot"
             As for :meth:`column_map`.
 
@@ -190,14 +192,16 @@ class Declaration(UserDict[str, Any]):
         MissingBound
             As :meth:`column_map`, and naming numbers whose range is private.
         """
-        parts, ranges = self._parts(encoding), dict[str, Any]()
+        parts = self._parts(encoding)
         if self.private:
             told = f"ranges of {', '.join(map(repr, self.private))} are private."
             raise MissingBound(told, fix="steps(), which releases them, or public ranges.")
-        for stage, _ in parts:
-            ranges |= stage.ranges if isinstance(stage, MinMaxScaler) else {}
-        others = [(stage, columns) for stage, columns in parts if not isinstance(stage, MinMaxScaler)]
-        groups: list[Any] = [("numbers", [MinMaxScaler(ranges), *numbers], list(ranges))] if ranges else []
+        groups: list[Any] = []
+        for name, kind in (("numbers", MinMaxScaler), ("dates", DateEncoder)):
+            own = [stage.ranges for stage, _ in parts if isinstance(stage, kind)]
+            ranges = {column: one for some in own for column, one in some.items()}
+            groups += [(name, [kind(ranges), *map(clone, numbers)], list(ranges))] if ranges else []
+        others = [part for part in parts if not isinstance(part[0], MinMaxScaler | DateEncoder)]
         groups += [(f"column-{i}", stage, columns) for i, (stage, columns) in enumerate(others, 1)]
         return ColumnTransformer(groups)
 
