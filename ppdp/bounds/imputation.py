@@ -152,7 +152,13 @@ def trimmed_sensitivity(domain: Domain, distance: Distance, *, min_observed: int
 
 
 @_trimmed("imputation.trimmed-public", way="noisy")
-@_means("imputation.public", way="noisy", used_by=("MeanImputer",), releases=("means",))
+@_means(
+    "imputation.public",
+    way="noisy",
+    used_by=("MeanImputer",),
+    releases=("means", "squares-in-parts"),
+    affine=lambda **_: True,
+)
 @_means(
     "imputation.zero", way="public", used_by=("MeanImputer", "MedianImputer", "RegressionImputer", "TrimmedMeanImputer")
 )

@@ -81,7 +81,7 @@ def squares_in_parts(domain: Domain, distance: Distance) -> float:
     """Shares of the rows in cells of every column, then means and squares in units that follow from those with noise.
 
     :func:`mean_and_squares` of entries up to 1 and, at right angles, ``TAIL_WEIGHT`` times histograms over n: 2√3 √d/n
-    for one replaced row. A row that moved counts as replaced: it may be in another cell.
+    for one replaced row. A row that moved counts as replaced: it may be in another cell. What is missing adds nothing.
     """
     far = distance.moved_as_replaced()
     box = domain.but(row_norm=math.sqrt(domain.d), entry_bound=1.0)

@@ -37,25 +37,31 @@ _CELLS = np.searchsorted(EDGES[1:-1], (np.arange(2 * _STEPS) + 0.5) / _STEPS - 1
 
 
 def tail_shares(rows: Rows | Stream, columns: Sequence[int] | None, bound: float) -> Array:
-    """Share of the rows in every cell of ``bound`` times :data:`EDGES`, for every column, times ``TAIL_WEIGHT``."""
+    """Share of the rows in every cell of ``bound`` times :data:`EDGES`, for every column, times ``TAIL_WEIGHT``.
+
+    A missing value is in no cell.
+    """
     count = rows.d if columns is None else len(columns)
     step, numbers, starts = counting_step(rows.n), count * TAIL_CELLS, np.arange(count) * TAIL_CELLS
 
     def counted(block: Rows) -> NDArray[Any]:
         X = block.X if columns is None else block.X[:, list(columns)]
-        weights, total = np.floor(block.weight / step), np.zeros(numbers)
+        weights, total = np.floor(block.weight / step), np.zeros(numbers + 1)
         alike = bool((weights == weights[:1]).all())  # then whole numbers are added, which takes half the time
         size = max(1, TOGETHER // count)
         for start in range(0, block.n, size):
             part = slice(start, start + size)
             steps = X[part] * (_STEPS / bound)
             steps += _STEPS
+            gaps = np.isnan(steps)
+            steps[gaps] = 0.0
             places = _CELLS.take(steps.astype(np.int32), mode="clip") + starts
+            places[gaps] = numbers
             if alike:
-                total += weights[0] * np.bincount(places.ravel(), minlength=numbers)
+                total += weights[0] * np.bincount(places.ravel(), minlength=numbers + 1)
             else:
-                total += np.bincount(places.ravel(), np.repeat(weights[part], count), numbers)
-        return total
+                total += np.bincount(places.ravel(), np.repeat(weights[part], count), numbers + 1)
+        return total[:numbers]
 
     return np.asarray(fold(Counts(numbers, counted), rows) * (step * TAIL_WEIGHT / rows.n), dtype=np.float64)
 
@@ -74,24 +80,34 @@ class Parts:
     middle: Array
     half: Array  # of its width
     floor: Array  # of a standard deviation, by cells that hold rows
+    observed: Array  # share of the rows that have a value there; 1 where none may lack it
+    unsure: Array  # standard error of that share
 
     @classmethod
     def of(cls, answer: Array, domain: Domain, release: Any) -> Parts:
         """From the shares with which the answer to a release begins."""
         count, bound = n_columns(domain, release.parameters), largest_entry(domain)
         least = threshold(count, TAIL_CELLS, FALSE) * release.noise_scale
-        first, last, found = ends(answer[: count * TAIL_CELLS].reshape(count, TAIL_CELLS), least)
+        shares = answer[: count * TAIL_CELLS].reshape(count, TAIL_CELLS)
+        first, last, found = ends(shares, least)
         low, high = EDGES[first], EDGES[last + 1]
         seen, known = high - low, found & (first < last)
         more = (WIDER - 1) / 2 * seen
         low = np.where(known, np.maximum(low - more, -1.0), -1.0)
         high = np.where(known, np.minimum(high + more, 1.0), 1.0)
-        half = (high - low) / 2
-        floor = np.where(known, FIFTH * seen, QUARTER * half)
-        return cls(bound * (low + high) / 2, bound * half, bound * floor)
+        floor = np.where(known, FIFTH * seen, QUARTER * (high - low) / 2)
+        middle, observed, unsure = (low + high) / 2, np.ones(count), np.zeros(count)
+        if domain.missing_rows:  # they count as the middle: one amid the rows makes little of how many there are
+            middle = np.where(found, (EDGES[first] + EDGES[last + 1]) / 2, 0.0)
+            within = (EDGES[1:] > low[:, None]) & (EDGES[:-1] < high[:, None])
+            unsure = np.sqrt(within.sum(axis=1)) * release.noise_scale / TAIL_WEIGHT
+            fewest = np.maximum(1 - domain.missing_rows / domain.n, 2 * unsure)
+            observed = np.clip((shares * within).sum(axis=1) / TAIL_WEIGHT, np.minimum(fewest, 1.0), 1.0)
+        half = np.maximum(high - middle, middle - low)
+        return cls(bound * middle, bound * half, bound * floor, observed, unsure)
 
     def measured(self, rows: Rows | Stream, columns: Sequence[int] | None) -> Array:
-        """Means and, times ``BOX_WEIGHT``, mean squares of these columns in units of their parts."""
+        """Means and, times ``BOX_WEIGHT``, mean squares of these columns in units of their parts; 0 where none is."""
         rows = rows if columns is None else rows.each(partial(_of_columns, list(columns)), len(columns))
         means, squares = joint_sums(rows, [(self._mapped, 1.0), (self._squared, 1.0)])
         return np.concatenate([means, BOX_WEIGHT * squares]) / rows.n
@@ -107,14 +123,20 @@ class Parts:
         return np.square(self._mapped(X))
 
     def in_units(self, answer: Array) -> Array:
-        """Means and mean squares in units of parts, in a release that ends with them."""
+        """Means and mean squares of what is observed, in units of parts, in a release that ends with them."""
         mean, squares = np.split(answer[-2 * len(self.half) :], 2)
-        return np.array([mean, squares / BOX_WEIGHT])
+        return np.array([mean, squares / BOX_WEIGHT]) / self.observed
+
+    def errors(self, answer: Array, noise_scale: float) -> Array:
+        """Standard errors of these."""
+        noise = np.array([[noise_scale], [noise_scale / BOX_WEIGHT]])
+        return np.asarray(np.hypot(noise, self.in_units(answer) * self.unsure) / self.observed)
 
     def moments(self, answer: Array, noise_scale: float) -> tuple[Array, Array, Array]:
-        """Means, mean squares and deviations of columns."""
+        """Means, mean squares and deviations of columns, what is missing filled with the mean."""
         (mean, squares), error = self.in_units(answer), noise_scale / BOX_WEIGHT
-        variance = self.half**2 * (squares - mean**2 - SURE * error)
-        floor = np.minimum(self.floor, self.half * math.sqrt(ERRORS * error))
-        made = Moments(mean, squares).affine(self.half, self.middle)
+        variance = self.half**2 * (self.observed * (squares - mean**2) - SURE * error)
+        floor = np.minimum(self.floor * np.sqrt(self.observed), self.half * math.sqrt(ERRORS * error))
+        filled = self.observed * squares + (1 - self.observed) * mean**2
+        made = Moments(mean, filled).affine(self.half, self.middle)
         return made.mean, made.squares, np.sqrt(np.maximum(variance, floor**2))

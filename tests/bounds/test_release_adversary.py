@@ -63,6 +63,7 @@ CASES = {
         f"{name} of two columns": (name, {"columns": [0, 2]}, 0.3)
         for name in ("squares", "diagonal", "squares-in-parts")
     },
+    "squares-in-parts of gaps": ("squares-in-parts", {}, 0.3),
     **{f"means, n0 = {n0}": ("means", {"min_observed": n0}, 0.0) for n0 in (2, 7)},
     **{
         f"trimmed means, n0 = {n0}, m = {m}": ("trimmed-means", {"min_observed": n0, "trimmed": m}, 0.0)
@@ -77,7 +78,7 @@ CASES = {
 @pytest.mark.repeated("place", "distance", keep=3)
 def test_no_pair_exceeds_the_sensitivity(case, place, distance):
     statistic, parameters, least = CASES[case]
-    gaps = N if "means" in statistic else 0
+    gaps = N if "means" in statistic or "gaps" in case else 0
     facts = domains(N, 1, 3, max_missing=None if gaps else 0)
     domain = facts[3 + place % 3 if "columns" in parameters else place]
     if statistic == "squares" and domain.entry_bound is None:

@@ -1,5 +1,6 @@
 """Parts of their ranges in which columns lie, as noisy shares show them."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,9 +21,10 @@ COLUMNS = {
 }
 
 
-def parts_of(X, bound=1.0):
-    """As they follow from a release, with the means and squares that are measured there."""
+def parts_of(X, bound=1.0, gaps=0.0):
+    """As they follow from a release, with the means and squares that are measured there; a share is missing."""
     rng, domain = np.random.default_rng(1), Domain(n_rows=N, n_features=1, row_norm=bound, entry_bound=bound)
+    domain, X = domain.but(max_missing=gaps), np.where(np.random.default_rng(2).random(N) < gaps, np.nan, X)
     release = SimpleNamespace(parameters={}, noise_scale=NOISE)
     rows = Rows.of(X[:, None])
     answer = tail_shares(rows, None, bound) + NOISE * rng.standard_normal(TAIL_CELLS)
@@ -31,13 +33,16 @@ def parts_of(X, bound=1.0):
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-@pytest.mark.parametrize("bound", [1.0, 3.0])
-def test_means_and_deviations_are_told_in_the_units_of_the_rows(column, bound):
+@pytest.mark.parametrize(("bound", "gaps"), [(1.0, 0.0), (3.0, 0.0), (3.0, 0.3)])
+def test_means_and_deviations_are_told_in_the_units_of_the_rows(column, bound, gaps):
     X = bound * COLUMNS[column](np.random.default_rng(0))
-    parts, (mean, _, spread) = parts_of(X, bound)
+    parts, (mean, squares, spread) = parts_of(X, bound, gaps)
+    filled = X.std() * math.sqrt(1 - gaps)  # what is missing is the mean behind it
     assert np.mean(np.abs(X - parts.middle) <= parts.half) > 0.97
+    assert abs(parts.observed + gaps - 1) <= 4 * parts.unsure
     assert mean == pytest.approx(X.mean(), abs=0.2 * X.std())
-    assert 0.5 < spread / X.std() < 1.7
+    assert squares == pytest.approx(X.mean() ** 2 + filled**2, abs=bound * X.std())
+    assert 0.5 < spread / filled < 1.7
 
 
 def test_where_one_cell_alone_is_seen_rows_may_be_anywhere():

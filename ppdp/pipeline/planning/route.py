@@ -137,15 +137,15 @@ class RouteSearch:
     def extended(self, route: Route, name: str, stage: Any, way: FitMode) -> Route:
         """The route and one more stage."""
         at, run, releases = len(route.steps), route.run, route.releases
-        if run and way.shared is not None and way.request and way.request.group == run[-1][1].group == "":
+        moments = bool(run) and STATISTICS[run[0][1].statistic].moments
+        if moments and way.shared is not None and way.request and way.request.group == run[-1][1].group == "":
             way = way.shared
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
         if (request := way.request) is not None and (self.predicts or way.name == "noisy"):
-            moments = STATISTICS[request.statistic].moments
-            shared = run and moments and run[-1][1].group == request.group
+            moments &= STATISTICS[request.statistic].moments
+            shared = run and (run[-1][1].group == request.group if moments else run[-1] == (at - 1, request))
             run, releases = ((*run, (at, request)), releases[:-1]) if shared else (((at, request),), releases)
             releases = (*releases, _merged(run, steps))
-            run = run if moments else ()
         return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
 
     def routes(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
@@ -248,7 +248,8 @@ def _merged(run: tuple[tuple[int, StatisticRequest], ...], steps: tuple[PlannedS
     of_group = "".join(first.statistic.partition(AT)[1:])
     domain = domain_of(step.domain, of_group.removeprefix(AT)) if of_group else step.domain
     # Moments of several stages are carried from one to the next, which takes the mean.
-    statistic = first.statistic.partition(AT)[0] if len(run) == 1 or asked == {"squares"} else "matrix"
+    alike = len(run) == 1 or asked in ({"squares"}, {"squares-in-parts"})
+    statistic = first.statistic.partition(AT)[0] if alike else "matrix"
     parameters = dict(first.parameters)
     if statistic == "matrix" or any(request.parameters != first.parameters for _, request in run):
         parameters.pop("columns", None)

@@ -15,7 +15,6 @@ import numpy as np
 
 from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.bounds.queries import by_column
-from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.core.domain import Domain
@@ -331,22 +330,29 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
     if not served:
         return [_bare(f".{release.statistic}", answer, sigma)]
     columns, mean, squares = columns.at(served), statistic.mean[served], statistic.squares[served]
+    unsure: Any = None
+    count: Any = domain.n
+    which = " of observed values" if domain.missing_rows else ""
     if release.statistic == "squares-in-parts":
         parts = Parts.of(answer, domain, release)
         columns = columns.scaled(parts.half, parts.middle).noted("within the part that shows rows")
-        (mean, squares), unsure = parts.in_units(answer), sigma / BOX_WEIGHT
+        (mean, squares), (sigma, unsure) = parts.in_units(answer), parts.errors(answer, sigma)
+        count = domain.n * parts.observed
     else:
         unsure = _squares_error(release, domain)
-    if domain.min_present < domain.n:
+    if domain.min_present < domain.n and not domain.missing_rows:
         columns = Columns.lost(columns.names, "over all places, absent rows as zeros")
     variance = squares - mean**2
     with np.errstate(all="ignore"):
         spread = np.where(variance > 0, np.sqrt(variance), np.nan)
         error = np.hypot(unsure, 2 * mean * sigma) / (2 * spread)
-    deviation = Answers.linear("standard deviation", columns, spread, error, np.abs(columns.slope))
+    deviation = Answers.linear(f"standard deviation{which}", columns, spread, error, np.abs(columns.slope))
     of_spread = partial(_of_deviations, variance, np.sqrt(unsure**2 + (2 * mean * sigma) ** 2 + 2 * sigma**4))
-    sampling = spread / math.sqrt(domain.n) if rows_are_a_sample(domain) else None
-    return [replace(Answers.of("mean", columns, mean, sigma), sampling=sampling), replace(deviation, ends=of_spread)]
+    sampling = spread / np.sqrt(count) if rows_are_a_sample(domain) else None
+    return [
+        replace(Answers.of(f"mean{which}", columns, mean, sigma), sampling=sampling),
+        replace(deviation, ends=of_spread),
+    ]
 
 
 def _of_deviations(variance: Array, error: Array, alpha: float) -> tuple[Array, Array]:

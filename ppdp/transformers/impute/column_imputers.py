@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.bounds.columns import entries_of
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import columns_of, flag, integer, number, positive
 from ppdp.core.distance import Distance
@@ -23,6 +24,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
 from ppdp.transformers.scale.base import gap_margin, public_gap, refuse_weights
+from ppdp.transformers.scale.standard_scaler import resolved
 
 
 class Imputer(Transformer):
@@ -128,7 +130,8 @@ class MeanImputer(ColumnImputer):
     ----------
     min_observed : int or float, default=0.5
         The floor n0: a count, or a fraction of the rows if at most 1 and not an integer. The exact mode never takes it
-        below the number of rows that must be complete.
+        below the number of rows that must be complete. Means that are released in parts of ranges, where rows are many
+        for the columns, take no floor.
     max_missing : int or float, optional
         At most this many rows have missing values (a count, or a fraction if a float of at most 1); the smaller of this
         and the domain's is used. If it is below the number of rows, the exact mode assumes it as a condition.
@@ -186,7 +189,10 @@ class MeanImputer(ColumnImputer):
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         columns, floor = self._columns(domain), int(parameters["min_observed"])
         which: dict[str, Any] = {} if columns is None else {"columns": columns}
-        noisy = FitMode.by("imputation.public", domain, distance, request=StatisticRequest("means", parameters | which))
+        request = StatisticRequest("means", parameters | which)
+        if domain.entry_bound is not None and resolved(entries_of(domain, columns)):
+            request = StatisticRequest("squares-in-parts", which)
+        noisy = FitMode.by("imputation.public", domain, distance, request=request)
         measures: dict[str, Measure] = {
             "imputation.missing": MissingMargin(limit),
             "imputation.observed": ObservedMargin(floor, columns),
@@ -222,8 +228,11 @@ class MeanImputer(ColumnImputer):
 
     def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         bound = domain.entry_bound or float(domain.require("row_norm"))
-        means, columns = np.clip(values.mean, -bound, bound), self._columns(domain)
+        means, columns = np.clip(np.nan_to_num(values.mean), -bound, bound), self._columns(domain)
         return {"mean": means if columns is None else only(means, columns), "norm": domain.row_norm}
+
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
+        return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def test_where_deltas_add_a_gate_gets_a_tenth_of_delta():
 
 
 def test_a_pipeline_that_ends_in_a_transformer_gives_everything_to_its_releases():
-    p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(), StandardScaler())
+    p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(), StandardScaler(min_std=0.1))
     assert p.mechanism is None
     assert [step.way.name for step in p.steps] == ["public", "noisy", "noisy"]
     assert [(r.mu / total_mu(p)) ** 2 for r in p.releases] == pytest.approx([0.5, 0.5], rel=1e-6)

@@ -44,10 +44,13 @@ def test_deduplication_between_ends_a_release_point():
     assert [r.at for r in plan(NormClipper(), *stages, GaussianMechanism()).releases] == [1, 3]
 
 
-def test_an_imputer_releases_its_own_statistics():
+def test_an_imputer_shares_a_release_with_a_scaler_alone():
     stages = MeanImputer(fit_mode="noisy"), StandardScaler(clip=None, fit_mode="noisy")
     p = plan(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism())
-    assert [(r.at, r.statistic) for r in p.releases] == [(1, "means"), (2, "squares")]
+    assert [(r.at, r.statistic) for r in p.releases] == [(1, "squares-in-parts"), (2, "squares")]
+    stages = MeanImputer(fit_mode="noisy"), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="noisy")
+    p = plan(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism())  # but a scaler reads what it tells of spreads
+    assert [(r.at, r.statistic, r.serves) for r in p.releases] == [(1, "squares-in-parts", (1, 2)), (3, "moment", (3,))]
 
 
 def test_only_a_mechanism_that_predicts_pays_for_prediction():
