@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.columns import entries_of
+from ppdp.bounds.column_groups import entries_of
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import columns_of, flag, integer, number, positive
 from ppdp.core.distance import Distance
