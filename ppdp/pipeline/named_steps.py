@@ -11,7 +11,6 @@ from sklearn.utils import Bunch, estimator_html_repr
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issue_statement import account_in_words
-from ppdp.certificate.pages.typography import bound, element, to_html
 from ppdp.core.pages import page_of
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn import FromSklearn
@@ -171,9 +170,13 @@ def _spent_line(certificate: Certificate) -> str:
     """What the fit has spent, and on whose account, in one line."""
     if not certificate.verify():
         return ""
+    from markupsafe import Markup
+
+    from ppdp.certificate.pages.templating import number
+
     record = certificate.record
-    spent = element("strong", "Spent (", bound(record.epsilon), ", ", bound(record.delta), ").")
-    return to_html(element("p", spent, f" {account_in_words(record) or ''}"))
+    pair = (number(value, upward=True) for value in (record.epsilon, record.delta))
+    return str(Markup("<p><strong>Spent ({}, {}).</strong> {}</p>").format(*pair, account_in_words(record) or ""))
 
 
 def _diagram_of(steps: list[tuple[str, Any]], kind: type) -> str:

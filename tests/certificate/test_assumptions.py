@@ -11,7 +11,7 @@ from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.facts import MIN_FILLED as FILLED
 from ppdp.certificate.pages.assumptions import MOST_NAMED
-from ppdp.certificate.pages.typography import minus, typeset
+from ppdp.certificate.pages.statement import minus, typeset
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 

@@ -8,9 +8,8 @@ from pages import Reader
 from zoo import ZOO, certificate
 
 from ppdp.certificate.pages.renderers import CUT, LINES, WIDTH, render_brief
-from ppdp.certificate.pages.statement import Statement, Topic
+from ppdp.certificate.pages.statement import Statement, Topic, typeset
 from ppdp.certificate.pages.statements import printable_view
-from ppdp.certificate.pages.typography import typeset
 
 NAMED = ("protects", "released", "rests on", "not covered", "digest", "the rest")
 

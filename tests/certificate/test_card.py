@@ -10,7 +10,7 @@ from pages import real_documents
 from sklearn.linear_model import LogisticRegression
 
 from ppdp import Certificate, make_pipeline
-from ppdp.certificate.pages.typography import markdown_text
+from ppdp.certificate.pages.statement import markdown_text
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import NormClipper

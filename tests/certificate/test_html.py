@@ -12,7 +12,7 @@ from pages import Reader, every_kind, real_documents, replaced
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.facts import Origin, read_source
-from ppdp.certificate.pages.typography import printable
+from ppdp.certificate.pages.statement import printable
 from ppdp.core.figures import figure
 
 STRAIGHT = str.maketrans("“”’", "'''")  # quotation marks as they are typed

@@ -14,7 +14,7 @@ from ppdp.certificate.guarantee import privacy_profile
 from ppdp.certificate.pages import assumptions, budget, interpretation
 from ppdp.certificate.pages.derivation import answer_of, is_model, law_of, only_the_last
 from ppdp.certificate.pages.drawing import distance_bars, power_curve
-from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, terms_in
+from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, minus, terms_in
 from ppdp.certificate.pages.statements import (
     LABELS,
     MOST_FACTS,
@@ -27,7 +27,6 @@ from ppdp.certificate.pages.statements import (
     what_left,
 )
 from ppdp.certificate.pages.templating import html_page, render
-from ppdp.certificate.pages.typography import minus
 from ppdp.certificate.record import AlternativeRecord, Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure

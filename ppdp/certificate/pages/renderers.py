@@ -12,9 +12,8 @@ from typing import Any
 
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.interpretation import powers_in_words
-from ppdp.certificate.pages.statement import Topic
+from ppdp.certificate.pages.statement import Topic, printable
 from ppdp.certificate.pages.statements import View, excluded_in_short, printable_view, what_left
-from ppdp.certificate.pages.typography import printable
 from ppdp.certificate.replay.verify import Verification
 from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import InvalidParameter
@@ -37,13 +36,6 @@ REST = 'to_text(full=True) or `ppdp show --full`; as a page: save("page.html"); 
 
 GROUNDS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
 BAD = "#b3261e"
-BARS = {
-    "bar": "display:block;width:100%;height:8px;margin:6px 0 2px",
-    "track": "fill:currentColor;opacity:.12",
-    "unmatched": "fill:#5b8db8",
-    "moved": "fill:#d08a4e",
-    "before": "fill:currentColor",
-}
 _LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
@@ -92,8 +84,7 @@ def _problems(result: Verification) -> Sequence[str]:
 def render_fragment(view: View) -> str:
     """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script."""
     glance = [(name, " ".join(lines), name in IMPORTANT) for name, lines in at_a_glance(view)]
-    bars = distance_bars(view.points, lambda part: {"style": BARS[part]})
-    status = view.record.status
+    bars, status = distance_bars(view.points), view.record.status
     shown = {"glance": glance, "bars": bars, "status": status, "ground": GROUNDS.get(status, BAD), "GAUSSIAN": GAUSSIAN}
     return rendered("notebook.html", {**view.context, **shown})
 

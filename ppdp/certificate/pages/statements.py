@@ -26,8 +26,7 @@ from ppdp.certificate.pages.derivation import (
     spreads,
 )
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words, rho
-from ppdp.certificate.pages.statement import WORDS, Statement, Topic
-from ppdp.certificate.pages.typography import printable, up
+from ppdp.certificate.pages.statement import WORDS, Statement, Topic, printable, up
 from ppdp.certificate.record import (
     Diagnostics,
     FactRecord,

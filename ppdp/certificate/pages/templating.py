@@ -5,26 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup, escape
 
-from ppdp.certificate.pages.drawing import budget_bar
 from ppdp.certificate.pages.interpretation import rounded_up
-from ppdp.certificate.pages.typography import (
-    capitalised,
-    markdown_text,
-    minus,
-    sentences,
-    to_html,
-    together,
-    typeset,
-    up,
-)
+from ppdp.certificate.pages.statement import capitalised, markdown_text, minus, sentences, together, typeset, up
 from ppdp.core.figures import figure
 
 if TYPE_CHECKING:
@@ -36,18 +24,20 @@ def render(template: str, context: dict[str, Any]) -> Markup:
     return Markup(_environment(template.rpartition(".")[2]).get_template(template).render(context))
 
 
-_TO_TEXT = {"html": typeset, "md": markdown_text, "json": lambda words: json.dumps(words, ensure_ascii=False)[1:-1]}
+def _in_json(words: str) -> str:
+    return json.dumps(words, ensure_ascii=False)[1:-1]
 
 
 @cache
 def _environment(kind: str) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # not above: every import of ppdp would wait for it
 
+    to_text = {"html": typeset, "md": markdown_text, "json": _in_json}[kind]
     made = Environment(
         loader=PackageLoader("ppdp.certificate.pages"),
         autoescape=kind == "html",
         undefined=StrictUndefined,
-        finalize=_finalized(_TO_TEXT[kind]),
+        finalize=lambda value: to_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -61,21 +51,10 @@ def _environment(kind: str) -> Environment:
         minus=minus,
         sentences=sentences,
         verbatim=escape,
-        budget_bar=budget_bar,
+        short=lambda value: f"{value:.2f}".rstrip("0").rstrip("."),
         share_up=lambda share: Markup('<data value="{}">{}</data>').format(repr(share), rounded_up(share)),
     )
     return made
-
-
-def _finalized(to_text: Callable[[str], str]) -> Callable[[Any], Any]:
-    """What becomes of every value that is no markup."""
-
-    def finalize(value: Any) -> Any:
-        if isinstance(value, Element):
-            return Markup(to_html(value))
-        return value if isinstance(value, Markup) or not isinstance(value, str) else to_text(value)
-
-    return finalize
 
 
 def html_page(title: str, main: Markup, foot: str = "") -> str:
