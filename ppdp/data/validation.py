@@ -149,7 +149,8 @@ _CODES = (
 )
 _LENGTHS = "numbers of one unit: table[{name!r}].dt.total_seconds() / 86400 for days."
 _DAYS = (
-    'in the first step, make_column_map((DateEncoder(("1990-01-01", "2030-12-31")), {names}), ...) for these columns.'
+    'in the first step, make_column_map((DateEncoder(("1990-01-01", "2030-12-31")), {names}), ...) for these columns; '
+    "in a ColumnTransformer of scikit-learn the same pair."
 )
 
 
@@ -319,8 +320,9 @@ def settled_labels(codes: Array, invalid: str) -> Array:
     if unknown.any() and invalid == "error":
         raise InvalidValue(
             "a label is not one of the declared classes, or is missing.",
-            fix="declare all classes; where labels are missing, make a class of them, y.fillna('none')."
-            " on_invalid='repair' takes any other label as the first class.",
+            fix="declare all classes; where labels are missing, make a class of them, y.fillna('none') or (-1), or"
+            " fit(X, y.fillna(a class), sample_weight=y.notna()) with domain=Domain(max_weight=1.0), where these rows"
+            " count nothing. on_invalid='repair' takes any other label as the first class.",
             parameter="y",
         )
     return np.where(unknown, 0.0, codes)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ppdp.core.checks import choice, flag, integer, number, pair, shown
-from ppdp.core.closure_inspection import refuse_captured
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.feature_maps import FEATURES
 from ppdp.interop.sklearn.steps import Step, is_word
@@ -30,7 +28,6 @@ from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
     FillConstant,
-    FunctionMap,
     Normalised,
     PublicMap,
     RangeScale,
@@ -243,29 +240,6 @@ def bins(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     return Binned(bins, hot=encode != "ordinal", step=step.name)
 
 
-def function(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap | None:
-    """A function of each row; None if it is none."""
-    given = step.read("func", "kw_args")
-    if given["func"] is None:
-        return None
-    if not callable(given["func"]):
-        step.refuse("func is not callable.", "func=np.log1p, or a function of your own.")
-    keywords = given["kw_args"] or {}
-    if not isinstance(keywords, Mapping):
-        step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
-    refuse_captured(partial(given["func"], **keywords), step.name)
-    facts.mapped.add(step.name)
-    made = FunctionMap(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
-    if not (made.bounds or made.rises):
-        why = f"what comes out of {getattr(made.function, '__name__', 'its function')} has no public range."
-        facts.lack("functions", {step.name: "(low, high)"}, why, step.name)
-    if not isinstance(given["func"], np.ufunc):
-        step.changed.append("its function gets float64 arrays, never frames: dates and text must be numbers before")
-    if step.name in facts.functions:
-        step.changed.append("what it returns is clipped to the declared range")
-    return made
-
-
 def read_imputer(step: Step) -> dict[str, Any]:
     """Parameters of an imputer of missing values that are NaN."""
     fixes = {"add_indicator": "leave it out: which columns have missing values is read off the rows."}
@@ -372,7 +346,6 @@ def powers(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
 MAPS: dict[str, tuple[str, Callable[..., Any]]] = {
     **FEATURES,
     "Binarizer": ("map anywhere", threshold),
-    "FunctionTransformer": ("map anywhere", function),
     "KBinsDiscretizer": ("map", bins),
     "MaxAbsScaler": ("map", range_scaler),
     "MinMaxScaler": ("map", range_scaler),

@@ -20,6 +20,7 @@ from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, is_word, named_parts, own_name
 from ppdp.interop.sklearn.trees import only_trees
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
+from ppdp.transformers.columns.column_stage import Encoder
 from ppdp.transformers.rowwise.probe import made_up_rows
 
 
@@ -346,7 +347,10 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
         if is_listed(columns) and _is_by_name(Step(name, one)):
             yield from _column_branches(Step(name, one), facts)
             continue
-        for i, (own, steps) in enumerate(branches(prefix, flattened(name, one)), 1):
+        inner = flattened(name, one)
+        for step in inner:
+            step.encodes = isinstance(step.estimator, Encoder)
+        for i, (own, steps) in enumerate(branches(prefix, inner), 1):
             group = name.replace("__", "-").replace(".", "-").replace(AT, "-")
             yield _Branch(columns, steps, own, rest, group if i == 1 else f"{group}-{i}")
 

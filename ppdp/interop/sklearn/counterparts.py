@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, NoReturn
 
 from sklearn.base import clone
@@ -16,7 +17,7 @@ from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.models import CLUSTERS, MODELS, cluster_distances
 from ppdp.interop.sklearn.stages import FITTED, quantile_bins
-from ppdp.interop.sklearn.steps import ENCODERS, TEXTS, Step, is_word
+from ppdp.interop.sklearn.steps import ENCODERS, TERMS, TEXTS, Step, is_word
 from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.target_functions import FunctionOfTargets
@@ -39,6 +40,8 @@ STAGES = ("imputer", "scaler", "quantiles", "components", "projection", "selecto
 
 def role_of(step: Step) -> str:
     """What becomes of its class, by :data:`COUNTERPARTS`; empty if nothing."""
+    if step.encodes:
+        return "map"
     if _has_quantile_bins(step):
         return "quantiles"
     return COUNTERPARTS[step.kind][0] if step.kind in COUNTERPARTS else ""
@@ -79,7 +82,13 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
     """The maps of some public steps, one after the other, for columns as in a ``ColumnTransformer``; None is all."""
     maps: list[PublicMap] = []
     constant: Step | None = None  # what stands behind it tells whether it is a label or a number
-    for step in steps:
+    for step, behind in zip_longest(steps, steps[1:]):
+        if step.kind == "FunctionTransformer" and behind is not None and behind.kind in TEXTS:
+            fix = _NO_FUNCTION.format(behind.kind) if behind.kind not in TERMS else _NO_RECORDS
+            step.refuse(f"a function in front of {behind.name!r} has no counterpart.", fix)
+        if step.encodes:
+            maps += _encoders(step, columns, first=not maps and constant is None)
+            continue
         with step.reading():
             if _is_constant(step):
                 fill_value(step)
@@ -107,6 +116,28 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
         constant = None
         maps.append(made)
     return tuple(maps if constant is None else [*maps, filled(constant)])
+
+
+_NO_FUNCTION = (
+    "leave it out: cells are read as they are, and make_column_transformer(({}(...), 'column')) takes the column; what "
+    "is done to each text is preprocessor=... of a vectorizer."
+)
+
+
+_NO_RECORDS = (
+    "leave it out: dicts in a column are read as they are, and columns of a table by a ColumnTransformer, with "
+    "OneHotEncoder() for text."
+)
+
+
+def _encoders(step: Step, columns: Any, *, first: bool) -> Sequence[PublicMap]:
+    """The maps that an encoder of ppdp's is for named columns."""
+    names = [columns] if isinstance(columns, str) else columns
+    if not (first and isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)):
+        fix = f"put it first in a ColumnTransformer: ({type(step.estimator).__name__}(...), ['column'])."
+        step.refuse("it reads cells of named columns.", fix)
+    made: Sequence[PublicMap] = step.estimator.column_maps(list(names))
+    return made
 
 
 def _has_text(made: PublicMap) -> bool:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ppdp.core.checks import flag, integer, number, shown
+from ppdp.core.closure_inspection import refuse_captured
+from ppdp.exceptions import said_by
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.steps import TERMS, TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.feature_hasher import HashedTerms
 from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
-from ppdp.transformers.columns.maps import MOST_COLUMNS, GapIndicators, PublicMap
+from ppdp.transformers.columns.maps import MOST_COLUMNS, FunctionMap, GapIndicators, PublicMap
+from ppdp.transformers.rowwise.probe import made_up_rows
 
 
 def fourier(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
@@ -142,9 +150,51 @@ def _hashed_words(step: Step, given: Mapping[str, Any], facts: DeclaredFacts) ->
     return {**given, "n_features": buckets, "norm": norm, "alternate_sign": True}
 
 
+def function(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap | None:
+    """A function of each row; None if it is none."""
+    given = step.read("func", "kw_args")
+    if given["func"] is None:
+        return None
+    if not callable(given["func"]):
+        step.refuse("func is not callable.", "func=np.log1p, or a function of your own.")
+    keywords = given["kw_args"] or {}
+    if not isinstance(keywords, Mapping):
+        step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
+    refuse_captured(partial(given["func"], **keywords), step.name)
+    facts.mapped.add(step.name)
+    made = FunctionMap(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
+    if not (made.bounds or made.rises):
+        if _takes_frames(partial(given["func"], **keywords)):
+            step.refuse("its function takes a frame, and it gets arrays of numbers.", _NO_FRAMES)
+        why = f"what comes out of {getattr(made.function, '__name__', 'its function')} has no public range."
+        facts.lack("functions", {step.name: "(low, high)"}, why, step.name)
+    if not isinstance(given["func"], np.ufunc):
+        step.changed.append("its function gets float64 arrays, never frames: dates and text must be numbers before")
+    if step.name in facts.functions:
+        step.changed.append("what it returns is clipped to the declared range")
+    return made
+
+
+def _takes_frames(function: Callable[..., Any]) -> bool:
+    """Whether it asks its rows for what only frames have."""
+    try:
+        with quiet():
+            deepcopy(function)(made_up_rows(2, gaps=False))  # so that an object with a memory stays as it is
+    except (Exception, SystemExit) as error:  # a user's function may raise anything
+        return isinstance(error, AttributeError) or "only integers" in said_by(error)
+    return False
+
+
+_NO_FRAMES = (
+    'for dates (DateEncoder(("1990-01-01", "2030-12-31")), ["column"]) of ppdp.transformers in its place; for text an '
+    "encoder or a vectorizer; to choose columns a ColumnTransformer."
+)
+
+
 FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
     **dict.fromkeys(TEXTS, ("map", hashed_words)),
     **dict.fromkeys(TERMS, ("map", hashed_terms)),
+    "FunctionTransformer": ("map anywhere", function),
     "MissingIndicator": ("map", indicators),
     "Nystroem": ("map anywhere", landmarks),
     "PolynomialCountSketch": ("map anywhere", sketched_powers),

@@ -60,6 +60,8 @@ class Step:
     """The threshold that is asked for: a public probability, or the score for which it is to be the best."""
     fills_labels: bool = False
     """Whether it puts the most frequent label in place of missing ones."""
+    encodes: bool = False
+    """Whether it is an encoder of ppdp's for some columns."""
 
     @property
     def kind(self) -> str:

@@ -9,6 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
@@ -342,6 +344,22 @@ class TestLabelsAndNumbers:
         with pytest.raises(NonNumericData, match=r"the column\(s\) born") as refused:
             convert(FunctionTransformer(np.cbrt), MODEL, categories=None, ranges=(0, 1)).fit(X, table[1])
         assert "make_column_map((DateEncoder((" in refused.value.fix
+        dates = transformers.DateEncoder(("2000-01-01", "2002-01-01"))
+        parts = ColumnTransformer([("born", dates, ["born"]), ("num", StandardScaler(), ["age"])])
+        pipe = convert(parts, MODEL, categories=None, ranges={"age": (0, 1)}).fit(X, table[1])
+        np.testing.assert_array_equal(pipe[:1].transform(X)[:, 0], dates.fit_transform(X[["born"]]).ravel())
+
+    @pytest.mark.parametrize(
+        ("front", "behind", "words"),
+        [
+            (lambda X: X.apply(len), MODEL, "takes a frame.*DateEncoder"),
+            (lambda X: X["note"], CountVectorizer(), "in front of 'countvectorizer'.*leave it out"),
+            (lambda X: X.to_dict("records"), DictVectorizer(), "in front of 'dictvectorizer'.*OneHotEncoder"),
+        ],
+    )
+    def test_functions_of_frames_and_of_text(self, front, behind, words):
+        with pytest.raises(InvalidParameter, match=words):
+            convert(FunctionTransformer(front), behind, MODEL, categories=None)
 
 
 def test_gaps_of_text_become_scikit_learns_own_label(table):
