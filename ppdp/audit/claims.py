@@ -103,11 +103,6 @@ class Claim:
     name : str, optional
         Default: the name of the transform.
 
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is impossible.
-
     Examples
     --------
     >>> import numpy as np
@@ -216,11 +211,6 @@ class Claim:
         ----------
         pair : tuple of Rows
             Both datasets; slot i of the one belongs to slot i of the other.
-
-        Raises
-        ------
-        InvalidParameter
-            If its output is no table of numbers, or it is unclear which output row comes from which row.
         """
         if not self._about(pair):
             return None

@@ -108,11 +108,6 @@ def audit(
     -------
     AuditReport or ReplayReport
         Upper bounds beside what was attained; the latter where data were given. That nothing is found proves nothing.
-
-    Raises
-    ------
-    InvalidParameter
-        If the subject is neither, if a plan comes with another domain, or if a number is impossible.
     """
     if data is not None:
         if domain is not None:

@@ -136,11 +136,6 @@ def attack_membership(
     random_state : int, optional
         Seeds coins and a pipeline's noise, for tests of the audit itself.
 
-    Raises
-    ------
-    InvalidParameter
-        If something is impossible.
-
     Examples
     --------
     >>> from ppdp import make_pipeline

@@ -230,11 +230,6 @@ def symmetry_attack(candidate: ArrayLike, released: ArrayLike) -> float:
     float
         ``|V'Y - Y'V| / |V'Y|`` in the Frobenius norm: 0 but for rounding if it was this candidate.
 
-    Raises
-    ------
-    InvalidParameter
-        If the two are no matrices of the same shape.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -151,11 +151,6 @@ class GateTarget(_PlanTarget):
         not read off the margins, which are under audit. If so, they pass with probability at most delta, and what
         stands behind the gate may then tell them apart: passing counts as telling the side. If not, passing or not
         is one noisy answer.
-
-    Raises
-    ------
-    InvalidParameter
-        If the plan has no gate, or the two are no neighbours in its domain.
     """
 
     fails: bool
@@ -218,11 +213,6 @@ class SelectionTarget(_ClaimedTarget):
         Scores in [0, 1] of the validation rows, one of them replaced.
     delta : float, default=1e-6
         Where epsilon is compared, in [0, 1).
-
-    Raises
-    ------
-    InvalidParameter
-        If the selection or the loss is none, or delta impossible.
     """
 
     name: str
@@ -262,11 +252,6 @@ class FunctionTarget(_ClaimedTarget):
         What is claimed.
     delta : float, default=1e-6
         Where epsilon is compared, in [0, 1).
-
-    Raises
-    ------
-    InvalidParameter
-        If the release cannot be called, the loss is none, or delta impossible.
     """
 
     name: str

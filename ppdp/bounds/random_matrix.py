@@ -36,22 +36,11 @@ def draw(
 ) -> Any:
     """The matrix of shape (n_components, n_features), scaled such that E‖Px‖² = ‖x‖².
 
-    An array, and a sparse array for the families "sparse" and "oporp".
-
-    Parameters
-    ----------
-    family : str
-        "gaussian", "uniform" and "rademacher": independent entries; "sparse": random signs at a share 1/s of the
-        places; "oporp": one random sign in every column, which goes to one component.
-    n_components, n_features, seed : int
-        Its shape, and what decides it.
-    s : float, optional
-        Of the family "sparse"; √d.
-    bins : str, optional
-        How columns find their component under "oporp". "balanced": permuted, then dealt out in turn. "fixed": permuted
-        with enough empty columns that all components get equally many, each a run of them. "variable": each by itself.
-    rounded : bool, default=True
-        Whether Gaussian entries are multiples of a power of 2; :func:`whole` needs that.
+    The families "gaussian", "uniform" and "rademacher" have independent entries, ``rounded`` to multiples of a power of
+    2 for :func:`whole`. Arrays are sparse of "sparse", random signs at a share 1/s of the places (1/√d), and "oporp",
+    one random sign in every column, which goes to one component. Columns find it by ``bins``: "balanced": permuted,
+    then dealt out in turn. "fixed": permuted with enough empty columns that all components get equally many, each a run
+    of them. "variable": each by itself.
     """
     stream = np.random.PCG64(seed)
     shape = n_components, n_features

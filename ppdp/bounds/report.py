@@ -18,33 +18,17 @@ MOST_NAMES = 8  # of columns in a sentence
 
 @dataclass(frozen=True, slots=True)
 class ReportLayout:
-    """Which numbers a report releases, in order, as they follow from public parameters.
+    """Which numbers a report releases, in order, as they follow from public parameters."""
 
-    Attributes
-    ----------
-    mean, quantile, histogram, covariance : sequence of int
-        Columns of each statistic.
-    levels : int
-        How often the range of a column is halved for quantiles.
-    sizes : sequence of int
-        Numbers of edges of each histogram.
-    gaps : bool
-        Whether values may be missing, so that their numbers are released as well.
-    counted : bool
-        Whether the number of values is released, as some may be missing or rows absent.
-    replaces : bool
-        Whether rows are replaced; where they are only added or removed, numbers of values weigh less.
-    """
-
-    mean: Sequence[int]
+    mean: Sequence[int]  # columns of each statistic
     quantile: Sequence[int]
     histogram: Sequence[int]
     covariance: Sequence[int]
-    levels: int
-    sizes: Sequence[int]
-    gaps: bool
-    counted: bool
-    replaces: bool
+    levels: int  # how often the range of a column is halved for quantiles
+    sizes: Sequence[int]  # numbers of edges of each histogram
+    gaps: bool  # whether values may be missing, so that their numbers are released as well
+    counted: bool  # whether the number of values is released, as some may be missing or rows absent
+    replaces: bool  # whether rows are replaced; where they are only added or removed, numbers of values weigh less
 
     @property
     def count_weight(self) -> float:

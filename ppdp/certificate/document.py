@@ -116,13 +116,7 @@ class Certificate(Saved):
 
     @property
     def record(self) -> Record:
-        """The document as frozen records.
-
-        Raises
-        ------
-        CertificateError
-            If it does not have the form of a certificate.
-        """
+        """The document as frozen records."""
         if self._record is None:
             with _readable():
                 self._keep(_record=parse(self._content))
@@ -230,13 +224,7 @@ class Certificate(Saved):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
-        """Read a document; its form is checked here, its truth by :meth:`verify`.
-
-        Raises
-        ------
-        CertificateError
-            If it is not a certificate of a known schema.
-        """
+        """Read a document; its form is checked here, its truth by :meth:`verify`."""
         try:
             content = strict_json(text)
         except (TypeError, ValueError, RecursionError):
@@ -357,11 +345,6 @@ class Certificate(Saved):
         -------
         str
             The section without its heading; its first word is the status.
-
-        Raises
-        ------
-        CertificateError, InvalidParameter
-            If the certificate does not hold; if ``card`` is none.
         """
         text = renderers.render_card(printable_view(self._held(", so it gets no model card")))
         if card is not None:

@@ -87,24 +87,12 @@ class Trust(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """Who said a fact.
-
-    Attributes
-    ----------
-    origin : Origin
-        The kind of source.
-    step : str
-        Which step it is a parameter of, in quotation marks; empty if of none.
-    note : str
-        What is said of it besides, with its punctuation.
-    text : str
-        As it stands in the document.
-    """
+    """Who said a fact."""
 
     origin: Origin
-    step: str
-    note: str
-    text: str
+    step: str  # of which it is a parameter, in quotation marks; empty if of none
+    note: str  # what is said of it besides, with its punctuation
+    text: str  # as it stands in the document
 
     @property
     def declared(self) -> bool:
@@ -114,31 +102,15 @@ class FactSource:
 
 @dataclass(frozen=True, slots=True)
 class PublicFact:
-    """A public fact of a certificate.
-
-    Attributes
-    ----------
-    name, value : str
-        As they stand in the document.
-    source : FactSource
-        Who said so.
-    trust : Trust
-        What that asks of a reader.
-    column : str
-        Of which column it is the range; empty if it is none.
-    comes_out : bool
-        Whether that is the range of what comes out of a stage.
-    stated : str
-        Where the user has it from; empty if nobody said so.
-    """
+    """A public fact of a certificate."""
 
     name: str
     value: str
     source: FactSource
-    trust: Trust
-    column: str = ""
-    comes_out: bool = False
-    stated: str = ""
+    trust: Trust  # what that asks of a reader
+    column: str = ""  # of which it is the range, if it is one
+    comes_out: bool = False  # whether that is the range of what comes out of a stage
+    stated: str = ""  # where the user has it from; empty if nobody said so
 
     @property
     def is_lipschitz(self) -> bool:

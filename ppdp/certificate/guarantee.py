@@ -44,8 +44,6 @@ def privacy_profile(content: Record) -> Profile:
 
     The certificate's own pair is there, and every power of ten from 1e-12 (or from two below its delta) to 1e-3.
 
-    Notes
-    -----
     What holds at a smaller delta holds at a larger one. If e holds at a smaller delta, the sampler needs at most
     ``(1 + exp(e)) t`` of this one (t: its total variation), and what the loss allows for the rest holds here.
     Source: ``docs/theory/accounting.md``, 6.

@@ -16,19 +16,11 @@ YES, NO, WRONG, FAULT, UNPRINTED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run a command, that of the process or the one that is given.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Instead of the process's own.
-
-    Returns
-    -------
-    int
-        0 if all is well, 1 if the answer is no (a certificate does not hold, a stage looks at the rows, the gate or the
-        ledger refuses), 2 if the command cannot be carried out as given, 3 if ppdp itself fails, 4 if all is done and
-        written but standard output could not be, 130 after Ctrl-C.
+    The answer is 0 if all is well, 1 if the answer is no (a certificate does not hold, a stage looks at the rows, the
+    gate or the ledger refuses), 2 if the command cannot be carried out as given, 3 if ppdp itself fails, 4 if all is
+    done and written but standard output could not be, 130 after Ctrl-C.
     """
     try:
         with _interruptible():

@@ -241,13 +241,7 @@ class Adjacency(ABC):
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Adjacency:
-        """Inverse of :meth:`to_dict`.
-
-        Raises
-        ------
-        InvalidParameter
-            If there is no such adjacency.
-        """
+        """Inverse of :meth:`to_dict`."""
         return Adjacency.kind_of(data).of_dict(data)
 
 

@@ -165,13 +165,7 @@ class Domain:
         return min(self.n, int(self.max_missing))
 
     def require(self, name: str, stage: str | None = None) -> Any:
-        """Return a declared fact or say how to declare it.
-
-        Raises
-        ------
-        MissingBound
-            If the fact is not declared.
-        """
+        """Return a declared fact or say how to declare it."""
         value = getattr(self, name)
         if value is None:
             what = f"the public fact {name!r} is not declared."

@@ -221,19 +221,10 @@ FORMULAS: OfGroups[Formula] = OfGroups()
 
 
 def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F], F]:
-    """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``.
+    """Register a function as the formula with this id, proved on ``docs/theory/<page>.md``.
 
-    Parameters
-    ----------
-    name : str
-        Its id.
-    kind : {"stability", "release", "margin", "mechanism", "privacy"}
-        Which record it becomes: :class:`Stability`, :class:`Release`, :class:`Margin`, :class:`MechanismSensitivity` or
-        :class:`PrivacyMap`.
-    page : str
-        Where it is proved.
-    **facts
-        Further attributes of that record.
+    ``facts`` are further attributes of the record that it becomes: :class:`Stability`, :class:`Release`,
+    :class:`Margin`, :class:`MechanismSensitivity` or :class:`PrivacyMap`, by its kind.
     """
 
     def register(function: F) -> F:

@@ -29,55 +29,22 @@ from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
-    """What a mechanism asks of the rows, all public.
+    """What a mechanism asks of the rows, all public; learning rate, share and factors change no cost of an answer."""
 
-    Attributes
-    ----------
-    formula : str
-        Id of its sensitivity.
-    parameters : mapping
-        Public parameters of the formula.
-    steps : int
-        How many times it is answered, adaptively.
-    size : int
-        How many numbers each answer has.
-    bound : float
-        Public bound on each of them.
-    kind : {"mechanism", "privacy"}
-        Whether the formula is the sensitivity of a Gaussian mechanism, or the privacy map of another one.
-    start : float, optional
-        About how much noise a mechanism that is not Gaussian will need: where the search begins.
-    warnings : tuple of str
-        What a user should know before spending, in public words.
-    learning_rate : float
-        Length of a step of what is trained; answers cost the same whatever it is.
-    given : float, optional
-        The noise scale, where it follows from the parameters and none is solved for.
-    share : float
-        Of the rows, how many the first half of the steps look at; answers cost the same whatever it is.
-    factors : tuple of float
-        As what part of a row the loss of each class counts, in [0, 1]; empty if classes weigh the same. Answers cost
-        the same whatever they are.
-    largest_weight : float
-        Of a row, public: over it weights are parts of a row, and penalties beside their losses.
-    learned : int
-        How many numbers of length 1 at most a step is about, where answers hold others as well; else 0.
-    """
-
-    formula: str
-    parameters: Mapping[str, Any]
-    steps: int
-    size: int
-    bound: float
-    kind: str = "mechanism"
-    start: float | None = None
-    warnings: tuple[str, ...] = ()
-    learning_rate: float = 0.0
-    given: float | None = None
-    share: float = 1.0
-    factors: tuple[float, ...] = ()
-    largest_weight: float = 1.0
-    learned: int = 0
+    formula: str  # id of its sensitivity
+    parameters: Mapping[str, Any]  # of the formula
+    steps: int  # how many times it is answered, adaptively
+    size: int  # how many numbers each answer has
+    bound: float  # on each of them
+    kind: str = "mechanism"  # the formula is the sensitivity of a Gaussian mechanism; "privacy": the map of another one
+    start: float | None = None  # about how much noise a mechanism that is not Gaussian will need
+    warnings: tuple[str, ...] = ()  # what a user should know before spending
+    learning_rate: float = 0.0  # length of a step of what is trained
+    given: float | None = None  # the noise scale, where it follows from the parameters and none is solved for
+    share: float = 1.0  # of the rows, how many the first half of the steps look at
+    factors: tuple[float, ...] = ()  # as what part of a row the loss of each class counts; empty if all weigh the same
+    largest_weight: float = 1.0  # of a row: over it weights are parts of a row, and penalties beside their losses
+    learned: int = 0  # how many numbers of length 1 at most a step is about, where answers hold others as well
 
     @classmethod
     def asked(

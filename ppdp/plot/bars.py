@@ -44,11 +44,6 @@ def distance(certificate_or_plan: Any, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With one row for every stage, the entrance on top.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is nothing here that has a distance, or matplotlib is not installed.
     """
     single = not isinstance(certificate_or_plan, (list, tuple))
     pairs = [("", certificate_or_plan)] if single else certificate_or_plan
@@ -144,11 +139,6 @@ def advice(plan: Any, ax: Axes | None = None) -> Axes:
     -------
     Axes
         One row for each route, of the twenty best.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no plan, or it has no noise to compare.
     """
     if not hasattr(plan, "alternatives"):
         raise InvalidParameter(f"a {type(plan).__name__} gives no advice.", fix="pass pipe.plan(domain).")
@@ -184,11 +174,6 @@ def comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     -------
     Axes
         One row for each practice.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is no comparison.
     """
     if not hasattr(comparison, "practices"):
         raise InvalidParameter(f"a {type(comparison).__name__} is no comparison.", fix="pass pipe.compare(domain).")

@@ -45,11 +45,6 @@ def epsilon_delta(certificate_or_loss: Subject | Sequence[tuple[str, Subject]], 
     -------
     Axes
         With a logarithmic axis of delta.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is nothing here that has a loss.
     """
     subjects = labelled(certificate_or_loss, (Certificate, PrivacyLoss), "a Certificate or a PrivacyLoss")
     ax = axes(ax, 5.6, 3.4)
@@ -115,11 +110,6 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     -------
     Axes
         Probabilities against margins.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no gate here.
     """
     found: Gate = _gate(plan_or_gate)
     ax = axes(ax, 5.6, 3.2)
@@ -178,11 +168,6 @@ def membership(report: Any, ax: Axes | None = None) -> Axes:
     -------
     Axes
         From 0 to 1 in both directions.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is no such report.
     """
     if not hasattr(report, "curve") or not hasattr(report, "certified"):
         fix = "pass what attack_membership(...) returns."
@@ -240,11 +225,6 @@ def privacy_utility(
     -------
     Axes
         Scores against epsilon, on a logarithmic axis where epsilons spread tenfold.
-
-    Raises
-    ------
-    InvalidParameter
-        If there are no such results.
     """
     curves = _curves(results)
     ax = axes(ax, 5.6, 3.4)

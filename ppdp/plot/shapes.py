@@ -40,11 +40,6 @@ def shape(release: Any, column: str | None = None, ax: Axes | None = None) -> Ax
     Axes
         A step for every run of values that add the same, or a bar for every category; a line for every class if there
         are several, or the table of that which it moves most.
-
-    Raises
-    ------
-    InvalidParameter
-        If no shapes were released, or none of this column, or matplotlib is not installed.
     """
     table = release.to_pandas() if hasattr(release, "to_pandas") else None
     if table is None or not len(table) or not table["statistic"].str.startswith("shape").any():

@@ -84,11 +84,6 @@ def check_mechanism(
     float
         The largest share of what is claimed of the answers that was used; 1: it is attained.
 
-    Raises
-    ------
-    AssertionError
-        Naming what failed.
-
     Examples
     --------
     >>> from ppdp.mechanisms import GaussianMechanism

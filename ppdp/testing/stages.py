@@ -73,11 +73,6 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
     float
         The largest share of a certified radius or total that was used; 1: a bound is attained.
 
-    Raises
-    ------
-    AssertionError
-        Naming what failed.
-
     Examples
     --------
     >>> from ppdp.transformers import NormClipper

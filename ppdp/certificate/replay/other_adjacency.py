@@ -33,17 +33,7 @@ _UNIT = ("adjacency", "rows_per_unit")
 
 @dataclass(frozen=True, slots=True)
 class OtherAdjacencyResult:
-    """What a run guarantees under an adjacency, with the noise that it had.
-
-    Attributes
-    ----------
-    adjacency : Adjacency
-        Which datasets are neighbours.
-    epsilon, delta : float
-        The guarantee, with the delta of the certificate.
-    status : str
-        That of the certificate.
-    """
+    """What a run guarantees under an adjacency, with the noise that it had; delta and status are the certificate's."""
 
     adjacency: Adjacency
     epsilon: float

@@ -186,28 +186,12 @@ class Saved:
     _unread: tuple[type[PpdpError], str | None, int]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically.
-
-        Raises
-        ------
-        ExportError
-            If it cannot be written there.
-        InvalidParameter
-            If the path is none.
-        """
+        """Write the JSON document, atomically; :class:`ExportError` if it cannot be written there."""
         write_atomically(path_of("path", path), self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a JSON document.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be read or is another document; a SignatureError of a signature.
-        InvalidParameter
-            If the path is none.
-        """
+        """Read a JSON document; :class:`CertificateError` if there is none, of a signature :class:`SignatureError`."""
         place, (kind, fix, most) = path_of("path", path), cls._unread
         try:
             return cls.from_json(read_file(Path(os.path.realpath(place)), most))

@@ -17,13 +17,7 @@ _FIX = "print the page from any browser, or put Chromium or Chrome on PATH."
 
 
 def print_to_pdf(page: str) -> bytes:
-    """A self-contained page as a PDF.
-
-    Raises
-    ------
-    ExportError
-        If no browser is on PATH, or it does not print.
-    """
+    """A self-contained page as a PDF; :class:`ExportError` if no browser is on PATH, or it does not print."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise ExportError("there is no Chromium or Chrome on PATH that could print the page.", fix=_FIX)

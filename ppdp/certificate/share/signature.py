@@ -128,13 +128,7 @@ class Signature(Saved):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Signature:
-        """Read a signature; only its form is checked here.
-
-        Raises
-        ------
-        SignatureError
-            If it is none, or of a kind that this version does not know.
-        """
+        """Read a signature; only its form is checked here."""
         document: Any = None
         with contextlib.suppress(ValueError, RecursionError):
             document = strict_json(text)

@@ -99,13 +99,7 @@ class StatusList(Saved):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> StatusList:
-        """Read a list.
-
-        Raises
-        ------
-        CertificateError
-            If it is none.
-        """
+        """Read a list."""
         from jsonschema import Draft202012Validator
 
         document: Any = None

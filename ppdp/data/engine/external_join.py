@@ -42,19 +42,11 @@ def keep_mask(
 ) -> KeptRows:
     """Which of the rows with weight stay, after a pass over their words, and one over rows that share a word.
 
-    Parameters
-    ----------
-    rows : Stream
-        Rows as they are compared.
-    keys : callable
-        Words of shape (n, bands) for rows with weight; in a band, a row is compared with those that have its word. One
-        that shares no word stays.
-    stay : callable
-        Takes rows in their order, their words in one band, and whether all rows with these words are among them. Gives
-        a weight for each, 0 for one that does not stay. Where rows are lacking, one that gets 0 does not stay, and what
-        becomes of all others is the same without it, whichever rows are lacking.
-    bands : int
-        A row stays if it does in each.
+    ``keys`` gives words of shape (n, bands) of rows with weight; in a band, a row is compared with those that have its
+    word, and stays if there are none, or if it does in each band. ``stay`` takes rows in their order, their words in
+    one band, and whether all rows with these words are among them. It gives a weight for each, 0 for one that does not
+    stay. Where rows are lacking, one that gets 0 does not stay, and what becomes of all others is the same without it,
+    whichever rows are lacking.
     """
     left, shared, some = _shared(rows, keys, bands)
     if some:

@@ -38,11 +38,6 @@ class Draws(np.random.RandomState):
     process it is a copy: all workers draw the same noise from it, and ``numpy.random.seed`` repeats it. Here there is
     no state: every number is made of bits that nothing else was made of, the operating system's unless the fit is
     seeded. A generator cannot be copied, and draws nothing but what the models with a proof ask for.
-
-    Parameters
-    ----------
-    noise : Noise
-        Where the bits come from.
     """
 
     def __init__(self, noise: Noise) -> None:

@@ -129,36 +129,16 @@ class TrainingRun:
 
 
 class Solver(ABC):
-    """One way to train a linear model: what it asks of the rows, and what it releases.
+    """One way to train a linear model: what it asks of the rows, and what it releases."""
 
-    Attributes
-    ----------
-    name : str
-        The value of the parameter ``solver``.
-    in_memory : bool
-        Whether it needs all rows in memory; else it sums over a stream.
-    samples_rows : bool
-        Whether it reads some of the rows at a time.
-    releases_path : bool
-        Whether iterates are released, so that there are learning curves.
-    multiclass : bool
-        Whether it trains models of more than two classes.
-    balances : bool
-        Whether its bound holds where weights of classes follow from released numbers.
-    perturbs_model : bool
-        Whether it adds noise to the exact model, and none before.
-    seedable : bool
-        Whether a seed leaves its guarantee to a model whose noise is known.
-    """
-
-    name: ClassVar[str]
-    in_memory = False
-    samples_rows = False
-    releases_path = True
-    multiclass = True
-    balances = True
-    perturbs_model = False
-    seedable = True
+    name: ClassVar[str]  # the value of the parameter ``solver``
+    in_memory = False  # whether it needs all rows in memory; else it sums over a stream
+    samples_rows = False  # whether it reads some of the rows at a time
+    releases_path = True  # whether iterates are released, so that there are learning curves
+    multiclass = True  # whether it trains models of more than two classes
+    balances = True  # whether its bound holds where weights of classes follow from released numbers
+    perturbs_model = False  # whether it adds noise to the exact model, and none before
+    seedable = True  # whether a seed leaves its guarantee to a model whose noise is known
 
     @abstractmethod
     def query_spec(self, domain: Domain, config: TrainingConfig, mu: float | None) -> QuerySpec:

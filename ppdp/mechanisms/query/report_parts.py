@@ -58,15 +58,9 @@ class Scaling:
 
 
 class ReportPart(ABC):
-    """One statistic of a report.
+    """One statistic of a report."""
 
-    Attributes
-    ----------
-    columns : sequence of int
-        Positions of its columns.
-    """
-
-    columns: Sequence[int]
+    columns: Sequence[int]  # by position
 
     @property
     @abstractmethod

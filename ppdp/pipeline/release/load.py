@@ -52,11 +52,6 @@ class ReleasedPipeline(Pipeline):
         ----------
         X, y, groups, **params : ignored
             Present by convention.
-
-        Raises
-        ------
-        ExportError
-            Always.
         """
         raise ExportError("a loaded release is not fitted again.", fix="ppdp.Pipeline(loaded.steps, epsilon=..., ...).")
 

@@ -50,11 +50,6 @@ class NoisyProjectionLoss(Part):
     gaussian : float, default=0.0
         Parameter mu of Gaussian releases that are counted here, too.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is outside its range.
-
     Notes
     -----
     **Guarantee** (``docs/theory/fresh-projections.md``): with B_t independent, Beta(rank / 2, (dimension - rank) / 2),

@@ -51,11 +51,6 @@ class WishartLoss(Part):
     count : int, default=1
         Releases, each with a fresh Z.
 
-    Raises
-    ------
-    InvalidParameter
-        If one of them is out of range.
-
     Notes
     -----
     **Guarantee** (``docs/theory/md``): :meth:`delta` and :meth:`epsilon` hold for every cosine from this one to

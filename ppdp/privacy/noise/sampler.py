@@ -211,11 +211,6 @@ class Noise:
         -------
         ndarray of float64
             Same shape as `value`; odd multiples of half a lattice step, as float64 rounds them.
-
-        Raises
-        ------
-        InvalidParameter
-            If `lattice_exponent` refuses the two public numbers.
         """
         draw = partial(Noise._drawn, value=value, noise_scale=noise_scale, bound=bound)
         return self.answer("gaussian", value, noise_scale, bound, draw)

@@ -145,11 +145,6 @@ class Declaration(UserDict[str, Any]):
         ----------
         encoding : {"onehot", "ordinal"}, default="onehot"
             As for :meth:`column_map`.
-
-        Raises
-        ------
-        MissingBound
-            As :meth:`column_map`.
         """
         first = self.column_map(encoding)
         if not self.private:
