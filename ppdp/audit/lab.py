@@ -103,11 +103,6 @@ def audit(
         Stop the runs as soon as they refute the claim, see :func:`attack_output`; ``runs`` are then the most.
     announce : callable, optional
         Called with one line that says about how long it will take, before it begins, such as ``print``.
-
-    Returns
-    -------
-    AuditReport or ReplayReport
-        Upper bounds beside what was attained; the latter where data were given. That nothing is found proves nothing.
     """
     if data is not None:
         if domain is not None:

@@ -198,11 +198,6 @@ def attack_stability(
     seed : int, default=0
         Of everything that is random.
 
-    Returns
-    -------
-    StabilityReport
-        One finding for every quantity that is claimed.
-
     Raises
     ------
     InvalidParameter

@@ -249,11 +249,6 @@ class Certificate(Saved):
         public_key : path-like or Ed25519PublicKey, optional
             PEM file, or the key, of whoever is trusted to have signed.
 
-        Returns
-        -------
-        Verification
-            True in a condition if nothing differs; lists what does.
-
         Raises
         ------
         SignatureError, InvalidParameter
@@ -295,11 +290,6 @@ class Certificate(Saved):
             Of an encrypted PEM file.
         conditional : bool, default=False
             Also sign a CONDITIONAL certificate; a SEEDED one never is.
-
-        Returns
-        -------
-        Signature
-            Detached; ``save`` writes it.
 
         Raises
         ------

@@ -280,17 +280,12 @@ class Pipeline(PrivateEstimator, NamedSteps):
         return Predictor(self).queries(X)
 
     def compare(self, domain: Domain | None = None) -> Comparison:
-        """What the usual claims are worth beside this pipeline's plan, before any data.
+        """What the usual claims are worth beside this pipeline's plan, before any data: a table and a picture.
 
         Parameters
         ----------
         domain : Domain, optional
             Public facts, as for ``plan``.
-
-        Returns
-        -------
-        Comparison
-            Naive claim, group privacy, all-exact and all-noisy route, and ours: a table and a picture.
         """
         from ppdp.pipeline.planning.baselines import compare
 
@@ -324,11 +319,6 @@ class Pipeline(PrivateEstimator, NamedSteps):
         simulate : callable, optional
             ``simulate(rng, n) -> (X, y)``, public rows; y is None without labels. Never draw from private ones.
 
-        Returns
-        -------
-        Forecast
-            Scores of a model, or errors of an answer: a table and a picture.
-
         Raises
         ------
         NoRoute
@@ -346,11 +336,6 @@ class Pipeline(PrivateEstimator, NamedSteps):
         ----------
         domain : Domain, optional
             Public facts, as for ``plan``.
-
-        Returns
-        -------
-        FitTime
-            Seconds in memory and from a file, and nanoseconds for each row, column and pass.
         """
         return fit_time(self, domain)
 

@@ -39,11 +39,6 @@ def distance(certificate_or_plan: Any, ax: Axes | None = None) -> Axes:
         One pipeline as a waterfall, or several side by side.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        With one row for every stage, the entrance on top.
     """
     single = not isinstance(certificate_or_plan, (list, tuple))
     pairs = [("", certificate_or_plan)] if single else certificate_or_plan
@@ -126,7 +121,7 @@ class _Row(NamedTuple):
 
 
 def advice(plan: Any, ax: Axes | None = None) -> Axes:
-    """Draw the noise of every route, the chosen one on top, with the reason where one is not offered.
+    """Draw the noise of the twenty best routes, the chosen one on top, with the reason where one is not offered.
 
     Parameters
     ----------
@@ -134,11 +129,6 @@ def advice(plan: Any, ax: Axes | None = None) -> Axes:
         Needs no data.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        One row for each route, of the twenty best.
     """
     if not hasattr(plan, "alternatives"):
         raise InvalidParameter(f"a {type(plan).__name__} gives no advice.", fix="pass pipe.plan(domain).")
@@ -169,11 +159,6 @@ def comparison(comparison: Any, ax: Axes | None = None) -> Axes:
         Of ``pipe.compare(domain)``; needs no data.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        One row for each practice.
     """
     if not hasattr(comparison, "practices"):
         raise InvalidParameter(f"a {type(comparison).__name__} is no comparison.", fix="pass pipe.compare(domain).")

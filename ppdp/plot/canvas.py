@@ -47,9 +47,10 @@ def embedded(draw: Callable[[Axes], Any], title: str, size: tuple[float, float])
     return f'<img alt="{escape(title)}" style="width:100%;max-width:50rem" src="data:image/png;base64,{data}">'
 
 
-def plain(ax: Axes) -> None:
-    """No frame where there is nothing to read."""
+def plain(ax: Axes) -> Axes:
+    """The axis without a frame where there is nothing to read."""
     ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def bar_axis(ax: Axes, lengths: Sequence[float], before: float, room: float, end: float) -> None:

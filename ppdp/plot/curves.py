@@ -40,11 +40,6 @@ def epsilon_delta(certificate_or_loss: Subject | Sequence[tuple[str, Subject]], 
         One curve or several; ``plan.loss`` needs no data.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        With a logarithmic axis of delta.
     """
     subjects = labelled(certificate_or_loss, (Certificate, PrivacyLoss), "a Certificate or a PrivacyLoss")
     ax = axes(ax, 5.6, 3.4)
@@ -64,15 +59,11 @@ def epsilon_delta(certificate_or_loss: Subject | Sequence[tuple[str, Subject]], 
             )
         if math.isinf(epsilons[0]) and len(subjects) == 1:
             _void(ax, deltas[0], deltas[np.isfinite(epsilons)].min(initial=deltas[-1]))
-    ax.set_xscale("log")
-    ax.set_xlim(10.0**LOWEST, 10.0**HIGHEST)
-    ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
-    ax.set_xlabel("δ")
-    ax.set_ylabel("guaranteed ε")
+    ax.set(xscale="log", xlim=(10.0**LOWEST, 10.0**HIGHEST), ylim=(0, 1.1 * ax.get_ylim()[1]))
+    ax.set(xlabel="δ", ylabel="guaranteed ε")
     if any(label for label, _ in subjects):
         ax.legend(frameon=False)
-    plain(ax)
-    return ax
+    return plain(ax)
 
 
 def _void(ax: Axes, low: float, high: float) -> None:
@@ -105,11 +96,6 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
         A plan that tests conditions, or its gate.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        Probabilities against margins.
     """
     found: Gate = _gate(plan_or_gate)
     ax = axes(ax, 5.6, 3.2)
@@ -132,13 +118,10 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
         color=LINE,
     )
     ax.axhline(USUAL, color=FAINT, linewidth=0.6)
-    ax.set_xlim(0, margins[-1])
-    ax.set_ylim(0, 1.03)
     ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
-    ax.set_xlabel("margin: rows to replace before a condition fails")
-    ax.set_ylabel("the gate passes")
-    plain(ax)
-    return ax
+    ax.set(xlim=(0, margins[-1]), xlabel="margin: rows to replace before a condition fails")
+    ax.set(ylim=(0, 1.03), ylabel="the gate passes")
+    return plain(ax)
 
 
 def _gate(subject: Any) -> Any:
@@ -163,11 +146,6 @@ def membership(report: Any, ax: Axes | None = None) -> Axes:
         Of :func:`ppdp.audit.attack_membership`; private if it is.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        From 0 to 1 in both directions.
     """
     if not hasattr(report, "curve") or not hasattr(report, "certified"):
         fix = "pass what attack_membership(...) returns."
@@ -184,13 +162,9 @@ def membership(report: Any, ax: Axes | None = None) -> Axes:
     ax.plot((0, 1), (0, 1), color=FAINT, linewidth=0.8)
     color = BROKEN if report.violated else OURS
     ax.plot(*np.transpose(report.curve), color=color, linewidth=1.8, label=f"attack, AUC {report.auc:.3f}")
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1)
-    ax.set_xlabel("false positive rate")
-    ax.set_ylabel("true positive rate")
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="true positive rate")
     ax.legend(frameon=False, loc="lower right", fontsize="small")
-    plain(ax)
-    return ax
+    return plain(ax)
 
 
 FEW = 8  # epsilons: each then has its tick
@@ -220,11 +194,6 @@ def privacy_utility(
         Score without privacy, or of something else that is named, as a dashed line.
     score : str, default="score"
         What the scores are.
-
-    Returns
-    -------
-    Axes
-        Scores against epsilon, on a logarithmic axis where epsilons spread tenfold.
     """
     curves = _curves(results)
     ax = axes(ax, 5.6, 3.4)
@@ -246,12 +215,10 @@ def privacy_utility(
     lines = baseline if isinstance(baseline, Mapping) else {} if baseline is None else {"without privacy": baseline}
     for label, level in lines.items():
         ax.axhline(level, color=FAINT, linestyle=(0, (4, 3)), linewidth=1.0, label=words(label))
-    ax.set_xlabel("ε")
-    ax.set_ylabel(words(score))
+    ax.set(xlabel="ε", ylabel=words(score))
     if any(curves) or lines:
         ax.legend(frameon=False, loc="lower right")
-    plain(ax)
-    return ax
+    return plain(ax)
 
 
 def _curves(results: Any) -> dict[str, Points]:

@@ -20,8 +20,9 @@ FEW = 4  # categories: more of them have slanting names
 def shape(release: Any, column: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw what the values of a column add to a score, with a band of two standard errors on each side.
 
-    Of two columns with a table, named as ``"age, dose"``, what every two groups of their values add beside that, in
-    colours; a cross is on what is no more than two standard errors.
+    It has a step for every run of values that add the same, or a bar for every category; a line for every class if
+    there are several. Of two columns with a table, named as ``"age, dose"``, what every two groups of their values add
+    beside that, in colours; a cross is on what is no more than two standard errors.
 
     Everything is read off released numbers. The errors are posterior standard deviations, of the noise and of the
     labels. What missing values add is a point at the right end, if enough are missing to tell.
@@ -34,12 +35,6 @@ def shape(release: Any, column: str | None = None, ax: Axes | None = None) -> Ax
         Which column, or two with a table; by default the column that moves scores most.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        A step for every run of values that add the same, or a bar for every category; a line for every class if there
-        are several, or the table of that which it moves most.
     """
     table = release.to_pandas() if hasattr(release, "to_pandas") else None
     if table is None or not len(table) or not table["statistic"].str.startswith("shape").any():
@@ -59,10 +54,8 @@ def shape(release: Any, column: str | None = None, ax: Axes | None = None) -> Ax
         draw(ax, own, color, words(statistic.removeprefix("shape").removeprefix(" of ")))
     if lines["statistic"].nunique() > 1:
         ax.legend(frameon=False, fontsize="small")
-    ax.set_xlabel(words(column))
-    ax.set_ylabel("added to the score")
-    plain(ax)
-    return ax
+    ax.set(xlabel=words(column), ylabel="added to the score")
+    return plain(ax)
 
 
 def _largest(table: Any) -> str:

@@ -93,11 +93,6 @@ def load(
     stages : sequence of type
         Classes of steps that are not ppdp's.
 
-    Returns
-    -------
-    ReleasedPipeline
-        Fitted; predicts on raw rows.
-
     Raises
     ------
     ExportError

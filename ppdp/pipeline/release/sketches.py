@@ -103,7 +103,7 @@ class SketchTable(WithParquet):
         return None if noise is None else noise.variance
 
     def inner_product(self, queries: ArrayLike, *, rows: ArrayLike | None = None) -> Estimate:
-        """Inner products of queries and rows, without bias.
+        """Inner products of queries and rows, without bias, with their errors; signs hold no lengths and are refused.
 
         Parameters
         ----------
@@ -111,18 +111,6 @@ class SketchTable(WithParquet):
             Sketches without noise.
         rows : array-like of int, optional
             Positions of the rows to compare with; all of them by default.
-
-        Returns
-        -------
-        Estimate
-            Values and their standard errors, both of shape (n_queries, n_rows).
-
-        Raises
-        ------
-        InvalidParameter
-            If the sketches are signs, which hold no lengths.
-        DomainMismatch, InvalidValue
-            If queries have another shape, or are no finite numbers.
         """
         return self._lengths(queries, rows).inner_product()
 
@@ -141,7 +129,7 @@ class SketchTable(WithParquet):
         return cosine_of(self.angle(queries, rows=rows, norm=norm))
 
     def angle(self, queries: ArrayLike, *, rows: ArrayLike | None = None, norm: float | None = None) -> Estimate:
-        """Angles between queries and rows.
+        """Angles between queries and rows, with their errors; signs tell them only of rows that were projected.
 
         Of signs that flip with one probability they are without bias, so they may leave [0, π]. A handful of signs
         tells nearly nothing: of one sign the error is at least 1.5.
@@ -155,20 +143,6 @@ class SketchTable(WithParquet):
         norm : float, optional
             The norm of the rows in front of the projection, which must be public; needed where the flips of signs
             depend on values.
-
-        Returns
-        -------
-        Estimate
-            Values and their standard errors, both of shape (n_queries, n_rows).
-
-        Raises
-        ------
-        InvalidParameter
-            If the sketches are signs of rows that were not projected.
-        MissingBound
-            If ``norm`` is missing.
-        DomainMismatch, InvalidValue
-            If queries have another shape, or are no finite numbers.
         """
         form = self._form
         if form.flips is None:
@@ -211,13 +185,6 @@ class SketchTable(WithParquet):
             Of signs how many differ, smallest first; of numbers inner products, largest first.
         indices : ndarray of shape (n_queries, n_neighbors)
             Positions of the rows.
-
-        Raises
-        ------
-        InvalidParameter
-            If there are not so many rows.
-        DomainMismatch, InvalidValue
-            If queries have another shape, or are no finite numbers.
         """
         count = integer("n_neighbors", n_neighbors, self, most=len(self._held))
         if self._form.noise is None:

@@ -137,8 +137,9 @@ class Released(WithParquet, Mapping[str, Array]):
         """An ordinary fitted pipeline of scikit-learn with what was released, for ONNX, SHAP and other tools.
 
         It predicts what the fitted pipeline predicts, up to 1e-12; behind a random projection of the families
-        "gaussian" and "uniform", which rounds rows, up to 1e-8 of the largest entry. It carries no certificate. Where
-        rows are clipped to a norm, that step is :class:`ppdp.interop.sklearn.norm_clip.NormClip`.
+        "gaussian" and "uniform", which rounds rows, up to 1e-8 of the largest entry. It carries no certificate. Steps
+        keep their names, and those that map no new row are not in it. Where rows are clipped to a norm, that step is
+        :class:`ppdp.interop.sklearn.norm_clip.NormClip`. :class:`ExportError` names a step without counterpart.
 
         Parameters
         ----------
@@ -148,16 +149,6 @@ class Released(WithParquet, Mapping[str, Array]):
             Classes of steps that are not ppdp's.
         conditional : bool, default=False
             Whether what a CONDITIONAL certificate speaks of may leave.
-
-        Returns
-        -------
-        sklearn.pipeline.Pipeline
-            With the names of the steps. Steps that map no new row are not in it.
-
-        Raises
-        ------
-        ExportError
-            If a step has no counterpart, which it names, or if the release may not leave.
         """
         return to_sklearn(*self._steps(functions, stages, conditional=conditional))
 
@@ -182,7 +173,8 @@ class Released(WithParquet, Mapping[str, Array]):
         """The pipeline as a model of ONNX, which runs without Python: what skl2onnx makes of :meth:`to_sklearn`.
 
         Boosted shapes and tables are one operator, ``TreeEnsembleRegressor``, with thresholds in double precision.
-        Outputs are called as skl2onnx calls them: ``label`` and ``probabilities``, or ``variable``.
+        Outputs are called as skl2onnx calls them: ``label`` and ``probabilities``, or ``variable``; a runtime loads
+        ``SerializeToString()`` of the model. Raises what :meth:`to_sklearn` does.
 
         Parameters
         ----------
@@ -192,21 +184,13 @@ class Released(WithParquet, Mapping[str, Array]):
             columns by name, each of them as a matrix with one column.
         functions, stages, conditional
             As for :meth:`to_sklearn`.
-
-        Returns
-        -------
-        onnx.ModelProto
-            The model; ``SerializeToString()`` of it is what a runtime loads.
-
-        Raises
-        ------
-        ExportError
-            As from :meth:`to_sklearn`, or if skl2onnx is not installed.
         """
         return to_onnx(*self._steps(functions, stages, conditional=conditional), initial_types)
 
     def log_model(self, name: str = "model", *, conditional: bool = False, **options: Any) -> Any:
         """Log the plain pipeline to the active run of MLflow, with the certificate as artefacts beside it.
+
+        Raises what :meth:`to_sklearn` does; nothing is logged then.
 
         Parameters
         ----------
@@ -217,16 +201,6 @@ class Released(WithParquet, Mapping[str, Array]):
         **options
             For :func:`mlflow.sklearn.log_model`, such as ``input_example``; ``functions`` and ``stages`` are those of
             :meth:`to_sklearn`.
-
-        Returns
-        -------
-        mlflow.models.model.ModelInfo
-            What MLflow says of it.
-
-        Raises
-        ------
-        ExportError
-            As from :meth:`to_sklearn`, or if MLflow is not installed. Nothing is logged then.
         """
         conversion = {key: options.pop(key) for key in ("functions", "stages") if key in options}
         plain = self.to_sklearn(conditional=conditional, **conversion)

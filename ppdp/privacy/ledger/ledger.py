@@ -157,7 +157,7 @@ class Ledger:
         gate: str = "",
         behind: int | None = None,
     ) -> int:
-        """Record a spend before any row is looked at; it counts from this moment on.
+        """Record a spend before any row is looked at; it counts from now on. Its number is for :meth:`settle`.
 
         Parameters
         ----------
@@ -187,11 +187,6 @@ class Ledger:
             Earlier, released entry of the same ``gate``, whose delta then covers this spend as well. Your word is taken
             that the rows and conditions are the same, and that this is run only because that gate passed: never name
             an entry of another fold or subset.
-
-        Returns
-        -------
-        int
-            The number of the entry, for :meth:`settle`.
 
         Raises
         ------
@@ -227,16 +222,11 @@ class Ledger:
         return entries[-1].id
 
     def reserve_all(self, plans: Sequence[Planned], *, dataset: str | None = None, label: str = "") -> int:
-        """Record several plans as one spend, before any of them is run.
+        """Record several plans as one spend, before any of them is run; its number is for :meth:`settle`.
 
         Kinds and parameters that are all fixed before the first outcome compose tightly, in whatever order they are
         run: alone in its account, such a campaign costs what :class:`PrivacyLoss` makes of it. Run exactly these plans,
         each once and without a ledger of their own.
-
-        Returns
-        -------
-        int
-            The number of the one entry, for :meth:`settle`.
         """
         if not (isinstance(plans, Sequence) and all(isinstance(plan, Planned) for plan in plans)):
             raise InvalidParameter("a campaign needs a list of plans, of pipelines that were not run yet.")
