@@ -17,7 +17,7 @@ from pathlib import Path
 from sklearn.model_selection import train_test_split
 
 from ppdp import Ledger
-from ppdp.certificate.share.pdf import BROWSERS
+from ppdp.certificate.formats import BROWSERS
 from ppdp.cli.demo import build
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "certificate.png"

@@ -159,13 +159,7 @@ class Certificate(Saved):
             return loss_of(self.record)
 
     def epsilon_at(self, delta: float) -> float:
-        """Guaranteed epsilon at another delta; infinite below what gate and sampler need.
-
-        Raises
-        ------
-        CertificateError
-            If the certificate does not hold.
-        """
+        """Guaranteed epsilon at another delta of one that holds; infinite below what gate and sampler need."""
         record = self._held(": it guarantees nothing")
         return epsilon_at(loss_of(record), draws_of(record), delta)
 
@@ -210,11 +204,6 @@ class Certificate(Saved):
         """Write the JSON document; or the page for people, if the path ends in ``.html`` or ``.pdf``; atomically.
 
         A PDF is printed by a Chromium or Chrome on PATH.
-
-        Raises
-        ------
-        InvalidParameter, ExportError
-            If the path is none; if there is no such browser, or it does not print.
         """
         place = path_of("path", path)
         form = format_of(place)

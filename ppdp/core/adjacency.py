@@ -154,6 +154,7 @@ class Adjacency(ABC):
         """One row is changed, but not by much: this protects how far values are off, not whether a row is there.
 
         Labels, gaps, categories, dates and which rows exist are the same in both datasets, so they are not protected.
+        Exactly one of ``coordinate``, ``l1`` and ``l2`` is given.
         A value is the float64 number that its cell is read as: whole numbers above 2**53 are rounded first, and so are
         decimals.
 
@@ -167,11 +168,6 @@ class Adjacency(ABC):
             In how many columns.
         l1, l2 : float, optional
             By at most so much in all columns together, as a sum or as a Euclidean length.
-
-        Raises
-        ------
-        InvalidParameter
-            If not exactly one of ``coordinate``, ``l1`` and ``l2`` is a positive number.
         """
         bounds = {"coordinate": coordinate, "l1": l1, "l2": l2}
         given = {name: value for name, value in bounds.items() if value is not None}
@@ -191,13 +187,7 @@ class Adjacency(ABC):
 
     @abstractmethod
     def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
-        """How far apart neighbouring datasets of these columns are before any stage.
-
-        Raises
-        ------
-        InvalidParameter, DomainMismatch
-            If a column is named that does not exist.
-        """
+        """How far apart neighbouring datasets of these columns are before any stage; refused if a named one is none."""
 
     def named(self, names: Sequence[Any] | None) -> Adjacency:
         """The same with names for positions, where columns have names.
@@ -250,6 +240,10 @@ class _OfRows(Adjacency):
     """All rows of one person, a fixed number at most."""
 
     rows: int = 1
+    toggles: ClassVar[bool] = False  # whether rows are toggled at the entrance, or replaced
+
+    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
+        return Distance(toggled=self.rows) if self.toggles else Distance(replaced=self.rows)
 
     @classmethod
     def of_dict(cls, data: Mapping[str, Any]) -> Adjacency:
@@ -272,9 +266,6 @@ class Replace(_OfRows):
     keys = ("replace",)
     bounded = True
 
-    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
-        return Distance(replaced=self.rows)
-
     @property
     def phrases(self) -> Phrases:
         unit, which, change = self._which()
@@ -293,10 +284,7 @@ class AddRemove(_OfRows):
 
     __slots__ = ()
     keys = ("add_remove",)
-    unbounded = True
-
-    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
-        return Distance(toggled=self.rows)
+    unbounded = toggles = True
 
     @property
     def phrases(self) -> Phrases:
@@ -317,9 +305,6 @@ class UserLevel(_OfRows):
     __slots__ = ()
     keys = ("person",)
     unbounded = bounds_contributions = True
-
-    def entrance_distance(self, n_features: int | None, names: Sequence[Any] | None = None) -> Distance:
-        return Distance(replaced=self.rows)
 
     @property
     def phrases(self) -> Phrases:

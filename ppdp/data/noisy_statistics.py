@@ -59,10 +59,9 @@ class Statistic:
     # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the
     # release it looks at parameters and noise scale.
     read: Callable[[Array, Domain, Any], Any]
-    error: Callable[
-        [float, Domain, Parameters], float
-    ]  # largest standard error of what is read, as a share of its public range
-    said: str = "the statistics for {of} err by {share} of a column's range"  # what that error means, in words
+    # Largest standard error of what is read, as a share of its public range; and what that means, in words.
+    error: Callable[[float, Domain, Parameters], float]
+    said: str = "the statistics for {of} err by {share} of a column's range"
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
     # The other part, where the answer to the first decides what is asked: of the rows, that answer, the domain and the
     # release.
@@ -227,10 +226,23 @@ def _read_matrix(answer: Array, domain: Domain, _: Any = None) -> Moments:
     return Moments.of_matrix(answer[: domain.d], _read_moment(answer[domain.d :], domain))
 
 
-def _sorted(name: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
+def _share_of_range(sigma: float, domain: Domain, _: Parameters) -> float:
+    return sigma / (2 * largest_entry(domain))
+
+
+STATISTICS: OfGroups[Statistic] = OfGroups()
+
+
+def _enter(name: str, known: Statistic | None = None, **how: Any) -> Statistic:
+    """A statistic of this name and form: what is given, or ``known`` with other parts."""
+    made = Statistic(STATISTIC_FORMS[name], **how) if known is None else replace(known, **how)
+    return STATISTICS.setdefault(name, made)
+
+
+def _sorted(name: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> None:
     """``count`` entries for every column, or for those that the parameters name; read as an array with a line each."""
-    return Statistic(
-        form=STATISTIC_FORMS[name],
+    _enter(
+        name,
         measure=lambda rows, domain, p: measure(of_columns(rows, p.get("columns")), domain, p).ravel(),
         read=lambda answer, _, __: answer.reshape(count, -1),
         error=_share_of_range,
@@ -238,148 +250,121 @@ def _sorted(name: str, count: int, measure: Callable[[Rows, Domain, Parameters],
     )
 
 
-def _share_of_range(sigma: float, domain: Domain, _: Parameters) -> float:
-    return sigma / (2 * largest_entry(domain))
-
-
-def _of_labels(name: str) -> Statistic:
-    """Moments by label; parameters are the weight of squares, if it is another than comes free."""
-    return Statistic(
-        form=STATISTIC_FORMS[name],
-        measure=lambda rows, domain, p: measured(rows, domain, **p),
-        read=lambda answer, domain, release: LabelMoments.of(answer, domain, release.noise_scale, **release.parameters),
-        said="the means of classes for {of} err by {share} of a column's range",
-        error=lambda sigma, domain, p: label_parts(domain) * _share_of_range(sigma, domain, p),
-    )
-
-
-_MOMENT = Statistic(
-    form=STATISTIC_FORMS["moment"],
+_enter(
+    "means",
+    measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
+    error=_share_of_range,
+    read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
+    said="the means for {of} err by {share} of a column's range",
+)
+_SQUARES = "the mean squares for {of} err by {share} of the largest square"
+_enter(
+    "squares",
+    error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
+    said=_SQUARES,
+    **_squares_with(lambda domain, _: BOX_WEIGHT),
+)
+_enter(
+    "squares-in-parts",
+    measure=lambda rows, domain, p: tail_shares(rows, p.get("columns"), largest_entry(domain)),
+    further=lambda rows, answer, domain, release: Parts.of(answer, domain, release).measured(
+        rows, release.parameters.get("columns")
+    ),
+    read=_read_parts,
+    error=lambda sigma, _, __: sigma / BOX_WEIGHT,
+    said=_SQUARES,
+)
+_enter(
+    "diagonal",
+    error=lambda sigma, domain, p: math.sqrt(2) * sigma / row_norm(entries_of(domain, p.get("columns"))),
+    said=_SQUARES,
+    **_squares_with(_diagonal_weight),
+)
+_MOMENT = _enter(
+    "moment",
     measure=_measure_moment,
     read=lambda answer, domain, _: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
     error=lambda sigma, domain, _: math.sqrt(2) * sigma / row_norm(domain),
     said="the mean products for {of} err by {share} of the largest",
     moments=True,
 )
-
-STATISTICS: OfGroups[Statistic] = OfGroups(
-    {
-        "means": Statistic(
-            form=STATISTIC_FORMS["means"],
-            measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
-            error=_share_of_range,
-            read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
-            said="the means for {of} err by {share} of a column's range",
-        ),
-        "squares": Statistic(
-            form=STATISTIC_FORMS["squares"],
-            error=lambda sigma, domain, _: sigma / (BOX_WEIGHT * largest_entry(domain)),
-            said="the mean squares for {of} err by {share} of the largest square",
-            **_squares_with(lambda domain, _: BOX_WEIGHT),
-        ),
-        "squares-in-parts": Statistic(
-            form=STATISTIC_FORMS["squares-in-parts"],
-            measure=lambda rows, domain, p: tail_shares(rows, p.get("columns"), largest_entry(domain)),
-            further=lambda rows, answer, domain, release: Parts.of(answer, domain, release).measured(
-                rows, release.parameters.get("columns")
-            ),
-            read=_read_parts,
-            error=lambda sigma, _, __: sigma / BOX_WEIGHT,
-            said="the mean squares for {of} err by {share} of the largest square",
-        ),
-        "diagonal": Statistic(
-            form=STATISTIC_FORMS["diagonal"],
-            error=lambda sigma, domain, parameters: (
-                math.sqrt(2) * sigma / row_norm(entries_of(domain, parameters.get("columns")))
-            ),
-            said="the mean squares for {of} err by {share} of the largest square",
-            **_squares_with(_diagonal_weight),
-        ),
-        "matrix": replace(_MOMENT, form=STATISTIC_FORMS["matrix"], measure=_measure_matrix, read=_read_matrix),
-        "moment": _MOMENT,
-        "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
-        "trimmed-means": _sorted(
-            "trimmed-means",
-            1,
-            lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
-        ),
-        "medians": _sorted("medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
-        "quantile-pairs": _sorted(
-            "quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))
-        ),
-        "quantile-triples": _sorted(
-            "quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
-        ),
-        "quantile-choices": Statistic(
-            form=STATISTIC_FORMS["quantile-choices"],
-            measure=lambda rows, domain, parameters: cell_scores(
-                of_columns(rows, parameters.get("columns")), parameters["quantiles"], _cells(domain)
-            ),
-            read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
-            error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
-            said="the quantiles for {of} miss their ranks by {share} of the rows",
-            chosen=True,
-        ),
-        "ranges": Statistic(
-            form=STATISTIC_FORMS["ranges"],
-            measure=lambda rows, _, parameters: coarse(rows, parameters["columns"]),
-            further=lambda rows, answer, _, release: fine(
-                rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
-            ),
-            read=lambda answer, _, release: released_ranges(
-                answer, len(release.parameters["columns"]), release.noise_scale
-            ),
-            error=lambda sigma, domain, _: (
-                threshold(domain.d) * sigma / domain.n
-            ),  # rows that may be left out at an end
-            said="the ranges for {of} may leave out {share} of the rows at either end",
-        ),
-        "categories": Statistic(
-            form=STATISTIC_FORMS["categories"],
-            measure=lambda rows, _, parameters: Tally.of(rows, parameters["columns"]),
-            read=lambda answer, _, release: released_categories(
-                answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
-            ),
-            error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
-            said="for {of} a category is only released if it holds some {share} of the rows",
-            listed=True,
-        ),
-        "modes": Statistic(
-            form=STATISTIC_FORMS["modes"],
-            measure=lambda rows, _, parameters: weights_of_values(rows, **parameters),
-            read=lambda answer, _, release: modes(answer, **release.parameters),
-            error=lambda sigma, domain, _: sigma / domain.n,
-            said="the weights of categories for {of} err by {share} of the rows",
-        ),
-        "clusters": Statistic(
-            form=STATISTIC_FORMS["clusters"],
-            measure=lambda rows, domain, _: np.concatenate(_halved(domain).weights(rows)),
-            further=lambda rows, answer, domain, release: sums_around(
-                rows, *first_centers(answer, _halved(domain), release.parameters["n_clusters"], release.noise_scale)
-            ).ravel(),
-            read=lambda answer, domain, release: released_centers(
-                answer, _halved(domain), release.parameters["n_clusters"], release.noise_scale
-            ),
-            said="the weights of cells for {of} err by {share} of the rows",
-            error=lambda sigma, domain, _: sigma / domain.n,
-        ),
-        "label-means": Statistic(
-            form=STATISTIC_FORMS["label-means"],
-            measure=lambda rows, domain, parameters: weights_by_label(
-                rows, domain, parameters["columns"], parameters["cells"]
-            ),
-            read=lambda answer, domain, release: (
-                answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
-                release.noise_scale,
-            ),
-            said="the mean labels for {of} err by {share} of the range of labels",
-            # of a share among the rows of a category, were there as many of each
-            error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
-        ),
-        "label-moments": _of_labels("label-moments"),
-        "light-label-moments": _of_labels("light-label-moments"),
-    }
+_enter("matrix", _MOMENT, form=STATISTIC_FORMS["matrix"], measure=_measure_matrix, read=_read_matrix)
+_enter("complete-matrix", _MOMENT, read=_read_moment, moments=False)
+_sorted(
+    "trimmed-means",
+    1,
+    lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
 )
+_sorted("medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,)))
+_sorted("quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"])))
+_sorted("quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"])))
+_enter(
+    "quantile-choices",
+    measure=lambda rows, domain, p: cell_scores(of_columns(rows, p.get("columns")), p["quantiles"], _cells(domain)),
+    read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
+    error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
+    said="the quantiles for {of} miss their ranks by {share} of the rows",
+    chosen=True,
+)
+_enter(
+    "ranges",
+    measure=lambda rows, _, p: coarse(rows, p["columns"]),
+    further=lambda rows, answer, _, release: fine(
+        rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
+    ),
+    read=lambda answer, _, release: released_ranges(answer, len(release.parameters["columns"]), release.noise_scale),
+    # Rows that may be left out at an end.
+    error=lambda sigma, domain, _: threshold(domain.d) * sigma / domain.n,
+    said="the ranges for {of} may leave out {share} of the rows at either end",
+)
+_enter(
+    "categories",
+    measure=lambda rows, _, p: Tally.of(rows, p["columns"]),
+    read=lambda answer, _, release: released_categories(
+        answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
+    ),
+    error=lambda sigma, domain, _: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
+    said="for {of} a category is only released if it holds some {share} of the rows",
+    listed=True,
+)
+_enter(
+    "modes",
+    measure=lambda rows, _, p: weights_of_values(rows, **p),
+    read=lambda answer, _, release: modes(answer, **release.parameters),
+    error=lambda sigma, domain, _: sigma / domain.n,
+    said="the weights of categories for {of} err by {share} of the rows",
+)
+_enter(
+    "clusters",
+    measure=lambda rows, domain, _: np.concatenate(_halved(domain).weights(rows)),
+    further=lambda rows, answer, domain, release: sums_around(
+        rows, *first_centers(answer, _halved(domain), release.parameters["n_clusters"], release.noise_scale)
+    ).ravel(),
+    read=lambda answer, domain, release: released_centers(
+        answer, _halved(domain), release.parameters["n_clusters"], release.noise_scale
+    ),
+    said="the weights of cells for {of} err by {share} of the rows",
+    error=lambda sigma, domain, _: sigma / domain.n,
+)
+_enter(
+    "label-means",
+    measure=lambda rows, domain, p: weights_by_label(rows, domain, p["columns"], p["cells"]),
+    read=lambda answer, domain, release: (
+        answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
+        release.noise_scale,
+    ),
+    said="the mean labels for {of} err by {share} of the range of labels",
+    # of a share among the rows of a category, were there as many of each
+    error=lambda sigma, domain, _: sigma * (largest_entry(domain) + 2) / domain.n,
+)
+for _name in ("label-moments", "light-label-moments"):  # by the weight of squares, if it is another than comes free
+    _enter(
+        _name,
+        measure=lambda rows, domain, p: measured(rows, domain, **p),
+        read=lambda answer, domain, release: LabelMoments.of(answer, domain, release.noise_scale, **release.parameters),
+        said="the means of classes for {of} err by {share} of a column's range",
+        error=lambda sigma, domain, p: label_parts(domain) * _share_of_range(sigma, domain, p),
+    )
 
 
 def rows_of_group(rows: Any, domain: Domain, group: str) -> Any:

@@ -24,12 +24,11 @@ from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.core.progress import unseen
 from ppdp.data import validation
-from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.deferred_input import DeferredTable, resolve_inputs
 from ppdp.data.public_facts import Fact, check_beside_names, check_matches_plan, complete, with_adjacency
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import assign_slots, check_groups, encode_ids, slots_assigned
-from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest
+from ppdp.data.weights import check_some_weight, check_weighing, check_weights, heaviest, warn_of_names, warn_of_order
 from ppdp.exceptions import (
     DiagnosticWarning,
     ImpossibleBudget,

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.core.domain import Domain
 from ppdp.data import validation
-from ppdp.data.beside import plain, warn_of_order, warn_of_others
 from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.engine.registry import opened_source
 from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import in_order, opened
 from ppdp.data.rows import Array
+from ppdp.data.weights import plain, warn_of_order, warn_of_others
 from ppdp.exceptions import DomainMismatch, InvalidInput, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.input_checks import check_sparse_twins

@@ -84,11 +84,10 @@ class World:
             Z[moved] += (together, alone, fresh, X, -X)[kind][moved]
         if self._drifts and rng.random() < DRIFTS:
             X[moved], Z[moved] = self._drifted(X[moved], rng)
-        w = np.ones(n)
+        w, v = np.ones((2, n))
         if self.domain.min_present < n:
             w = np.array([1.0, 1.0, 0.5 if self.distance.reweighted else 0.0])[rng.integers(3, size=n)]
-        v = w.copy()
-        if self.domain.min_present < n:
+            v = w.copy()
             v[replaced] = rng.integers(2, size=n)[replaced]
         w[reweighted], v[reweighted] = rng.uniform(0.5, 1.0, (2, n))[:, reweighted]
         labels = np.asarray(rng.choice(self.labels, (2, n)) * rng.integers(2), dtype=np.float64)
@@ -242,7 +241,6 @@ class World:
     def _matched(self, w: Array, v: Array) -> tuple[Array, Array]:
         """Weights with no more unmatched than the distance has: others come closer, then free rows lose weight."""
         limits, free, other = (self.distance.mass, self.distance.one_sided), slice(self.roles[1].stop), self.roles[2]
-        w, v = w.copy(), v.copy()
         fixed = np.array([w[free].sum(), v[free].sum()])
         share = min(1.0, *(most / max(size, 1e-300) for most, size in zip(limits, (fixed.sum(), fixed.max()))))
         if share < 1 - ROUNDING:

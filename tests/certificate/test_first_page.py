@@ -13,12 +13,12 @@ from scipy.stats import norm
 from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
+from ppdp.certificate import formats
 from ppdp.certificate.facts import read_fact
 from ppdp.certificate.pages.interpretation import outcome_in_words, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.page import seldom
 from ppdp.certificate.pages.statement import GLOSSARY, terms_in
 from ppdp.certificate.record import FactRecord
-from ppdp.certificate.share import pdf
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
@@ -245,7 +245,7 @@ def test_the_site_explains_a_word_of_the_page_in_the_same_sentence():
 
 def test_a_pdf_is_printed_by_a_browser_or_refused_with_what_to_do(tmp_path, monkeypatch):
     one = certificate("unconditional")
-    if any(map(pdf.shutil.which, pdf.BROWSERS)):
+    if any(map(formats.shutil.which, formats.BROWSERS)):
         one.save(tmp_path / "page.pdf")
         assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
     monkeypatch.setenv("PATH", str(tmp_path))

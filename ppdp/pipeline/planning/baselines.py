@@ -13,7 +13,7 @@ import numpy as np
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.figures import figure, html_table, visible
+from ppdp.core.figures import aligned, figure, html_table, visible
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.pipeline.planning.plan import Plan
@@ -101,9 +101,7 @@ class Comparison:
         )
 
     def __repr__(self) -> str:
-        cells = [_HEAD, *(_cells(practice) for practice in self.practices)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(_HEAD) - 1)]
-        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths)), row[-1]]).rstrip() for row in cells]
+        lines = aligned([_HEAD, *map(_cells, self.practices)])
         return "\n  ".join(["COMPARISON: nothing has been certified", self.title, *lines, self.footnote])
 
     def _repr_html_(self) -> str:

@@ -60,9 +60,8 @@ class Route:
     releases: tuple[PlannedRelease, ...]  # one for each run of steps that ask, with only affine steps between
     domain: Domain  # behind the last step
     distance: Distance  # behind the last step
-    run: tuple[
-        tuple[int, StatisticRequest], ...
-    ] = ()  # whom the last release serves, as long as a further step may share it
+    # Whom the last release serves, as long as a further step may share it.
+    run: tuple[tuple[int, StatisticRequest], ...] = ()
 
     @property
     def conditional(self) -> tuple[int, ...]:

@@ -82,12 +82,9 @@ def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | Imposs
         f"{next(iter(labels)) if len(labels) == 1 else f'{len(labels)} routes'}: {reason.rstrip('.')}"
         for reason, labels in routes.items()
     )
-    error: NoRoute | ImpossibleBudget = NoRoute(
-        "no route can be certified within the budget.",
-        fix="a larger delta."
-        if all("sampler" in reason for reason in routes)
-        else "more rows, a larger epsilon, or unconditional and noisy stages.",
-    )
+    drawn = all("sampler" in reason for reason in routes)
+    fix = "a larger delta." if drawn else "more rows, a larger epsilon, or unconditional and noisy stages."
+    error: NoRoute | ImpossibleBudget = NoRoute("no route can be certified within the budget.", fix=fix)
     if delta == 0:
         error = ImpossibleBudget(
             "delta = 0 is a budget for what needs no delta.",
@@ -247,11 +244,8 @@ class PlanSolver:
             return []
         gaussian = self.mechanism is None or self.asked(route).query_spec(route.domain).gaussian
         laws = [SHARES] * (self.delta > 0) + [PURE_SHARES] * (not gaussian)
-        mu = self.mu_at(self.delta)
-        return [
-            Counted.on(route, entrance, self.domain, affordable(law, self.domain, mu, self.epsilon), law)
-            for law in laws
-        ]
+        most = [affordable(law, self.domain, self.mu_at(self.delta), self.epsilon) for law in laws]
+        return [Counted.on(route, entrance, self.domain, *of_law) for of_law in zip(most, laws)]
 
     def _alters(self, route: Route) -> bool:
         """Whether something can be altered of which anything is released."""
@@ -331,14 +325,11 @@ class PlanSolver:
 def _has_gaps(domain: Domain, stage: str) -> UnsupportedOrder:
     """The refusal of rows that may have missing values in front of a last step that takes none."""
     bare = [repr(group.name) for group in domain.groups if not group.complete]
-    if not bare or len(bare) == len(domain.groups):
-        fix = "fill those of every column before it."
-        return UnsupportedOrder("rows may have missing values here.", stage=stage, fix=fix)
-    return UnsupportedOrder(
-        f"rows may have missing values here, in the columns of {', '.join(bare)}.",
-        stage=stage,
-        fix=f"an imputer at the end of {bare[0]}: MeanImputer(max_missing=0) where no value is missing.",
-    )
+    where, fix = "", "fill those of every column before it."
+    if 0 < len(bare) < len(domain.groups):
+        where = f", in the columns of {', '.join(bare)}"
+        fix = f"an imputer at the end of {bare[0]}: MeanImputer(max_missing=0) where no value is missing."
+    return UnsupportedOrder(f"rows may have missing values here{where}.", stage=stage, fix=fix)
 
 
 def _draws_of(route: Route, question: QuerySpec) -> int:
@@ -372,11 +363,9 @@ def _warnings(
     gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int, epsilon: float
 ) -> tuple[str, ...]:
     warnings = []
-    hopeless = [step.name for step in route.steps if gate is not None and out_of_reach(step, gate)]
+    hopeless = ", ".join(step.name for step in route.steps if gate is not None and out_of_reach(step, gate))
     if hopeless:
-        warnings.append(
-            f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin."
-        )
+        warnings.append(f"no data could pass the gate: the conditions of {hopeless} leave too small a margin.")
     elif gate is not None and gate.needed_margin() > n / 2:
         warnings.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None and mechanism.misleads:
@@ -402,11 +391,8 @@ def _warnings(
 def _undeclared(facts: Sequence[Fact]) -> list[str]:
     """What makes a certificate conditional only because nobody has said it."""
     warning = "classes are not declared, so labels are read from y, and the certificate will be CONDITIONAL on that:"
-    return (
-        [f"{warning} pass classes=(...) to the last step."]
-        if any(f.name == "classes" and not f.public for f in facts)
-        else []
-    )
+    undeclared = any(fact.name == "classes" and not fact.public for fact in facts)
+    return [f"{warning} pass classes=(...) to the last step."] * undeclared
 
 
 def _noise(plan: Plan) -> float:

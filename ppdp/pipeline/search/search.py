@@ -26,12 +26,11 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.core.progress import progress
 from ppdp.data import validation
-from ppdp.data.beside import warn_of_names, warn_of_order
 from ppdp.data.frames import cells
 from ppdp.data.public_facts import check_matches_plan, merged, with_adjacency
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
-from ppdp.data.weights import check_weights, weights_of
+from ppdp.data.weights import check_weights, warn_of_names, warn_of_order, weights_of
 from ppdp.exceptions import InvalidParameter, NoiseWarning, PrivacyRefusal
 from ppdp.pipeline.estimator import (
     PrivateEstimator,
@@ -203,7 +202,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
 
     @discreet
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivateSearchCV:
-        """Search on private rows.
+        """Search on private rows; if it fails, what was reserved counts as spent.
 
         Parameters
         ----------
@@ -214,11 +213,6 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         **params
             ``sample_weight``, as :meth:`Pipeline.fit` takes it, but for names of columns: private weights of the losses
             that candidates learn from. Scores do not count them.
-
-        Raises
-        ------
-        PpdpError
-            See :mod:`ppdp.exceptions`; what was reserved counts as spent.
         """
         begin_fit(self)
         given = weights_of(params, getattr(self.estimator, "steps", ()))
@@ -257,14 +251,8 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
 
     def _charge(self, plan: SearchPlan) -> FitCharge:
         """Charge a ledger with everything at once, or count it, before any value is looked at."""
-        cost = FitCost(
-            plan.epsilon,
-            plan.delta,
-            plan.loss,
-            plan.loss.failure,
-            plan.allowance,
-            Adjacency.replace(plan.rows_per_unit),
-        )
+        unit = Adjacency.replace(plan.rows_per_unit)
+        cost = FitCost(plan.epsilon, plan.delta, plan.loss, plan.loss.failure, plan.allowance, unit)
         label = f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps)
         return charge(self.ledger, cost, dataset=self.dataset, label=label)
 

@@ -6,7 +6,6 @@ import html
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -27,7 +26,10 @@ from ppdp.privacy.ledger.privacy_filter import (
     Entry,
     account_for,
     composed,
+    composed_parameters,
     groups,
+    of_dataset,
+    outcomes_in_words,
     refuse_another_gate,
     refuse_other_units,
     refuse_overspend,
@@ -37,7 +39,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
 DELTA = 1e-6  # where what was spent is told if no limit says
-_WITHOUT_RELEASE = {"failed": "failed", "refused": "refused by a gate", "reserved": "not ended"}
 _OUTCOMES = ("released", "refused", "failed")
 
 
@@ -159,6 +160,9 @@ class Ledger:
     ) -> int:
         """Record a spend before any row is looked at; it counts from now on. Its number is for :meth:`settle`.
 
+        If the total of its dataset would pass the limit, :class:`BudgetExceeded` is raised and nothing is recorded. If
+        it cannot be recorded, :class:`LedgerError` is: look at no row then.
+
         Parameters
         ----------
         mu : float
@@ -187,13 +191,6 @@ class Ledger:
             Earlier, released entry of the same ``gate``, whose delta then covers this spend as well. Your word is taken
             that the rows and conditions are the same, and that this is run only because that gate passed: never name
             an entry of another fold or subset.
-
-        Raises
-        ------
-        BudgetExceeded
-            If the total of this dataset would pass the limit; nothing is recorded then.
-        LedgerError
-            If the spend cannot be recorded: look at no row then.
         """
         mu, delta = number("mu", mu, least=0), number("delta", delta, least=0, most=1)
         at = number("epsilon", epsilon, least=0, most=MOST)
@@ -208,7 +205,7 @@ class Ledger:
         words = _recipes(parts), self.in_block, names[1]
         spend = Entry(0, name, names[0], *money, unit.rows, "reserved", now, *words, behind, neighbours)
         with self._store.account() as (database, entries):
-            earlier = _of(entries, name)
+            earlier = of_dataset(entries, name)
             refuse_other_units(earlier, spend)
             if behind is not None:
                 refuse_another_gate(earlier, spend, delta)
@@ -258,7 +255,7 @@ class Ledger:
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
         with self._store.account() as (_, entries):
-            return tuple(entries) if dataset is None else _of(entries, dataset_name(dataset))
+            return tuple(entries) if dataset is None else of_dataset(entries, dataset_name(dataset))
 
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
         """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
@@ -295,7 +292,7 @@ class Ledger:
         """
         entries = self.entries()
         name = entries[entry_id - 1].dataset
-        so_far = _of(entries[:entry_id], dataset_name(name))
+        so_far = of_dataset(entries[:entry_id], dataset_name(name))
         at = self.budget[1] if self.budget is not None else min(len(so_far) * delta, 1 - 2**-53)
         counted = groups(so_far)
         total = max(self._total(group, at) for group in counted)
@@ -308,7 +305,7 @@ class Ledger:
             "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
             "head": last_link(self.account, entries[:entry_id]),
             "released": 1 + sum(entry.status == "released" for entry in so_far[:-1]),
-            **(_composed(counted[0]) if len(counted) == 1 else {}),
+            **(composed_parameters(counted[0]) if len(counted) == 1 else {}),
         }
 
     def holds(self, certificate: Any) -> bool:
@@ -362,7 +359,7 @@ class Ledger:
         of_limit = "" if limit is None else f" of {limit:g}"
         spent = [
             f"  {escaped(name)}: epsilon {self.epsilon(delta, name):.4g}{of_limit} spent at delta {delta:g},"
-            f" {_outcomes(self.entries(name))}"
+            f" {outcomes_in_words(self.entries(name))}"
             for name in sorted({entry.dataset for entry in self.entries()})
         ]
         return "\n".join([repr(self), *(spent or ["  nothing was spent"])])
@@ -374,28 +371,6 @@ class Ledger:
         table = pd.DataFrame(entries[-20:], columns=[field.name for field in fields(Entry)])
         caption = html.escape(f"{self!r}: the last of {len(entries)} entries")
         return f"<p>{caption}</p>{table.to_html(index=False)}"
-
-
-def _outcomes(entries: Sequence[Entry]) -> str:
-    """How many of them released something, and how the others ended, which are charged as well."""
-    count = Counter(entry.status for entry in entries)
-    others = [f"{count[status]} {words}" for status, words in _WITHOUT_RELEASE.items() if count[status]]
-    releases = f"{count['released']} release{'s' * (count['released'] != 1)}"
-    return f"{releases}; charged as well: {', '.join(others)}" if others else releases
-
-
-def _composed(entries: Sequence[Entry]) -> dict[str, Any]:
-    """What spends come to together, if all of them are Gaussian; nothing otherwise."""
-    loss = composed(entries)
-    if loss.parts:
-        return {}
-    variation = min(1.0, math.fsum(entry.total_variation for entry in entries))
-    return {"composed": {"mu": loss.mu, "failure": loss.failure, "total_variation": variation}}
-
-
-def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
-    """Those of one dataset; in an older file a name may stand as it was typed."""
-    return tuple(entry for entry in entries if dataset_name(entry.dataset) == name)
 
 
 def _reopen(path: str, block: str, account: str | None = None, known: Link = (0, "")) -> Ledger:

@@ -12,19 +12,23 @@ import json
 import math
 import operator
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import optimize, special
 
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.names import dataset_name
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.loss import PrivacyLoss, parts_at_order
 from ppdp.privacy.losses import Part
 from ppdp.privacy.renyi import renyi_delta
 
+_WITHOUT_RELEASE = {"failed": "failed", "refused": "refused by a gate", "reserved": "not ended"}
 ACCOUNTINGS = ("auto", "gaussian", "pure", "renyi")
 
 FAILURE_SHARE, SAMPLING_SHARE = 0.1, 0.01  # of a limit's delta: set aside for gates, and for imperfect noise
@@ -316,3 +320,25 @@ def _refusal(which: str, name: str, others: str) -> LedgerError:
         f"{which} cannot share a {name} ledger when each may depend on the outcome of the last.",
         fix=f"a ledger of its own for each kind, or one opened with accounting={others}.",
     )
+
+
+def outcomes_in_words(entries: Sequence[Entry]) -> str:
+    """How many of them released something, and how the others ended, which are charged as well."""
+    count = Counter(entry.status for entry in entries)
+    others = [f"{count[status]} {words}" for status, words in _WITHOUT_RELEASE.items() if count[status]]
+    releases = f"{count['released']} release{'s' * (count['released'] != 1)}"
+    return f"{releases}; charged as well: {', '.join(others)}" if others else releases
+
+
+def composed_parameters(entries: Sequence[Entry]) -> dict[str, Any]:
+    """What spends come to together, if all of them are Gaussian; nothing otherwise."""
+    loss = composed(entries)
+    if loss.parts:
+        return {}
+    variation = min(1.0, math.fsum(entry.total_variation for entry in entries))
+    return {"composed": {"mu": loss.mu, "failure": loss.failure, "total_variation": variation}}
+
+
+def of_dataset(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
+    """Those of one dataset; in an older file a name may stand as it was typed."""
+    return tuple(entry for entry in entries if dataset_name(entry.dataset) == name)
