@@ -41,8 +41,6 @@ def present(rows: Rows) -> Array:
 def label_values(domain: Domain) -> tuple[float, ...]:
     """Labels of made-up rows: classes, or their positions if they are no plain numbers; else the ends of ``y_range``.
 
-    Examples
-    --------
     >>> label_values(Domain(classes=(1, 2))), label_values(Domain(classes=("no", "yes"))), label_values(Domain())
     ((1.0, 2.0), (0.0, 1.0), (0.0, 1.0))
     """

@@ -88,8 +88,6 @@ def numbers_of(found: Any) -> Array:
     Numbers, arrays, and lists or dictionaries of those. A dictionary begins with a number that stands for its keys,
     which are seen as well, and is read in their order.
 
-    Examples
-    --------
     >>> numbers_of({"b": [1, 2], "a": 0.5})[1:]
     array([0.5, 1. , 2. ])
     """

@@ -73,8 +73,6 @@ class ImageChange:
 class Matrix:
     """A public random matrix by its parameters, those of :func:`~ppdp.bounds.random_matrix.draw`.
 
-    Examples
-    --------
     >>> matrix = Matrix("oporp", 4, 12, seed=0)
     >>> found = matrix.change(coordinate=0.5, count=2)
     >>> round(found.l1, 6), round(found.l2, 6), found.components.round(6), found.touched

@@ -29,8 +29,6 @@ _WORST_SCORES = 2.0**-22  # no less than ``score_allowance``, whatever the noise
 def range_mu(loss_range: float) -> float:
     """Gaussian parameter of any choice whose privacy loss has at most this range: ``2 Φ⁻¹(1/(1 + exp(-range/2)))``.
 
-    Examples
-    --------
     >>> round(range_mu(1.0), 4)
     0.6239
     """

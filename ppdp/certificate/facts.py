@@ -126,8 +126,6 @@ class PublicFact:
     def rounded(self) -> tuple[str, str]:
         """The value with few digits, rounded so that what it says is still true, and how; any other as it is.
 
-        Examples
-        --------
         >>> read_fact(FactRecord(name="range of age", value="-0.5228787452803376 to 1.17", origin="declared")).rounded
         ('-0.5229 to 1.17', 'rounded outwards')
         >>> read_fact(FactRecord(name="row_norm", value="1.7320508075688772", origin="declared")).rounded

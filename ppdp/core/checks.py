@@ -134,8 +134,6 @@ _OF_TABLES = {"columns", "column_names", "__dataframe__", "__arrow_c_stream__"}
 def shown(value: Any) -> str:
     """What the user gave, on one short line that anything can print; of a table or a column its type alone.
 
-    Examples
-    --------
     >>> shown([1, "a"]), shown(10**5000)
     ("[1, 'a']", 'a value of type int')
     """

@@ -122,8 +122,6 @@ def _content(cell: CellType) -> Any:
 def library_name(function: Any) -> str:
     """The name by which a library that is known has this function; empty if none has.
 
-    Examples
-    --------
     >>> library_name(np.log1p), library_name(lambda X: X)
     ('numpy.log1p', '')
     """

@@ -54,8 +54,6 @@ ELSEWHERE = {"classes", "y_range", "noise_scale", "random_state", "seed", "epsil
 def plain(value: Any) -> str:
     """A declared value with all its digits.
 
-    Examples
-    --------
     >>> plain(18.0), plain(0.1), plain((1, 2.5)), plain(None), plain("a")
     ('18', '0.1', '1, 2.5', 'none', 'a')
     """
@@ -75,8 +73,6 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
 
     Columns without one, and those whose range is found in the rows, are left out.
 
-    Examples
-    --------
     >>> list(ranges_by_column({"age": (18, 110)}, ["age"]))
     [('range of age', '18 to 110', 'declared')]
     >>> list(ranges_by_column((-1, 1), None)), list(ranges_by_column([(0, 1)], None))

@@ -13,8 +13,6 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def figure(value: float, digits: int = 4, *, upward: bool = False) -> str:
     """A number for people; ``upward`` for what may not be understated.
 
-    Examples
-    --------
     >>> figure(1e-06), figure(7874), figure(0.25000000025), figure(0.25000000025, upward=True)
     ('10⁻⁶', '7874', '0.25', '0.2501')
     >>> figure(3.4712e-05).split(), figure(123456.7).split()
@@ -46,8 +44,6 @@ _SPACES = "\n\u00a0\u202f"  # of captions and of numbers
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, bold: int | None = None) -> str:
     """A table of words under a caption, one row perhaps in bold; whatever they hold is shown as text.
 
-    Examples
-    --------
     >>> html_table("sums", ["a<b"], [["1"]]).count("a&lt;b")
     1
     """

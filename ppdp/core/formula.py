@@ -188,8 +188,6 @@ AT = "@"
 def of_group(name: str) -> str:
     """The same in words: a formula or statistic, and of which group of columns it is.
 
-    Examples
-    --------
     >>> of_group("means@numbers"), of_group("means")
     ("means of 'numbers'", 'means')
     """

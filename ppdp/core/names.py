@@ -63,8 +63,6 @@ def public_name(parameter: str, value: Any) -> str:
 def repeated(names: Iterable[Any]) -> list[str]:
     """Names that stand more than once, in order.
 
-    Examples
-    --------
     >>> repeated(["b", "a", "b"])
     ['b']
     """
@@ -77,8 +75,6 @@ def read_as_cells(names: Sequence[Any], *, positions: bool = True) -> bool:
     So they do if some name is a number or a date, or if half of them are years, truth values or nothing. Names may be
     positions, 0, 1, 2, ..., of three columns at least.
 
-    Examples
-    --------
     >>> read_as_cells(["34.5", "120", "F"]), read_as_cells(["1990-01-31", "Cork"]), read_as_cells(["", "true", "a"])
     (True, True, True)
     >>> read_as_cells(["id", "age", "2019", "x1"]), read_as_cells(["0", "1", "2"])
@@ -103,8 +99,6 @@ def _reads_as_cell(word: str) -> bool:
 def slips(written: Iterable[Any], known: Iterable[Any]) -> str:
     """Which known names were probably meant by written ones, in a sentence; empty if none is near.
 
-    Examples
-    --------
     >>> slips(["bim", "x"], ["bmi", "age"])
     "did you mean 'bmi' by 'bim'?"
     """
@@ -116,8 +110,6 @@ def slips(written: Iterable[Any], known: Iterable[Any]) -> str:
 def nearest(name: Any, known: Iterable[Any]) -> str | None:
     """The known name that was probably meant.
 
-    Examples
-    --------
     >>> nearest("wards", ["age", "ward"])
     'ward'
     """

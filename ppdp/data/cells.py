@@ -242,8 +242,6 @@ def has_one_spelling(text: str) -> bool:
 def seconds_of(cell: Any, form: str | None = None) -> float:
     """A date in seconds since 1970, NaN for a gap, infinity for what is no date; one with a zone is taken in UTC.
 
-    Examples
-    --------
     >>> seconds_of("1970-01-02"), seconds_of("1970-01-01T01:00+01:00"), seconds_of("2.1.1970", "%d.%m.%Y")
     (86400.0, 0.0, 86400.0)
     >>> seconds_of("yesterday"), seconds_of(1995), seconds_of(None)

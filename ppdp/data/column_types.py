@@ -19,8 +19,6 @@ _LAST = 9.2e12  # seconds between 1970 and what 64 bits of microseconds can hold
 def kind_of(dtype: Any) -> str:
     """What the type of a column says of its cells: "number", "boolean", "date", "text", "unknown" or "none" of these.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> [kind_of(np.dtype(name)) for name in ("int8", "bool", "datetime64[s]", "O", "complex64")]
     ['number', 'boolean', 'date', 'unknown', 'none']

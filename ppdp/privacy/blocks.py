@@ -42,8 +42,6 @@ def gaussian_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
     The root of the sum of squares of the blocks' shifts is convex in how the distance is shared out among them, so it
     is largest with all unmatched weight in one block and all moves in one.
 
-    Examples
-    --------
     >>> years = [Block(bound=1.0, noise_scale=10.0, lipschitz=1.0) for _ in range(30)]
     >>> round(gaussian_blocks(Distance(replaced=1, moved=50, radius=0.04), years).mu, 3)
     0.4

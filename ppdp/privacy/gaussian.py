@@ -30,8 +30,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     ``Φ(mu/2 - ε/mu) - exp(ε) Φ(-mu/2 - ε/mu)`` (Balle and Wang, 2018, Theorem 8).
 
-    Examples
-    --------
     >>> round(gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
@@ -50,8 +48,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon such that mu-GDP implies (epsilon, delta)-DP, rounded up.
 
-    Examples
-    --------
     >>> round(gaussian_epsilon(1.0, 1e-6), 3)
     4.887
     """
@@ -71,8 +67,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
     :class:`ImpossibleBudget` if ``epsilon`` is negative or ``delta`` is not in (0, 1).
 
-    Examples
-    --------
     >>> round(gaussian_mu(1.0, 1e-6), 4)
     0.2367
     """

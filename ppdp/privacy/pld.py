@@ -53,8 +53,6 @@ class LossDistribution:
 
     Losses add with ``+`` and ``*`` (adaptive composition, parameters fixed in advance).
 
-    Examples
-    --------
     >>> loss = 25 * gaussian_distribution(0.2)
     >>> round(loss.epsilon(1e-6), 3)
     4.887

@@ -50,8 +50,6 @@ def check_claim(loss: Any, delta: Any) -> None:
 def at_least(successes: ArrayLike, runs: float, doubt: float) -> Array:
     """Clopper-Pearson lower bound on a probability, which fails with probability at most ``doubt``.
 
-    Examples
-    --------
     >>> float(at_least(0, 100, 0.05)), round(float(at_least(100, 100, 0.05)), 4)
     (0.0, 0.9705)
     """
@@ -94,8 +92,6 @@ def guessed_at_most(right: int, guesses: int, canaries: int, epsilon: float, del
     ρ = e^ε (r - v) / (v + 1), if that is below 1: Theorem 1 of ``docs/theory/membership.md``, which sharpens
     Theorem 5.2 of Steinke, Nasr and Jagielski (2023).
 
-    Examples
-    --------
     >>> round(guessed_at_most(90, 100, 1000, 1.0, 0.0), 6), round(guessed_at_most(90, 100, 1000, 1.0, 1e-5), 6)
     (2.7e-05, 0.000186)
     """

@@ -56,8 +56,6 @@ class Lattice(NamedTuple):
 def value_lattice(bound: float, noise_scale: float, *, far: int = _FAR_BITS) -> Lattice:
     """Lattice for real values: the noise has between ``2^(M-1)`` and ``2^M`` steps, M the ``lattice_exponent``.
 
-    Examples
-    --------
     >>> value_lattice(1.0, 0.5)
     Lattice(step=1.4551915228366852e-11, scale=34359738368, shift=0)
     """
@@ -90,8 +88,6 @@ def laplace_allowance(bound: float, noise_scale: float, size: int) -> float:
     At most 1.25 steps each; 1.5 are charged, and a step is at most ``2^(1-M)`` of the scale
     (``docs/theory/laplace.md``, Lemma 2). Decreasing in ``noise_scale``. Whole numbers need none.
 
-    Examples
-    --------
     >>> laplace_allowance(bound=1.0, noise_scale=1.0, size=4) == 6 * 2.0**-35
     True
     """
@@ -112,8 +108,6 @@ def laplace_release(
     on them, only :class:`InvalidParameter` if the two public numbers do not suit each other. ``whole`` numbers get
     whole noise, and nothing is rounded.
 
-    Examples
-    --------
     >>> laplace_release(Noise(), [3.0, 5.0], noise_scale=2.0, bound=10.0, whole=True).shape
     (2,)
     """
@@ -142,8 +136,6 @@ def choose(noise: Noise, scores: ArrayLike, noise_scale: float, bound: float) ->
     Private scores are clamped to ``[-bound, bound]``, which is **public**; NaN counts as ``-bound``. The temperature
     ``noise_scale`` is rounded up.
 
-    Examples
-    --------
     >>> choose(Noise(), [0.0, 9.0, 0.0], noise_scale=0.01, bound=10.0)
     1
     """

@@ -68,8 +68,6 @@ def lattice_exponent(bound: float, noise_scale: float, *, far: int = 0) -> int:
     noise_scale)))``, at least 12. :class:`InvalidParameter` if one of the two is impossible, :class:`ImpossibleBudget`
     if ``bound`` exceeds ``2**26 * noise_scale``, or ``2**(far - 12) * noise_scale``.
 
-    Examples
-    --------
     >>> lattice_exponent(1.0, 0.1), lattice_exponent(1.0, 1e-6)
     (36, 30)
     """
@@ -101,8 +99,6 @@ def lattice_allowance(bound: float, noise_scale: float, size: int) -> float:
     ``bound > 2**26 * noise_scale``), so two values of L2 distance s are at most ``s + 1.5 * sqrt(size)`` steps apart
     once rounded, that is ``1.5 * 2**-M * sqrt(size)`` in units of ``noise_scale``.
 
-    Examples
-    --------
     >>> lattice_allowance(bound=1.0, noise_scale=1.0, size=4) == 3 * 2.0**-36
     True
     """
@@ -114,8 +110,6 @@ def certifiable_epsilon(epsilon: float, delta: float, draws: float) -> float:
 
     A mechanism that keeps a smaller epsilon keeps every larger one.
 
-    Examples
-    --------
     >>> certifiable_epsilon(1.0, 1e-6, 1000), certifiable_epsilon(50.0, 1e-6, 1000)
     (1.0, 20.17)
     """
@@ -139,8 +133,6 @@ def gaussian_scale(sensitivity: float, mu: float, bound: float, size: int) -> fl
 
     :class:`ImpossibleBudget` if there is none.
 
-    Examples
-    --------
     >>> round(gaussian_scale(2.0, 0.5, bound=1.0, size=4), 5)
     4.0
     """

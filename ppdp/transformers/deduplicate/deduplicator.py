@@ -123,8 +123,6 @@ def key_of(X: Array, y: Array | None, columns: list[int] | None, labels: str) ->
 def words_as_numbers(X: Any) -> Any:
     """A table with a number for each word, in their order; as it is if it holds none.
 
-    Examples
-    --------
     >>> words_as_numbers(np.array([["b", 1.0], ["a", 2.0]], dtype=object))
     array([[1., 1.],
            [0., 2.]])
