@@ -14,7 +14,7 @@ from ppdp.data.parallel import PIECE, blocks, in_parallel, threads_for
 
 Array = NDArray[np.float64]
 
-WIDE = 512  # entries of a line with which an operation is fast
+WIDE = 2**13  # entries of a line with which an operation is fast: NumPy copies shorter ones
 TINY, HUGE = 1e-250, 1e250  # squares between are neither lost nor infinite
 
 

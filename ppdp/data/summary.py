@@ -78,6 +78,7 @@ class ColumnSums(Summary[Array]):
     n: int  # public number of all rows
     d: int  # and of columns
     terms: Sequence[Term]  # summed (None: the entries), clamped to ``[-bound, bound]``, or truths; a gap counts as 0
+    first: Callable[[Array], Array] | None = None  # what becomes of the entries before any term is taken of them
 
     def zero(self) -> Total:
         return np.zeros((len(self.terms), self.d), dtype=np.int64)
@@ -90,6 +91,7 @@ class ColumnSums(Summary[Array]):
             everybody = bool((weight == 1).all())
             whole = everybody or bool(((weight == 0) | (weight == 1)).all())  # products are as exact as the entries
             factors = weight if whole else np.ones(len(rows))
+            rows = rows if self.first is None else self.first(rows)
             for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
                 given, entries = rows if function is None else function(rows), np.empty(rows.shape)
                 if everybody and given.dtype == bool:
@@ -295,9 +297,9 @@ def column_sums(rows: Rows | Stream, bound: float) -> Array:
     return joint_sums(rows, [(None, bound)])[0]
 
 
-def joint_sums(rows: Rows | Stream, terms: Sequence[Term]) -> Array:
+def joint_sums(rows: Rows | Stream, terms: Sequence[Term], first: Callable[[Array], Array] | None = None) -> Array:
     """Column sums of several elementwise functions of the same rows, in one pass over them; shape (len(terms), d)."""
-    return fold(ColumnSums(rows.n, rows.d, terms), rows)
+    return fold(ColumnSums(rows.n, rows.d, terms, first), rows)
 
 
 def second_moment(rows: Rows | Stream, bound: float, *, coarse: bool = False) -> Array:

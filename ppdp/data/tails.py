@@ -27,13 +27,14 @@ FALSE = 0.02  # probability that an empty run of cells is taken for a full one, 
 WIDER = 5.0  # width of a part over that of the cells which surely hold rows
 QUARTER, FIFTH = 1 / 4, 1 / 5  # floor of a deviation over half of a part, and over the width of cells that hold rows
 ERRORS, SURE = 6.0, 1.0  # standard errors of a variance: its floor, and what is taken off it
-TOGETHER = 2**15  # entries that are looked up at once
+TOGETHER = 2**18  # entries that are looked up at once
 _STEPS = 2**OCTAVES
 
 _halves = 0.5 ** np.arange(1, OCTAVES + 1)
 EDGES: Array = np.unique([-1.0, *-_halves, *(_halves - 1), *_halves, *(1 - _halves), 1.0])
 """Of cells between -1 and 1: ever finer towards both ends and the middle."""
-_CELLS = np.searchsorted(EDGES[1:-1], (np.arange(2 * _STEPS) + 0.5) / _STEPS - 1).astype(np.uint8)  # of equal steps
+_CELLS = np.searchsorted(EDGES[1:-1], (np.arange(-2, 2 * _STEPS) + 0.5) / _STEPS - 1).astype(np.uint8)  # of equal steps
+_CELLS[0] = TAIL_CELLS  # of what is missing; before the first step there is room for its rounding
 
 
 def tail_shares(rows: Rows | Stream, columns: Sequence[int] | None, bound: float) -> Array:
@@ -42,28 +43,28 @@ def tail_shares(rows: Rows | Stream, columns: Sequence[int] | None, bound: float
     A missing value is in no cell.
     """
     count = rows.d if columns is None else len(columns)
-    step, numbers, starts = counting_step(rows.n), count * TAIL_CELLS, np.arange(count) * TAIL_CELLS
+    step, starts = counting_step(rows.n), np.arange(count) * (TAIL_CELLS + 1)
 
     def counted(block: Rows) -> NDArray[Any]:
         X = block.X if columns is None else block.X[:, list(columns)]
-        weights, total = np.floor(block.weight / step), np.zeros(numbers + 1)
+        weights, total = np.floor(block.weight / step), np.zeros(count * (TAIL_CELLS + 1))
         alike = bool((weights == weights[:1]).all())  # then whole numbers are added, which takes half the time
         size = max(1, TOGETHER // count)
         for start in range(0, block.n, size):
             part = slice(start, start + size)
             steps = X[part] * (_STEPS / bound)
-            steps += _STEPS
-            gaps = np.isnan(steps)
-            steps[gaps] = 0.0
-            places = _CELLS.take(steps.astype(np.int32), mode="clip") + starts
-            places[gaps] = numbers
+            steps += _STEPS + 2
+            places = np.empty(steps.shape, dtype=np.intp)
+            with np.errstate(invalid="ignore"):  # of what is missing, which becomes 0 or the smallest integer
+                steps_of = steps.astype(np.int32)
+            by_column(np.add, _CELLS.take(steps_of, mode="clip"), starts, places)
             if alike:
-                total += weights[0] * np.bincount(places.ravel(), minlength=numbers + 1)
+                total += weights[0] * np.bincount(places.ravel(), minlength=len(total))
             else:
-                total += np.bincount(places.ravel(), np.repeat(weights[part], count), numbers + 1)
-        return total[:numbers]
+                total += np.bincount(places.ravel(), np.repeat(weights[part], count), len(total))
+        return total.reshape(count, -1)[:, :TAIL_CELLS].ravel()
 
-    return np.asarray(fold(Counts(numbers, counted), rows) * (step * TAIL_WEIGHT / rows.n), dtype=np.float64)
+    return np.asarray(fold(Counts(count * TAIL_CELLS, counted), rows) * (step * TAIL_WEIGHT / rows.n), dtype=np.float64)
 
 
 def _of_columns(columns: list[int], rows: Rows) -> Rows:
@@ -109,7 +110,7 @@ class Parts:
     def measured(self, rows: Rows | Stream, columns: Sequence[int] | None) -> Array:
         """Means and, times ``BOX_WEIGHT``, mean squares of these columns in units of their parts; 0 where none is."""
         rows = rows if columns is None else rows.each(partial(_of_columns, list(columns)), len(columns))
-        means, squares = joint_sums(rows, [(self._mapped, 1.0), (self._squared, 1.0)])
+        means, squares = joint_sums(rows, [(None, 1.0), (np.square, 1.0)], self._mapped)
         return np.concatenate([means, BOX_WEIGHT * squares]) / rows.n
 
     def _mapped(self, X: Array) -> Array:
@@ -118,9 +119,6 @@ class Parts:
         by_column(np.subtract, X, self.middle, out)
         by_column(np.multiply, out, 1 / self.half, out)
         return out
-
-    def _squared(self, X: Array) -> Array:
-        return np.square(self._mapped(X))
 
     def in_units(self, answer: Array) -> Array:
         """Means and mean squares of what is observed, in units of parts, in a release that ends with them."""

@@ -272,12 +272,14 @@ def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Ro
     anchored = anchor - shift
 
     def task(piece: slice) -> None:
-        for part in _parts(piece, _at_once(rows.d)):
-            mapped = rows.X[part] @ A_t
-            by_column(np.add, mapped, anchored, mapped)
-            mapped -= anchor
-            np.einsum("ij,ij->i", mapped, mapped, out=squares[part])
-            Z[part] = mapped
+        for part in _parts(piece, BLOCK):
+            X, mapped = rows.X[part], Z[part]
+            products = np.empty(mapped.shape)
+            for few in _parts(slice(0, len(X)), _at_once(rows.d)):
+                np.matmul(X[few], A_t, out=products[few])
+            by_column(np.add, products, anchored, products)
+            np.subtract(products, anchor, out=mapped)
+            squares[part] = mapped[:, 0] ** 2 if len(A) == 1 else np.einsum("ij,ij->i", mapped, mapped)
 
     for _ in in_parallel(task, pieces(rows.n), 0):
         pass
