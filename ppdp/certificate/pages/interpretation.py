@@ -94,14 +94,12 @@ def right_alarms(false_alarm: float, power: float) -> float:
     return shown / (shown + false_alarm)
 
 
-def surest(c: Record) -> tuple[int, int]:
-    """Of so many in 10 000 guesses at even chances, those that the attacker is surest of, how many are right at most.
+def surest(c: Record) -> int:
+    """How many of 10 000 guesses at even chances an attacker is surest of: those with ``FALSE_ALARMS[0]``, either way.
 
-    Source: ``docs/theory/accounting.md``, 9, for false alarms of ``FALSE_ALARMS[0]``.
+    No more of them than ``right_alarms`` are right. Source: ``docs/theory/accounting.md``, 9.
     """
-    alarm = FALSE_ALARMS[0]
-    power = detection_power(c, alarm)
-    return int(10_000 * (alarm + power)), math.ceil(10_000 * power)
+    return math.ceil(10_000 * (FALSE_ALARMS[0] + detection_power(c, FALSE_ALARMS[0])))
 
 
 def mostly_right(c: Record) -> float:
