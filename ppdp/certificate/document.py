@@ -62,7 +62,7 @@ class Certificate(Saved):
     _content: dict[str, Any]
     _record: Record | None
     _verified: Verification | None
-    _unread = CertificateError, None, MOST_BYTES
+    _unread = CertificateError, "the path of a certificate.json, as certificate_.save(path) writes it.", MOST_BYTES
 
     def __init__(self, content: dict[str, Any]) -> None:
         self._keep(_content=copied(content), _record=None, _verified=None)

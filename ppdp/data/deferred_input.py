@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.boundary import at_step
+from ppdp.core.names import nearest
 from ppdp.data.engine.registry import opened_source
 from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import cells, column, opened, opened_block
@@ -62,9 +63,11 @@ def _named(beside: Mapping[str, Any], names: Sequence[Any]) -> dict[str, str]:
     found = {which: value for which, value in beside.items() if isinstance(value, str)}
     for which, name in found.items():
         if list(names).count(name) != 1:
-            raise InvalidInput(
-                f"no column, or more than one, is called {name!r}, as {which} says.", fix=f"{which}='its name'."
+            meant = nearest(name, names)
+            fix = (
+                f"{which}={meant!r}." if meant else f"{which}='its name', or one value for every row: table['column']."
             )
+            raise InvalidInput(f"no column, or more than one, is called {name!r}, as {which} says.", fix=fix)
     if len(set(found.values())) < len(found):
         told = " and ".join(found)
         raise InvalidInput(f"{told} name the same column.", fix="labels in one, ids in another, weights in a third.")

@@ -74,7 +74,8 @@ def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None)
             return table
     except Exception:  # of a container that does not keep to its own form
         pass
-    raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix="pass an array, a frame or a path.")
+    fix = "pass an array, a frame or a path; pd.DataFrame(X) of a dict of columns."
+    raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix=fix)
 
 
 def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool, unbounded: bool = False) -> None:
@@ -137,12 +138,15 @@ def check_numeric(table: Any, names: Collection[str] | None, coded: Callable[[An
         where = f"the column(s) {', '.join(texts)} hold" if any(texts) else "X holds"
         raise NonNumericData(
             f"{where} text, and a range, declared or found in the rows, is for numbers.",
-            fix=f'CategoryEncoder({{{texts[0]!r}: ["a", "b"]}}) for text, in make_column_map; for numbers stored as '
-            "text pd.to_numeric, or pd.read_csv(path, decimal=',', thousands='.'); or leave it out.",
+            fix=f'CategoryEncoder({{{texts[0]!r}: ["a", "b"]}}) for text, DateEncoder for dates, in make_column_map; '
+            "for numbers as text pd.to_numeric, or pd.read_csv(path, decimal=',', thousands='.'); or leave it out.",
         )
 
 
-_SHAPED = "X of rows and columns, table[['column', ...]]; y of as many labels, table['column']."
+_SHAPED = (
+    "X of rows and columns, table[['column', ...]], or pd.DataFrame(X) of a list of dicts; y of as many labels, "
+    "table['column']."
+)
 _CODES = (
     "CategoryEncoder for text, with categories of text, DateEncoder for dates, pd.read_csv(path, decimal=',', "
     "thousands='.') for numbers in another form, or leave them out."
@@ -337,7 +341,11 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():
         what = "Input y contains NaN or infinity."
-        raise InvalidValue(what, fix="remove it by a public rule, or use on_invalid='repair'.", parameter="y")
+        fix = (
+            "where targets are missing, fit(X, y.fillna(a number), sample_weight=y.notna()) with "
+            "domain=Domain(max_weight=1.0), where these rows count nothing; or on_invalid='repair'."
+        )
+        raise InvalidValue(what, fix=fix, parameter="y")
     return encode_targets(np.where(finite, targets, np.nan), y_range)
 
 

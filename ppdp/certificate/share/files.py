@@ -110,7 +110,8 @@ def read_members(path: Path, names: Collection[str]) -> dict[str, bytes]:
             return {name: read_file(path / name) for name in names if os.path.lexists(path / name)}
         return unzipped(read_file(path))
     except OSError as error:
-        raise ExportError(f"cannot read {str(path)!r}: {error.strerror}.") from None
+        fix = "the path of an export, as pipe.export(path) writes it."
+        raise ExportError(f"cannot read {str(path)!r}: {error.strerror}.", fix=fix) from None
 
 
 def read_file(path: Path, most: int = MOST_BYTES) -> bytes:

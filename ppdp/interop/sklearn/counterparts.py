@@ -181,7 +181,10 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
 
 
 def _check_answers(step: Step, counterpart: Any, facts: DeclaredFacts) -> None:
-    """Labels may be read from y, but a regressor's targets need a public range."""
+    """Labels may be read from y, but a regressor's targets need a public range; neither is declared of the other."""
+    for name, other, kind in (("classes", "y_range", "classifier"), ("y_range", "classes", "regressor")):
+        if getattr(facts, name) is not None and hasattr(counterpart, other):
+            step.refuse(f"{name} is declared, and it is no {kind}.", f"leave it out, or a {kind} in its place.")
     if hasattr(counterpart, "classes") and facts.classes is None and facts.domain.classes is None:
         facts.read.add("classes")
         step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")

@@ -238,6 +238,11 @@ class TestRefusals:
             convert(OneHotEncoder(), MODEL)
         assert "OneHotEncoder(categories=[[" in refused.value.fix
 
+    def test_facts_of_another_kind_of_model(self):
+        for model, name in ((Ridge(), "classes"), (MODEL, "y_range")):
+            with pytest.raises(InvalidParameter, match=f"{name} is declared.*leave it out"):
+                convert(model, categories=None, y_range=(0, 1))
+
     @pytest.mark.parametrize("strength", [0, -1.0, "a", True])
     def test_an_impossible_strength(self, strength):
         with pytest.raises(InvalidParameter, match="no positive number"):
