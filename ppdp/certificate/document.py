@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -18,10 +18,9 @@ from ppdp.certificate.pages import renderers
 from ppdp.certificate.pages.statements import printable_view
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
-from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
-from ppdp.certificate.share.registry_record import registry_record
+from ppdp.certificate.share.registry_record import Registered
 from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, InvalidParameter
@@ -44,7 +43,7 @@ def _readable() -> Iterator[None]:
         raise CertificateError("the document is broken: no ppdp issued it.", fix=ASK_WHY) from None
 
 
-class Certificate(Saved):
+class Certificate(Registered, Saved):
     """An end-to-end (epsilon, delta) guarantee with everything it rests on.
 
     Only :meth:`ppdp.Pipeline.fit` makes one. It holds public numbers only, so it may be handed to anybody. What cannot
@@ -329,65 +328,6 @@ class Certificate(Saved):
         if card is not None:
             renderers.add_to_card(card, text)
         return text
-
-    def to_registry_record(
-        self,
-        *,
-        name: str,
-        curators: Mapping[str, str],
-        description: str,
-        intended_use: str,
-        region: str,
-        publication_date: Any,
-        authors: Sequence[str],
-        product_type: str | None = None,
-        further: Mapping[str, Mapping[str, Any]] | None = None,
-        conditional: bool = False,
-    ) -> dict[str, Any]:
-        """A draft for the OpenDP Deployments Registry: ``docs/guides/export.md``.
-
-        Variant, unit, parameters, mechanisms, composition and what is not covered follow from the certificate; the rest
-        only people know.
-
-        Parameters
-        ----------
-        name, description, intended_use, region, publication_date, product_type : str
-            Of what is published: what for, whose laws apply, the day of the first publication (YYYY-MM-DD), and one of
-            the registry's kinds, such as "Dataset"; by default what follows from the last step.
-        curators : mapping of str to str
-            Who publishes it: names, each with "Government", "Industry" or "Nonprofit".
-        authors : sequence of str
-            Who writes the record.
-        further : mapping of str to mapping, optional
-            Further fields of the registry by section, such as ``{"implementation": {"justification": "..."}}``.
-        conditional : bool, default=False
-            Whether you know that the certificate is CONDITIONAL.
-
-        Returns
-        -------
-        dict
-            For ``yaml.safe_dump`` or ``json.dump``; its status is "Draft".
-
-        Raises
-        ------
-        CertificateError, ExportError, InvalidParameter
-            If the certificate does not hold; if it may not leave as what it is; if the registry would not read a field,
-            or ``further`` says otherwise than the certificate.
-        """
-        record = self._held(", so it gets no record")
-        refuse_unsafe(record, conditional=conditional)
-        return registry_record(
-            record,
-            authors,
-            further or {},
-            name=name,
-            data_curators=curators,
-            description=description,
-            intended_use=intended_use,
-            data_product_type=product_type,
-            data_product_region=region,
-            publication_date=publication_date,
-        )
 
     def _repr_html_(self) -> str:
         return renderers.fragment(self._found())

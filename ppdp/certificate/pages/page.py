@@ -39,7 +39,6 @@ LAWFUL = ("legal_basis", "consent", "ethics_approval", "retention")  # beside th
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
-SIGNED = " --signature certificate.json.sig --public-key public.pem"
 STATUSES: Mapping[str, str] = WORDS["routes"]
 RUNGS = ("did not pass", "passed, used", "not needed")
 RANGES = "ranges of the columns, as they stand at these steps"
@@ -52,26 +51,11 @@ def render_page(view: View, signer: str | None = None) -> str:
     terms = render("terms.html", {"terms": terms_in(re.sub("<[^>]*>", " ", body))})
     main = Markup('<main class="{}">{}{}</main>').format(c.status.lower(), body, terms)
     pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.row_level else " (for bounded changes only)")
-    title, status = {
-        "UNCONDITIONAL": (
-            f"UNCONDITIONAL {pair} certificate",
-            "Holds if all under “Taken on trust” is true (UNCONDITIONAL)",
-        ),
-        "CONDITIONAL": (
-            f"CONDITIONAL certificate: {pair} if what it assumes holds",
-            "CONDITIONAL on what is assumed, and on “Taken on trust”",
-        ),
-        "SEEDED": ("SEEDED certificate: nothing is protected", "SEEDED: nothing is protected"),
-    }[c.status]
-    data = c.dataset or ""
-    short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
-    foot = " · ".join(filter(None, (status, f"digest {c.digest[:19]}…", _day(c))))
-    foot += f"\nPrivacy certificate{f': {short}' if short else ''}"  # what a single sheet is a part of
-    return html_page(f"{title}: {data}" if data else title, main, foot)
-
-
-def _day(c: Record) -> str:
-    return "" if c.issued is None else c.issued.date[:10]
+    title, status = (words.format(pair=pair) for words in WORDS["titles"][c.status])
+    data = f": {c.dataset}" if c.dataset else ""
+    short = data if len(data) <= MOST_LETTERS + 2 else f"{data[: MOST_LETTERS + 2]}…"
+    foot = " · ".join(filter(None, (status, f"digest {c.digest[:19]}…", view.day)))
+    return html_page(title + data, main, f"{foot}\nPrivacy certificate{short}")  # what a single sheet is a part of
 
 
 def _context(view: View, signer: str | None) -> dict[str, Any]:
@@ -85,8 +69,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
     powers = [(alarm, interpretation.detection_power(c, alarm)) for alarm in interpretation.FALSE_ALARMS]
     return {
         "signer": signer,
-        "options": SIGNED if signer else "",
-        "day": _day(c),
+        "day": view.day,
         "UNPROTECTED": UNPROTECTED,
         "trust": assumptions,
         "tradeoff": interpretation,
@@ -143,17 +126,12 @@ def _released(view: View) -> dict[str, Any]:
         "GATE_KINDS": GATE_KINDS,
         "laws": sorted(laws),
         "exact_noise": laws <= {GAUSSIAN, *EXACT_LAWS} and not idealised,
-        "some_mu": any(noise.part.mu is not None for noise in view.noises),
         "proofs": sorted({step.page for step in c.steps} | {noise.part.page for noise in view.noises}),
         "released_terms": terms(release.statistic.partition(AT)[0] for release in c.releases),
-        "matrix": next((shape for shape in c.released.names.values() if len(shape) == 2), None),
-        "path": any(name.endswith(".path") for name in c.released.names),
-        "ladder": c.gate.ladder if c.gate is not None else None,
         "last_law": law_of(m) if m is not None else "",
-        "tells": answer.tells if answer else "",
+        "answer": answer,
         "hides_iterates": only_the_last(m),
         "releases_model": m is not None and is_model(m),
-        "releases_rows": answer is not None and answer.rows,
     }
 
 

@@ -273,6 +273,11 @@ class View:
         return f"{before}{pair}{after}"
 
     @property
+    def day(self) -> str:
+        """When it was issued; empty if that is not recorded."""
+        return "" if self.record.issued is None else self.record.issued.date[:10]
+
+    @property
     def stated(self) -> dict[str, str]:
         """What the issuer states, by name, in short; empty where nothing is stated."""
         said = {s.name: s.short for s in self.statements if s.topic is Topic.STATED}

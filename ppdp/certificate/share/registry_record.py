@@ -15,6 +15,7 @@ from ppdp.certificate.pages.renderers import rendered
 from ppdp.certificate.pages.statement import Topic
 from ppdp.certificate.pages.statements import view_of
 from ppdp.certificate.record import Record
+from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.formula import FORMULAS, GAUSSIAN
 from ppdp.exceptions import InvalidParameter
@@ -26,20 +27,79 @@ HUMAN_TIER_3 = {
 }
 
 
-def registry_record(c: Record, authors: Sequence[str], further: Mapping[str, Any], **basic: Any) -> dict[str, Any]:
-    """The record as a mapping that YAML and JSON can hold; see ``Certificate.to_registry_record``.
+class Registered:
+    """What a draft is made of."""
 
-    ``basic`` has the fields of that section; the type of the product is None for what follows from the certificate.
-    """
-    administrative = {"status": "Draft", "registry_authors": list(authors)}
-    deployment = _joined({"basic": _basic(c, basic), **_known(c), "administrative": administrative}, further)
-    if evidence := {**deployment["administrative"].get("evidence_sources", {}), **_evidence(c)}:
-        deployment["administrative"]["evidence_sources"] = evidence
-    told = all(name in deployment[section] for section, names in HUMAN_TIER_3.items() for name in names)
-    deployment["administrative"]["tier"] = 3 if told else 2
-    record = {"url_slug": _slug(deployment["basic"]), "deployment": deployment}
-    check_record(record)
-    return record
+    __slots__ = ()
+
+    def _held(self, otherwise: str) -> Record:
+        raise NotImplementedError
+
+    def to_registry_record(
+        self,
+        *,
+        name: str,
+        curators: Mapping[str, str],
+        description: str,
+        intended_use: str,
+        region: str,
+        publication_date: Any,
+        authors: Sequence[str],
+        product_type: str | None = None,
+        further: Mapping[str, Mapping[str, Any]] | None = None,
+        conditional: bool = False,
+    ) -> dict[str, Any]:
+        """A draft for the OpenDP Deployments Registry: ``docs/guides/export.md``.
+
+        Variant, unit, parameters, mechanisms, composition and what is not covered follow from the certificate; the rest
+        only people know.
+
+        Parameters
+        ----------
+        name, description, intended_use, region, publication_date, product_type : str
+            Of what is published: what for, whose laws apply, the day of the first publication (YYYY-MM-DD), and one of
+            the registry's kinds, such as "Dataset"; by default what follows from the last step.
+        curators : mapping of str to str
+            Who publishes it: names, each with "Government", "Industry" or "Nonprofit".
+        authors : sequence of str
+            Who writes the record.
+        further : mapping of str to mapping, optional
+            Further fields of the registry by section, such as ``{"implementation": {"justification": "..."}}``.
+        conditional : bool, default=False
+            Whether you know that the certificate is CONDITIONAL.
+
+        Returns
+        -------
+        dict
+            For ``yaml.safe_dump`` or ``json.dump``; its status is "Draft".
+
+        Raises
+        ------
+        CertificateError, ExportError, InvalidParameter
+            If the certificate does not hold; if it may not leave as what it is; if the registry would not read a field,
+            or ``further`` says otherwise than the certificate.
+        """
+        record = self._held(", so it gets no record")
+        refuse_unsafe(record, conditional=conditional)
+        day, listed = _published(publication_date, curators)
+        basic = {
+            "name": name,
+            "data_curators": listed,
+            "description": description,
+            "intended_use": intended_use,
+            "data_product_type": product_type or _product(record),
+            "data_product_region": region,
+            "publication_date": day,
+        }
+        administrative = {"status": "Draft", "registry_authors": list(authors)}
+        deployment = _joined({"basic": basic, **_known(record), "administrative": administrative}, further or {})
+        if evidence := {**deployment["administrative"].get("evidence_sources", {}), **_evidence(record)}:
+            deployment["administrative"]["evidence_sources"] = evidence
+        told = all(name in deployment[section] for section, names in HUMAN_TIER_3.items() for name in names)
+        deployment["administrative"]["tier"] = 3 if told else 2
+        made = {"url_slug": _slug(deployment["basic"]), "deployment": deployment}
+        check_record(made)
+        return made
 
 
 def record_schema() -> dict[str, Any]:
@@ -59,20 +119,15 @@ def check_record(record: Any) -> None:
         raise InvalidParameter(f"{place} is not as the registry has it: {error.message}.", fix=choices)
 
 
-def _basic(c: Record, given: Mapping[str, Any]) -> dict[str, Any]:
-    published, curators = given["publication_date"], given["data_curators"]
+def _published(day: Any, curators: Any) -> tuple[str, list[dict[str, Any]]]:
+    """When, and by whom."""
     try:
-        day = date.fromisoformat(str(published)).isoformat()
+        day = date.fromisoformat(str(day)).isoformat()
     except ValueError:
-        raise InvalidParameter(f"publication_date must be a day, got {published!r}.", fix="'2026-11-21'.") from None
+        raise InvalidParameter(f"publication_date must be a day, got {day!r}.", fix="'2026-11-21'.") from None
     if not isinstance(curators, Mapping):
         raise InvalidParameter("curators must be a mapping of names to kinds.", fix="{'Our clinic': 'Nonprofit'}.")
-    return {
-        **given,
-        "publication_date": day,
-        "data_curators": [{"data_curator_name": name, "data_curator_type": kind} for name, kind in curators.items()],
-        "data_product_type": given["data_product_type"] or _product(c),
-    }
+    return day, [{"data_curator_name": name, "data_curator_type": kind} for name, kind in curators.items()]
 
 
 def _product(c: Record) -> str:
