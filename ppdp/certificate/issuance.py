@@ -11,19 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.certificate import record as records
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issue_record import Issued
-from ppdp.certificate.record import (
-    EntranceRecord,
-    FactRecord,
-    MechanismRecord,
-    Record,
-    ReleasedRecord,
-    Total,
-    read_as,
-    written,
-)
 from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
@@ -49,22 +40,22 @@ def certificate_status(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tu
     return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
 
 
-def total(loss: PrivacyLoss, allowance: float) -> Total:
+def total(loss: PrivacyLoss, allowance: float) -> records.Total:
     """The loss of everything, and what samplers add to delta, as recorded."""
     parts = tuple(part.to_dict() for part in loss.parts)
-    return Total(mu=loss.mu, failure=loss.failure, allowance=allowance, parts=parts)
+    return records.Total(mu=loss.mu, failure=loss.failure, allowance=allowance, parts=parts)
 
 
-def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> ReleasedRecord:
+def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> records.ReleasedRecord:
     """Names, shapes and hash of what was released; ``inference`` is the hash of how it is used."""
     names = {name: np.shape(array) for name, array in sorted(released.items())}
-    return ReleasedRecord(names=names, sha256=content_hash(released), inference=inference)
+    return records.ReleasedRecord(names=names, sha256=content_hash(released), inference=inference)
 
 
 def issue_alone(
     cost: FitCost,
     domain: Domain,
-    mechanism: MechanismRecord,
+    mechanism: records.MechanismRecord,
     released: Mapping[str, NDArray[np.float64]],
     *,
     facts: Sequence[tuple[str, str, str]],
@@ -83,7 +74,7 @@ def issue_alone(
     facts.
     """
     status, why = certificate_status(reasons, seeded=seeded)
-    record = Record(
+    record = records.Record(
         schema=SCHEMA_NAME,
         status=status,
         reasons=why,
@@ -93,9 +84,9 @@ def issue_alone(
         rows_per_unit=domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
         facts=with_sources(
-            [FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts], sources
+            [records.FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts], sources
         ),
-        entrance=EntranceRecord(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
+        entrance=records.EntranceRecord(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
         steps=(),
         releases=(),
         gate=None,
@@ -107,9 +98,9 @@ def issue_alone(
         not_covered=tuple(not_covered("error", domain.adjacency)),
         released=what_left(released, inference),
         versions=versions(),
-        issued=read_as(Issued, issued) if issued else None,
+        issued=records.read_as(Issued, issued) if issued else None,
     )
-    return Certificate.sealed(written(record))
+    return Certificate.sealed(records.written(record))
 
 
 @cache

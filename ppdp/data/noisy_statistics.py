@@ -21,20 +21,9 @@ from ppdp.bounds.release import BOX_WEIGHT, label_parts
 from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, form_of_group, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import OfGroups
+from ppdp.data import histograms
 from ppdp.data.categories import Tally, released_categories
 from ppdp.data.clusters import HalvedCells, first_centers, released_centers, sums_around
-from ppdp.data.histograms import (
-    cell_scores,
-    coarse,
-    fine,
-    first_ranges,
-    modes,
-    quantile_edges,
-    released_ranges,
-    threshold,
-    weights_by_label,
-    weights_of_values,
-)
 from ppdp.data.label_moments import LabelMoments, measured
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Rows
@@ -123,7 +112,7 @@ class Statistic:
 
 def _cells(domain: Domain) -> Array:
     """Edges of the cells that quantiles are chosen among."""
-    return quantile_edges(largest_entry(domain), domain.n)
+    return histograms.quantile_edges(largest_entry(domain), domain.n)
 
 
 def _halved(domain: Domain) -> HalvedCells:
@@ -300,7 +289,9 @@ _sorted("quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower
 _sorted("quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"])))
 _enter(
     "quantile-choices",
-    measure=lambda rows, domain, p: cell_scores(of_columns(rows, p.get("columns")), p["quantiles"], _cells(domain)),
+    measure=lambda rows, domain, p: histograms.cell_scores(
+        of_columns(rows, p.get("columns")), p["quantiles"], _cells(domain)
+    ),
     read=lambda answer, _, release: answer.reshape(len(release.parameters["quantiles"]), -1),
     error=lambda scale, domain, _: 2 * scale / domain.n,  # by how many ranks a choice misses
     said="the quantiles for {of} miss their ranks by {share} of the rows",
@@ -308,13 +299,15 @@ _enter(
 )
 _enter(
     "ranges",
-    measure=lambda rows, _, p: coarse(rows, p["columns"]),
-    further=lambda rows, answer, _, release: fine(
-        rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
+    measure=lambda rows, _, p: histograms.coarse(rows, p["columns"]),
+    further=lambda rows, answer, _, release: histograms.fine(
+        rows, release.parameters["columns"], histograms.first_ranges(answer, release.noise_scale)
     ),
-    read=lambda answer, _, release: released_ranges(answer, len(release.parameters["columns"]), release.noise_scale),
+    read=lambda answer, _, release: histograms.released_ranges(
+        answer, len(release.parameters["columns"]), release.noise_scale
+    ),
     # Rows that may be left out at an end.
-    error=lambda sigma, domain, _: threshold(domain.d) * sigma / domain.n,
+    error=lambda sigma, domain, _: histograms.threshold(domain.d) * sigma / domain.n,
     said="the ranges for {of} may leave out {share} of the rows at either end",
 )
 _enter(
@@ -329,8 +322,8 @@ _enter(
 )
 _enter(
     "modes",
-    measure=lambda rows, _, p: weights_of_values(rows, **p),
-    read=lambda answer, _, release: modes(answer, **release.parameters),
+    measure=lambda rows, _, p: histograms.weights_of_values(rows, **p),
+    read=lambda answer, _, release: histograms.modes(answer, **release.parameters),
     error=lambda sigma, domain, _: sigma / domain.n,
     said="the weights of categories for {of} err by {share} of the rows",
 )
@@ -348,7 +341,7 @@ _enter(
 )
 _enter(
     "label-means",
-    measure=lambda rows, domain, p: weights_by_label(rows, domain, p["columns"], p["cells"]),
+    measure=lambda rows, domain, p: histograms.weights_by_label(rows, domain, p["columns"], p["cells"]),
     read=lambda answer, domain, release: (
         answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
         release.noise_scale,

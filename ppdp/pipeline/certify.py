@@ -10,26 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
+from ppdp.certificate import record as records
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import certificate_status, total, versions, what_left
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import issuer_words
-from ppdp.certificate.record import (
-    AlternativeRecord,
-    ConditionRecord,
-    Diagnostics,
-    EntranceRecord,
-    FactRecord,
-    GateRecord,
-    MechanismRecord,
-    Record,
-    ReleaseRecord,
-    Share,
-    StepRecord,
-    read_as,
-    written,
-)
 from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.certificate.share.files import hashed
 from ppdp.core.names import dataset_name
@@ -49,7 +35,7 @@ class Draft:
 
     plan: Plan
     inference: str
-    record: Record
+    record: records.Record
     words: Mapping[str, Any]
 
     def completed(
@@ -61,9 +47,9 @@ class Draft:
             self.record,
             diagnostics=None if diagnostics is None else _diagnostics(diagnostics, altered),
             released=what_left(arrays, self.record.released.inference),
-            issued=read_as(Issued, {**issued, **self.words}) if issued else None,
+            issued=records.read_as(Issued, {**issued, **self.words}) if issued else None,
         )
-        return Certificate.sealed(written(record))
+        return Certificate.sealed(records.written(record))
 
 
 def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
@@ -84,9 +70,9 @@ def draft_certificate(pipe: Any, plan: Plan, *, seeded: bool) -> Draft:
     raise InvalidParameter(what, fix="names and labels in whole characters, finite numbers.")
 
 
-def facts_of(plan: Plan, sources: Any = None) -> tuple[FactRecord, ...]:
+def facts_of(plan: Plan, sources: Any = None) -> tuple[records.FactRecord, ...]:
     """The public facts of a plan, with their sources; refused if a source is of none of them."""
-    return with_sources([FactRecord(name=f.name, value=f.value, origin=f.origin) for f in plan.facts], sources)
+    return with_sources([records.FactRecord(name=f.name, value=f.value, origin=f.origin) for f in plan.facts], sources)
 
 
 def steps_of(plan: Plan) -> list[tuple[str, Any]]:
@@ -95,13 +81,15 @@ def steps_of(plan: Plan) -> list[tuple[str, Any]]:
     return [*((step.name, step.stage) for step in plan.steps), *last]
 
 
-def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, dataset: str | None = None) -> Record:
+def draft_record(
+    plan: Plan, *, inference: str, invalid: str, seeded: bool, dataset: str | None = None
+) -> records.Record:
     """The record of a plan of which nothing is released yet; ``inference`` is the SHA-256 of the steps' description."""
     status, reasons = certificate_status(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
         what = "its random matrix must be secret, and random_state makes it known."
         raise InvalidParameter(what, stage=plan.mechanism.name, fix="leave random_state out.")
-    return Record(
+    return records.Record(
         schema=SCHEMA_NAME,
         status=status,
         reasons=reasons,
@@ -111,7 +99,7 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
         rows_per_unit=plan.domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
         facts=facts_of(plan),
-        entrance=EntranceRecord(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
+        entrance=records.EntranceRecord(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(release_record(release, plan) for release in plan.releases),
         diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, None),
@@ -119,7 +107,7 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
         total=total(plan.loss, plan.allowance),
-        alternatives=tuple(AlternativeRecord(**asdict(route)) for route in plan.alternatives),
+        alternatives=tuple(records.AlternativeRecord(**asdict(route)) for route in plan.alternatives),
         warnings=plan.warnings,
         invalid=invalid,
         not_covered=tuple(not_covered(invalid, plan.domain.adjacency)),
@@ -129,9 +117,9 @@ def draft_record(plan: Plan, *, inference: str, invalid: str, seeded: bool, data
     )
 
 
-def _step(step: PlannedStep, *, gated: bool) -> StepRecord:
+def _step(step: PlannedStep, *, gated: bool) -> records.StepRecord:
     way = step.way
-    return StepRecord(
+    return records.StepRecord(
         name=step.name,
         class_=class_of(step.stage, way.formula),
         way=way.name,
@@ -139,7 +127,7 @@ def _step(step: PlannedStep, *, gated: bool) -> StepRecord:
         parameters=way.parameters,
         page=FORMULAS[way.formula].page,
         conditions=tuple(
-            ConditionRecord(name=c.name, statement=c.statement, formula=c.formula, unit=c.unit, tested=gated)
+            records.ConditionRecord(name=c.name, statement=c.statement, formula=c.formula, unit=c.unit, tested=gated)
             for c in way.conditions
         ),
         domain=way.domain.to_dict(),
@@ -147,11 +135,11 @@ def _step(step: PlannedStep, *, gated: bool) -> StepRecord:
     )
 
 
-def release_record(release: PlannedRelease, plan: Plan) -> ReleaseRecord:
+def release_record(release: PlannedRelease, plan: Plan) -> records.ReleaseRecord:
     """What a certificate says of a release."""
     domain = plan.steps[release.at].domain
     statistic = STATISTICS[release.statistic]
-    return ReleaseRecord(
+    return records.ReleaseRecord(
         at=release.at,
         statistic=release.statistic,
         purpose=release.purpose,
@@ -169,9 +157,9 @@ def release_record(release: PlannedRelease, plan: Plan) -> ReleaseRecord:
     )
 
 
-def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -> Diagnostics:
+def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -> records.Diagnostics:
     counts = np.zeros(len(own.properties)) if altered is None else altered
-    return Diagnostics(
+    return records.Diagnostics(
         formula=own.formula,
         parameters={"counts": len(own.properties)},
         page=FORMULAS[own.formula].page,
@@ -181,14 +169,14 @@ def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -
         noise_scale=own.noise_scale,
         mu=own.loss.mu or None,
         shares=tuple(
-            Share(kind=one.kind, column=one.column, share=float(count) / own.n)
+            records.Share(kind=one.kind, column=one.column, share=float(count) / own.n)
             for one, count in zip(own.properties, counts, strict=True)
         ),
     )
 
 
-def _gate(plan: Plan, gate: Gate) -> GateRecord:
-    return GateRecord(
+def _gate(plan: Plan, gate: Gate) -> records.GateRecord:
+    return records.GateRecord(
         kind=gate.kind,
         noise_scale=gate.noise_scale,
         delta=gate.delta,
@@ -200,8 +188,8 @@ def _gate(plan: Plan, gate: Gate) -> GateRecord:
     )
 
 
-def _mechanism(m: PlannedMechanism) -> MechanismRecord:
-    return MechanismRecord(
+def _mechanism(m: PlannedMechanism) -> records.MechanismRecord:
+    return records.MechanismRecord(
         name=m.name,
         class_=type(m.stage).__name__,
         formula=m.question.formula,

@@ -19,16 +19,8 @@ from scipy import special
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.privacy import subsampling
 from ppdp.privacy.batch_distributions import FAR, binomial_log_mean, hypergeometric_law, log_sum
-from ppdp.privacy.subsampling import (
-    GaussianMixturePair,
-    PoissonStep,
-    Profile,
-    gaussian_profile,
-    moves,
-    weighted,
-    whole_rows,
-)
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +29,7 @@ _STEPS = 20_000  # of the integral over a profile
 _FAR = 12.0  # standard deviations behind its peak at which the rest of that integral is bounded as a whole
 
 
-def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profile:
+def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> subsampling.Profile:
     """Profile of one step on a batch of fixed size, one row replaced; attained.
 
     ``fraction`` is the size of the batch over the number of rows, ``mu`` the Gaussian parameter of the step if the
@@ -47,12 +39,12 @@ def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profil
     """
     number("fraction", fraction, above=0, most=1)
     if shift == 0:
-        return Profile.symmetric(_still(fraction, mu))
+        return subsampling.Profile.symmetric(_still(fraction, mu))
     if fraction == 1:
-        return gaussian_profile(mu + shift)
+        return subsampling.gaussian_profile(mu + shift)
     some, certain = np.log([1 - fraction, fraction]), np.zeros(1)
-    one_sided = GaussianMixturePair(some, np.array([0.0, mu]), certain, np.array([shift])).delta
-    hidden, shown = gaussian_profile(shift).forward, gaussian_profile(mu + shift).forward
+    one_sided = subsampling.GaussianMixturePair(some, np.array([0.0, mu]), certain, np.array([shift])).delta
+    hidden, shown = subsampling.gaussian_profile(shift).forward, subsampling.gaussian_profile(mu + shift).forward
 
     def delta(epsilon: Floats) -> Floats:
         epsilon = np.atleast_1d(np.asarray(epsilon, float))
@@ -62,12 +54,12 @@ def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profil
         found[~small] = one_sided(epsilon[~small])
         return found
 
-    return Profile.symmetric(delta)
+    return subsampling.Profile.symmetric(delta)
 
 
 def fixed_size_step(
     distance: Distance, *, n_rows: int, batch_size: int, bound: float, lipschitz: float, noise_scale: float
-) -> tuple[float, Profile | None]:
+) -> tuple[float, subsampling.Profile | None]:
     """One step on a batch of fixed size: a Gaussian release (its mu) if no row is replaced, else a profile.
 
     The profile is the mean over the number of moved rows in the batch (``docs/theory/subsampling.md``, 4). More than
@@ -76,14 +68,14 @@ def fixed_size_step(
     fraction, one, all_moves = _batch(distance, n_rows, batch_size, bound, lipschitz, noise_scale)
     if not one:
         return all_moves / noise_scale, None
-    each = moves(distance, bound, lipschitz, 1)
+    each = subsampling.moves(distance, bound, lipschitz, 1)
     mu = 2 * bound / noise_scale
     if each == 0:
         return 0.0, fixed_size_profile(fraction, mu)
     law = hypergeometric_law(math.ceil(distance.moved), n_rows - 1, batch_size, math.ceil(all_moves / each))
     shifts = np.minimum(each * law.values, all_moves) / noise_scale
     profiles = [fixed_size_profile(fraction, mu, shift).forward for shift in shifts]
-    return 0.0, Profile.symmetric(weighted(np.exp(law.log_weights), profiles))
+    return 0.0, subsampling.Profile.symmetric(subsampling.weighted(np.exp(law.log_weights), profiles))
 
 
 def _split(
@@ -102,7 +94,7 @@ def _split(
     if shift == 0:
         return 0.0, 2 * bound / noise_scale
     # The replaced row takes the place of another row of the batch, which may have moved.
-    change = (2 * bound + moves(distance, bound, lipschitz, 1)) / noise_scale
+    change = (2 * bound + subsampling.moves(distance, bound, lipschitz, 1)) / noise_scale
     shares = np.linspace(0.001, 0.999, 999)
     sampled = fraction**2 * np.expm1(np.minimum(change**2 / (1 - shares), 700.0))
     share = float(shares[np.argmin(shift**2 / shares + sampled)])
@@ -115,17 +107,17 @@ def _batch(
     """Its share of the rows, whether a row is replaced or toggled, and how far moved rows shift the sum over it."""
     positive("noise_scale", noise_scale)
     fraction = integer("batch_size", batch_size, most=integer("n_rows", n_rows)) / n_rows
-    count = sum(whole_rows(distance))
+    count = sum(subsampling.whole_rows(distance))
     if count > 1:
         raise UnsupportedOrder(
             "batches of fixed size are proved for one replaced row.", fix="use Poisson sampling or full batches."
         )
-    return fraction, count == 1, moves(distance, bound, lipschitz, batch_size)
+    return fraction, count == 1, subsampling.moves(distance, bound, lipschitz, batch_size)
 
 
 def _still(fraction: float, mu: float) -> Callable[[Floats], Floats]:
     """Profile where no row has moved."""
-    inner = gaussian_profile(mu).forward
+    inner = subsampling.gaussian_profile(mu).forward
 
     def delta(epsilon: Floats) -> Floats:
         epsilon = np.atleast_1d(np.asarray(epsilon, float))
@@ -143,7 +135,7 @@ def poisson_renyi(distance: Distance, order: float, **step: float) -> float:
     the number of sampled rows that moved, published: moments are means over its law. The worst split of the toggled
     rows counts.
     """
-    one = PoissonStep.at(distance, **step)
+    one = subsampling.PoissonStep.at(distance, **step)
 
     def log_moment(split: tuple[int, int], backward: bool, k: int) -> float:
         pair = one.pair(split, k, FAR)

@@ -15,18 +15,7 @@ from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.testing.changes import (
-    around,
-    attained_moves,
-    bounded_in_groups,
-    confined,
-    confined_in_groups,
-    corner,
-    most_moves,
-    parts,
-    rows_after,
-    summed,
-)
+from ppdp.testing import changes
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, one_of, units
 
 Random = np.random.Generator
@@ -101,10 +90,10 @@ class World:
     def _drifted(self, X: Array, rng: Random) -> tuple[Array, Array]:
         """Rows and a change of them: one at a corner of what is allowed, or one that reaches far."""
         reaches = self.far and rng.integers(2)
-        change = self.far[rng.integers(len(self.far))] if reaches else corner(self.distance, self.domain.d, rng)
+        change = self.far[rng.integers(len(self.far))] if reaches else changes.corner(self.distance, self.domain.d, rng)
         bound = np.full(self.domain.d, self.domain.entry_bound or 0.0)
         low, high = self.box or (-bound, bound)
-        return around(X, one_of((-1.0, 1.0), rng) * change, low, high, rng)
+        return changes.around(X, one_of((-1.0, 1.0), rng) * change, low, high, rng)
 
     def _turned(self, tables: Array, rng: Random) -> Array:
         """Both tables with another change of the rows that move, or with two of its columns swapped or turned."""
@@ -203,13 +192,13 @@ class World:
 
     def _moved(self, X: Array, change: Array) -> tuple[Array, Array]:
         """Rows, and what they become by a change that is pulled back to what is allowed, inside of the ball."""
-        step, norm = confined(change, self.distance), self.domain.row_norm
-        step = confined_in_groups(step, self.domain, self.distance)
+        step, norm = changes.confined(change, self.distance), self.domain.row_norm
+        step = changes.confined_in_groups(step, self.domain, self.distance)
         if (self.distance.moves is not None or self.distance.groups) and norm is not None:
             out = row_norms(_filled(X) + step) > norm
             room = np.maximum(norm - row_norms(step), 0.0) / np.maximum(row_norms(_filled(X)), 1e-300)
             X = np.where(out[:, None], X * room[:, None], X)
-        return X, self._bounded(rows_after(X, step))
+        return X, self._bounded(changes.rows_after(X, step))
 
     def allows(self, pair: Pair) -> bool:
         """Whether two datasets are no further apart than they may be; else nothing is claimed of them."""
@@ -220,7 +209,7 @@ class World:
         found = measured(pair, self.free, self.distance.moves)
         if not all(value <= allowed[name] + slack for name, value in found.items()):
             return False
-        for _, own, _, far in parts(pair, self.domain, self.distance):
+        for _, own, _, far in changes.parts(pair, self.domain, self.distance):
             found, allowed = measured(own, self.free), allowances(far)
             if any(found[name] > allowed[name] + slack for name in ("moved", "radius", "total")):
                 return False
@@ -256,7 +245,7 @@ class World:
     def _bounded(self, X: Array) -> Array:
         bound = self.domain.entry_bound
         bounded = clip_norms(X if bound is None else np.clip(X, -bound, bound), self.domain.row_norm)
-        return bounded_in_groups(bounded, self.domain)
+        return changes.bounded_in_groups(bounded, self.domain)
 
     def _table(self, rng: Random) -> Array:
         n, d = self.domain.n, self.domain.d
@@ -357,13 +346,13 @@ def measured(pair: Pair, free: Collection[int], moves: Moves | None = None) -> d
         "total": float((move * matched)[moved].sum()),
         "mass": float(sum(sides)),
         "one_sided": float(max(sides)),
-        **attained_moves(change[moved], moves),
+        **changes.attained_moves(change[moved], moves),
     }
 
 
 def allowances(distance: Distance) -> dict[str, float]:
     """What a distance allows for, under the names of what :func:`measured` measures, and others."""
-    return {"slots": distance.replaced + distance.toggled} | distance.to_dict() | most_moves(distance.moves)
+    return {"slots": distance.replaced + distance.toggled} | distance.to_dict() | changes.most_moves(distance.moves)
 
 
 def outgrown(out: Sequence[Rows], domain: Domain) -> dict[str, tuple[float, float]]:
@@ -393,8 +382,8 @@ def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[
 
 def kept(out: Pair, entered: Pair, world: World, domain: Domain, granted: Distance) -> dict[str, tuple[float, float]]:
     """Everything that a pair attains behind a stage, of its rows and in every group of columns, beside its bound."""
-    uses = {**compared(out, entered, world, granted), **summed(out, granted), **outgrown(out, domain)}
-    for name, own, here, far in parts(out, domain, granted):
+    uses = {**compared(out, entered, world, granted), **changes.summed(out, granted), **outgrown(out, domain)}
+    for name, own, here, far in changes.parts(out, domain, granted):
         of_group = {**compared(own, entered, world, far), **outgrown(own, here)}
         uses |= {f"{what} of {name!r}": use for what, use in of_group.items()}
     return uses

@@ -9,17 +9,7 @@ from typing import Any
 from ppdp.bounds import lookup
 from ppdp.certificate.guarantee import epsilon_at
 from ppdp.certificate.record import Record, StepRecord
-from ppdp.certificate.replay.verify import (
-    Point,
-    Spent,
-    close,
-    mechanism_draws,
-    mechanism_loss,
-    release_cost,
-    release_draws,
-    release_failure,
-    shares_loss,
-)
+from ppdp.certificate.replay import verify
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -68,7 +58,7 @@ def _not_covered(why: str) -> InvalidParameter:
     return InvalidParameter(f"this run is not covered under that adjacency: {why}.", fix="fit under the other one.")
 
 
-def _entrance(domain: Domain, asked: Adjacency) -> Point:
+def _entrance(domain: Domain, asked: Adjacency) -> verify.Point:
     """Domain and first distance of the same run where neighbours are others.
 
     Where rows were placed the domain stays: it says that slots may be empty, and no stage looks at raw rows.
@@ -91,30 +81,30 @@ def _entrance(domain: Domain, asked: Adjacency) -> Point:
     return domain, other.neighbours
 
 
-def _derived(c: Record, domain: Domain, distance: Distance) -> Spent:
+def _derived(c: Record, domain: Domain, distance: Distance) -> verify.Spent:
     """What the recorded noise costs from another first distance, and how many numbers were drawn."""
-    points: list[Point] = []
-    entrance, spent = (domain, distance), Spent()
+    points: list[verify.Point] = []
+    entrance, spent = (domain, distance), verify.Spent()
     for step in c.steps:
         if c.gate is not None:
             _check_margins(step, domain, distance)
         points.append((domain, distance))
         domain, distance = lookup(step.formula, "stability")(domain, distance, **step.parameters)
-        if not close(_facts(domain.to_dict()), _facts(step.domain)):
+        if not verify.close(_facts(domain.to_dict()), _facts(step.domain)):
             raise _not_covered(f"other facts would follow behind {step.name!r}")
     for release in c.releases:
         here, far = points[release.at]
-        loss = PrivacyLoss(release_cost(release, here, far)[1], release_failure(release, here, far))
-        spent.add(loss, release_draws(release, far))
+        loss = PrivacyLoss(verify.release_cost(release, here, far)[1], verify.release_failure(release, here, far))
+        spent.add(loss, verify.release_draws(release, far))
     if c.diagnostics is not None:
-        spent.add(shares_loss(c.diagnostics, *entrance), release_draws(c.diagnostics, entrance[1]))
+        spent.add(verify.shares_loss(c.diagnostics, *entrance), verify.release_draws(c.diagnostics, entrance[1]))
     if c.gate is not None:
         spent.add_gate(c.gate, gate_noise(c.gate.kind, c.gate.noise_scale, domain.n).loss)
     if c.mechanism is not None:
-        last = mechanism_loss(c.mechanism, domain, distance)[1]
+        last = verify.mechanism_loss(c.mechanism, domain, distance)[1]
         if last.failure or last.gate:
             raise _not_covered(f"the privacy map of {c.mechanism.name!r} fails")
-        spent.add(last, mechanism_draws(c.mechanism, domain, distance))
+        spent.add(last, verify.mechanism_draws(c.mechanism, domain, distance))
     return spent
 
 

@@ -17,22 +17,8 @@ import numpy as np
 from ppdp.core.private_files import private_folder
 from ppdp.data.cells import carried
 from ppdp.data.column_types import kind_of as kind_of_column
+from ppdp.data.engine import tasks as cluster
 from ppdp.data.engine.source import BlockSource, aligned
-from ppdp.data.engine.tasks import (
-    ANSWER,
-    Cut,
-    Failed,
-    TaskSource,
-    Workers,
-    assembled,
-    chosen,
-    kind_here,
-    lengths,
-    library,
-    lost,
-    read_by,
-    unlike,
-)
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged
 
 PATIENCE = 60.0  # seconds without any worker
@@ -45,7 +31,7 @@ RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.e
 
 def client_class() -> Any:
     """Of Dask, if it is installed."""
-    return library("distributed", "Dask").Client
+    return cluster.library("distributed", "Dask").Client
 
 
 @contextmanager
@@ -62,7 +48,7 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
             if address is None:
                 client = _of_own(Client, stack.enter_context(private_folder()))  # for what does not fit
             elif not isinstance(address, str) or _answers(address):
-                client = Client(address, timeout=ANSWER, set_as_default=False)
+                client = Client(address, timeout=cluster.ANSWER, set_as_default=False)
         except PpdpError:
             raise
         except Exception as error:  # of whatever else listens there
@@ -88,7 +74,7 @@ def _answers(address: str) -> bool:
             return bool((await scheduler.identity())["type"] == "Scheduler")
 
     async def in_time() -> bool:
-        return await asyncio.wait_for(asked(), ANSWER)
+        return await asyncio.wait_for(asked(), cluster.ANSWER)
 
     with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
         try:
@@ -158,7 +144,7 @@ class _Watch:
         self.heard, self.seen = (now if workers is not None else self.heard), (now if workers else self.seen)
         patience = SILENCE if self.client.status == "running" else GONE
         if now - self.heard > patience or now - self.seen > PATIENCE:
-            raise lost("Dask")
+            raise cluster.lost("Dask")
 
 
 def kind_of(client: Any) -> tuple[str, ...]:
@@ -168,7 +154,7 @@ def kind_of(client: Any) -> tuple[str, ...]:
     def ask() -> None:
         with suppress(Exception):  # of a connection that is gone, or of workers without this file
             client.wait_for_workers(1, PATIENCE)
-            found.update(client.run(kind_here).values())
+            found.update(client.run(cluster.kind_here).values())
 
     watch, asking = _Watch(client), Thread(target=ask, daemon=True)  # Dask would wait for ever for an answer
     asking.start()
@@ -176,7 +162,7 @@ def kind_of(client: Any) -> tuple[str, ...]:
         asking.join(PAUSE)
         watch.look()
     if len(found) != 1:
-        raise unlike() if found else lost("Dask")
+        raise cluster.unlike() if found else cluster.lost("Dask")
     return found.pop()
 
 
@@ -198,7 +184,7 @@ def opened(data: Any) -> BlockSource | None:
 
     if not isinstance(data, dd.DataFrame):
         return None
-    workers = chosen()
+    workers = cluster.chosen()
     return _of_frame(data, workers if isinstance(workers, DaskWorkers) else DaskWorkers(current_client()))
 
 
@@ -209,11 +195,11 @@ def on_workers(client: Any) -> Iterator[None]:
     with ExitStack() as stack:
         if not isinstance(client, Client):
             client = (client is None and open_client()) or stack.enter_context(connected(Client, client))
-        stack.enter_context(read_by(DaskWorkers(client)))
+        stack.enter_context(cluster.read_by(DaskWorkers(client)))
         yield
 
 
-class DaskWorkers(Workers):
+class DaskWorkers(cluster.Workers):
     """The workers of a client."""
 
     def __init__(self, client: Any) -> None:
@@ -240,14 +226,14 @@ class DaskWorkers(Workers):
         from distributed import as_completed
 
         if self.client.status != "running":
-            raise lost("Dask")
+            raise cluster.lost("Dask")
         futures = self.client.compute(tasks)
         try:
             for future, result in patiently(self.client, as_completed(futures, self.client.loop, True, False)):
                 if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
                     raise InvalidInput("a partition of the frame cannot be computed.", fix="frame.compute() says why.")
                 if future.status != "finished":
-                    raise lost("Dask")
+                    raise cluster.lost("Dask")
                 yield result
         finally:
             for future in futures:
@@ -261,10 +247,10 @@ class DaskWorkers(Workers):
 
 
 def _item(found: Any, which: int) -> Any:
-    return found if isinstance(found, Failed) else found[which]
+    return found if isinstance(found, cluster.Failed) else found[which]
 
 
-def _of_frame(frame: Any, workers: DaskWorkers) -> TaskSource:
+def _of_frame(frame: Any, workers: DaskWorkers) -> cluster.TaskSource:
     """Partitions of a frame, whose lengths are computed first: blocks are put together of them."""
     import pandas as pd
     import pyarrow as pa
@@ -279,13 +265,13 @@ def _of_frame(frame: Any, workers: DaskWorkers) -> TaskSource:
         fix = "frame.astype(...) to numbers, text, categories or dates; sparse columns to dense ones."
         raise InvalidInput("some column has a type that Arrow does not have.", fix=fix) from None
     parts = frame.to_delayed()
-    jobs, ends = assembled(parts, lengths(workers, parts), partial(_tabled, schema))
-    rows = TaskSource(workers, schema, jobs, ends)
+    jobs, ends = cluster.assembled(parts, cluster.lengths(workers, parts), partial(_tabled, schema))
+    rows = cluster.TaskSource(workers, schema, jobs, ends)
     rows.untyped = tuple(name for name, kind in frame.dtypes.items() if str(kind) == "object")
     return rows
 
 
-def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequence[Any]) -> Iterator[Any]:
+def _tabled(schema: Any, cuts: Sequence[cluster.Cut], names: Sequence[str], frames: Sequence[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     wanted = pa.schema([schema.field(name) for name in names])

@@ -10,22 +10,8 @@ from functools import cache
 from typing import Any
 
 from ppdp.core.private_files import private_folder
+from ppdp.data.engine import tasks as cluster
 from ppdp.data.engine.source import BlockSource, aligned
-from ppdp.data.engine.tasks import (
-    ANSWER,
-    Cut,
-    Failed,
-    TaskSource,
-    Workers,
-    assembled,
-    chosen,
-    kind_here,
-    lengths,
-    library,
-    lost,
-    read_by,
-    unlike,
-)
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 
 PATIENCE = 5.0  # seconds after which somebody who waits looks whether there is any worker
@@ -39,7 +25,7 @@ def opened(data: Any) -> BlockSource | None:
 
     if not isinstance(data, ray.data.Dataset):
         return None
-    workers = chosen()
+    workers = cluster.chosen()
     return _of_dataset(data, workers if isinstance(workers, RayWorkers) else RayWorkers())
 
 
@@ -52,12 +38,12 @@ def on_workers(address: str | None) -> Iterator[None]:
             stack.enter_context(_connected(ray, address))
         elif address is not None:
             raise InvalidParameter("this process is connected to a cluster of Ray already.", fix="client=None.")
-        stack.enter_context(read_by(RayWorkers()))
+        stack.enter_context(cluster.read_by(RayWorkers()))
         yield
 
 
 def _library() -> Any:
-    return library("ray", "Ray")
+    return cluster.library("ray", "Ray")
 
 
 @contextmanager
@@ -86,7 +72,7 @@ def _answers(address: str) -> bool:
     if not port.isdigit():
         return True
     try:
-        socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+        socket.create_connection((host.strip("[]"), int(port)), cluster.ANSWER).close()
     except (OSError, OverflowError):
         return False
     return True
@@ -102,7 +88,7 @@ def _not_there(address: str | None) -> InvalidParameter:
     return InvalidParameter("no cluster of Ray answers there.", fix=fix)
 
 
-class RayWorkers(Workers):
+class RayWorkers(cluster.Workers):
     """The workers of the cluster that this process is connected to; Ray runs tasks of a lost one again elsewhere."""
 
     def __init__(self) -> None:
@@ -111,9 +97,9 @@ class RayWorkers(Workers):
         ray = _library()
         nodes = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in ray.nodes() if node["Alive"]]
         asked = [_remote().options(num_cpus=0, scheduling_strategy=node) for node in nodes]
-        kinds = set(self.results([one.remote(kind_here, 1) for one in asked]))
+        kinds = set(self.results([one.remote(cluster.kind_here, 1) for one in asked]))
         if len(kinds) != 1:
-            raise unlike() if kinds else lost("Ray")
+            raise cluster.unlike() if kinds else cluster.lost("Ray")
         self.kind = kinds.pop()
 
     def shared(self, content: bytes) -> Any:
@@ -133,7 +119,7 @@ class RayWorkers(Workers):
         while waiting:
             ready, waiting = ray.wait(waiting, timeout=PATIENCE)
             if not ready and not ray.cluster_resources().get("CPU"):
-                raise lost("Ray")
+                raise cluster.lost("Ray")
             for task in ready:
                 yield _result(task)
 
@@ -149,7 +135,7 @@ def _remote() -> Any:
 def _returned(function: Callable[..., Any], parts: int, *given: Any) -> Any:
     """On a worker: what a function returns; where that is a list of parts, a failure stands for each of them."""
     found = function(*given)
-    return [found] * parts if parts > 1 and isinstance(found, Failed) else found
+    return [found] * parts if parts > 1 and isinstance(found, cluster.Failed) else found
 
 
 def _result(task: Any) -> Any:
@@ -157,10 +143,10 @@ def _result(task: Any) -> Any:
     ray = _library()
     with suppress(ray.exceptions.RayError):
         return ray.get(task)
-    raise lost("Ray")
+    raise cluster.lost("Ray")
 
 
-def _of_dataset(data: Any, workers: RayWorkers) -> TaskSource:
+def _of_dataset(data: Any, workers: RayWorkers) -> cluster.TaskSource:
     """Blocks of a dataset, computed once; blocks of rows are put together of them."""
     parts = None
     with _unsaid(), suppress(Exception):  # of a user's functions, too
@@ -172,8 +158,8 @@ def _of_dataset(data: Any, workers: RayWorkers) -> TaskSource:
         words = "blocks of the dataset differ in the names or types of their columns, or none has rows."
         raise DomainMismatch(words, fix="give all blocks the same types: dataset.map_batches(...).")
     schema = forms.pop()
-    jobs, ends = assembled(parts, lengths(workers, parts), _tabled)
-    return TaskSource(workers, schema, jobs, ends)
+    jobs, ends = cluster.assembled(parts, cluster.lengths(workers, parts), _tabled)
+    return cluster.TaskSource(workers, schema, jobs, ends)
 
 
 @contextmanager
@@ -197,5 +183,5 @@ def _form(table: Any) -> Any:
     return table.schema.remove_metadata() if table.num_rows else None
 
 
-def _tabled(cuts: Sequence[Cut], names: Sequence[str], tables: Sequence[Any]) -> Iterator[Any]:
+def _tabled(cuts: Sequence[cluster.Cut], names: Sequence[str], tables: Sequence[Any]) -> Iterator[Any]:
     return aligned(table.slice(first, last - first).select(names) for (first, last, _), table in zip(cuts, tables))

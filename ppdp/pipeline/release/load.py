@@ -20,19 +20,7 @@ from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.fit import set_release
 from ppdp.pipeline.pipeline import Pipeline
-from ppdp.pipeline.release.export import (
-    CERTIFICATE,
-    EXAMPLE,
-    EXAMPLE_ROWS,
-    FORM,
-    INFERENCE,
-    MANIFEST,
-    PARAMETERS,
-    REQUIRED,
-    inference_path,
-    manifest,
-    outcome,
-)
+from ppdp.pipeline.release import export
 from ppdp.pipeline.release.parquet import verified
 from ppdp.pipeline.release.step_serialization import restore
 from ppdp.pipeline.release.table import Released
@@ -107,43 +95,43 @@ def load(
     ...
     ppdp.exceptions.ExportError: cannot read 'nowhere.zip': No such file or directory.
     """
-    members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
+    members = read_members(path_of("path", path), export.REQUIRED | {export.EXAMPLE})
     certificate = certificate_of(members, sha256)
     refuse_unsafe(certificate.record, conditional=True)
     arrays, inference = certified(members, certificate)
     steps, columns = restore(inference, functions or {}, tuple(stages))
     pipe = _rebuilt(Released.of(certificate.record, arrays, inference, certificate), steps, columns)
-    _compare_example(pipe, members.get(EXAMPLE))
+    _compare_example(pipe, members.get(export.EXAMPLE))
     return pipe
 
 
 def certified(members: Mapping[str, bytes], certificate: Certificate) -> tuple[dict[str, Array], str]:
     """The released arrays and the steps, which are those that the certificate was issued for."""
     released = certificate.record.released
-    arrays = unpack_arrays(members[PARAMETERS], {name: list(shape) for name, shape in released.names.items()})
-    if content_hash(arrays) != released.sha256 or hashed(members[INFERENCE]) != released.inference:
+    arrays = unpack_arrays(members[export.PARAMETERS], {name: list(shape) for name, shape in released.names.items()})
+    if content_hash(arrays) != released.sha256 or hashed(members[export.INFERENCE]) != released.inference:
         raise ExportError("the released values or the steps are not those that the certificate was issued for.")
-    return arrays, members[INFERENCE].decode()
+    return arrays, members[export.INFERENCE].decode()
 
 
 def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certificate:
     """The certificate, after all hashes."""
-    if not REQUIRED <= members.keys() <= REQUIRED | {EXAMPLE}:
+    if not export.REQUIRED <= members.keys() <= export.REQUIRED | {export.EXAMPLE}:
         raise ExportError("these are not the files of an export.", fix=WHOLE)
-    if expected is not None and hashed(members[MANIFEST]) != expected:
+    if expected is not None and hashed(members[export.MANIFEST]) != expected:
         raise ExportError(
             "this is another export than the one that is expected.", fix="sha256= of what export returned."
         )
-    others = {name: data for name, data in members.items() if name != MANIFEST}
+    others = {name: data for name, data in members.items() if name != export.MANIFEST}
     about: Any = None
     with contextlib.suppress(ValueError, RecursionError):
-        about = strict_json(members[MANIFEST])
-    if not isinstance(about, dict) or about.get("form") != FORM:
+        about = strict_json(members[export.MANIFEST])
+    if not isinstance(about, dict) or about.get("form") != export.FORM:
         raise ExportError("the manifest is malformed.", fix="use the ppdp version that wrote it.")
     if about.get("sha256") != {name: hashed(data) for name, data in others.items()}:
         raise ExportError("a file is not the one that was written.", fix=WHOLE)
-    certificate = verified(members[CERTIFICATE])
-    if about != manifest(others, certificate):
+    certificate = verified(members[export.CERTIFICATE])
+    if about != export.manifest(others, certificate):
         raise ExportError("the manifest is that of another certificate.")
     return certificate
 
@@ -176,16 +164,16 @@ def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str
 
 def _compare_example(pipe: ReleasedPipeline, data: bytes | None) -> None:
     """Made-up rows must come out as they did where the export was written."""
-    stages = inference_path(pipe)
+    stages = export.inference_path(pipe)
     if bool(stages) != (data is not None):
         raise ExportError("the made-up rows are missing, or there is nothing to map them.")
     if data is None:
         return
-    shape = [EXAMPLE_ROWS, pipe.n_features_in_]
+    shape = [export.EXAMPLE_ROWS, pipe.n_features_in_]
     here = None
     try:
         example = unpack_arrays(data, {"rows": shape, "gaps": shape, "mapped": None})
-        here = outcome(stages, example["rows"], example["gaps"])
+        here = export.outcome(stages, example["rows"], example["gaps"])
     except PpdpError:
         raise
     except Exception:  # a function that was handed in may fail as it likes

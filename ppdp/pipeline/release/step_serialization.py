@@ -33,14 +33,7 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage, hold
-from ppdp.transformers.columns.categories import (
-    Encoded,
-    FillMode,
-    HashedCategories,
-    OneHot,
-    OrdinalCodes,
-    ReleasedCategories,
-)
+from ppdp.transformers.columns import categories, maps
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -49,17 +42,6 @@ from ppdp.transformers.columns.date_encoder import Dated
 from ppdp.transformers.columns.feature_hasher import HashedTerms
 from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, PolynomialTerms, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
-from ppdp.transformers.columns.maps import (
-    Binarized,
-    Binned,
-    ClipToRange,
-    FillConstant,
-    FunctionMap,
-    GapIndicators,
-    Normalised,
-    RangeScale,
-    Unclipped,
-)
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.ranges import RISING
 
@@ -68,30 +50,30 @@ Steps = list[tuple[str, Any]]
 OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
 OURS |= {"ColumnMap": ColumnMap, "ColumnSplit": ColumnSplit, "ColumnSubset": ColumnSubset, **assumption_stages()}
 PARTS: dict[str, type[Any]] = {
-    "AnySize": Unclipped,
-    "Binarized": Binarized,
-    "Binned": Binned,
+    "AnySize": maps.Unclipped,
+    "Binarized": maps.Binarized,
+    "Binned": maps.Binned,
     "Block": ColumnGroup,
     "Dated": Dated,
-    "Encoded": Encoded,
-    "Filled": FillConstant,
-    "Hashed": HashedCategories,
+    "Encoded": categories.Encoded,
+    "Filled": maps.FillConstant,
+    "Hashed": categories.HashedCategories,
     "Fourier": FourierFeatures,
-    "Labelled": OrdinalCodes,
+    "Labelled": categories.OrdinalCodes,
     "Landmarks": Landmarks,
-    "Mapped": FunctionMap,
+    "Mapped": maps.FunctionMap,
     "NamedBlock": NamedGroup,
-    "Missing": GapIndicators,
-    "Mode": FillMode,
-    "Normalised": Normalised,
-    "OneHot": OneHot,
+    "Missing": maps.GapIndicators,
+    "Mode": categories.FillMode,
+    "Normalised": maps.Normalised,
+    "OneHot": categories.OneHot,
     "Powers": PolynomialTerms,
-    "Scaled": RangeScale,
+    "Scaled": maps.RangeScale,
     "PeriodicSplines": PeriodicSplines,
     "Splines": Splines,
     "Terms": HashedTerms,
-    "Unlisted": ReleasedCategories,
-    "Within": ClipToRange,
+    "Unlisted": categories.ReleasedCategories,
+    "Within": maps.ClipToRange,
     "Words": HashedWords,
 }
 """Parts of a ``ColumnMap`` by their names in exported models, which are those that they had first."""
@@ -185,7 +167,7 @@ def _plain(value: Any) -> Any:
 def _part_fields(part: Any) -> dict[str, Any]:
     """What a part of a ``ColumnMap`` was made with."""
     given = {one.name: getattr(part, one.name) for one in fields(part)}
-    if not isinstance(part, FunctionMap):
+    if not isinstance(part, maps.FunctionMap):
         return {name: _plain(value) for name, value in given.items()}
     keywords, name = given.pop("keywords"), getattr(part.function, "__name__", "")
     if not keywords and KNOWN.get(name) is part.function:
@@ -262,7 +244,7 @@ def _value(encoded: Any, place: _Place) -> Any:
 def _part(name: str, given: Mapping[str, Any], place: _Place) -> Any:
     """A part of a ``ColumnMap``; a function is asked for by the name of the step that it was."""
     kind = PARTS[name]
-    if set(given) != {one.name for one in fields(kind) if kind is not FunctionMap or one.name != "keywords"}:
+    if set(given) != {one.name for one in fields(kind) if kind is not maps.FunctionMap or one.name != "keywords"}:
         raise ExportError(f"{name} has other fields here.", stage=place.step, fix="use the ppdp version that wrote it.")
     step = str(given.get("step") or place.step)
     return kind(**{key: _value(item, replace(place, step=step, parameter=key)) for key, item in given.items()})

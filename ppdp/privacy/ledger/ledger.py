@@ -17,24 +17,11 @@ from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name, public_name
 from ppdp.exceptions import InvalidParameter, LedgerError, escaped
+from ppdp.privacy.ledger import privacy_filter as spends
 from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
 from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
 from ppdp.privacy.ledger.file import settle as settle_entry
 from ppdp.privacy.ledger.fit_charging import pop_ledger, push_ledger
-from ppdp.privacy.ledger.privacy_filter import (
-    MOST,
-    Entry,
-    account_for,
-    composed,
-    composed_parameters,
-    groups,
-    of_dataset,
-    outcomes_in_words,
-    refuse_another_gate,
-    refuse_other_units,
-    refuse_overspend,
-    total_epsilon,
-)
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
@@ -193,7 +180,7 @@ class Ledger:
             an entry of another fold or subset.
         """
         mu, delta = number("mu", mu, least=0), number("delta", delta, least=0, most=1)
-        at = number("epsilon", epsilon, least=0, most=MOST)
+        at = number("epsilon", epsilon, least=0, most=spends.MOST)
         total_variation = number("allowance", allowance, least=0, most=1) / (1 + math.exp(at))
         unit = adjacency or Adjacency.replace(integer("rows_per_unit", rows_per_unit))
         neighbours = "" if unit.bounded else json.dumps(unit.to_dict())
@@ -203,18 +190,18 @@ class Ledger:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         money = mu, 0.0 if behind is not None else delta, total_variation
         words = _recipes(parts), self.in_block, names[1]
-        spend = Entry(0, name, names[0], *money, unit.rows, "reserved", now, *words, behind, neighbours)
+        spend = spends.Entry(0, name, names[0], *money, unit.rows, "reserved", now, *words, behind, neighbours)
         with self._store.account() as (database, entries):
-            earlier = of_dataset(entries, name)
-            refuse_other_units(earlier, spend)
+            earlier = spends.of_dataset(entries, name)
+            spends.refuse_other_units(earlier, spend)
             if behind is not None:
-                refuse_another_gate(earlier, spend, delta)
-            for group in groups((*earlier, spend)):
+                spends.refuse_another_gate(earlier, spend, delta)
+            for group in spends.groups((*earlier, spend)):
                 if spend in group:
-                    account = account_for(group, self.accounting, self._store.terms.order)
+                    account = spends.account_for(group, self.accounting, self._store.terms.order)
                     account.amount(group)  # refuses a kind that has no place there
                     if self.budget is not None:
-                        refuse_overspend(group, *self.budget, account)
+                        spends.refuse_overspend(group, *self.budget, account)
             entries.append(replace(spend, id=insert(database, self._store.terms, spend)))
         return entries[-1].id
 
@@ -231,7 +218,7 @@ class Ledger:
         if len(units) != 1:
             raise InvalidParameter("a campaign needs plans for one and the same adjacency.")
         loss = sum((plan.loss for plan in plans), PrivacyLoss())
-        variation = math.fsum(plan.allowance / (1 + math.exp(min(plan.epsilon, MOST))) for plan in plans)
+        variation = math.fsum(plan.allowance / (1 + math.exp(min(plan.epsilon, spends.MOST))) for plan in plans)
         return self.reserve(
             mu=loss.mu,
             delta=loss.failure + (1 - loss.failure) * loss.gate,
@@ -252,10 +239,10 @@ class Ledger:
                 raise LedgerError(f"there is no entry {entry_id!r} in this ledger that is still to be settled.")
             settle_entry(database, self._store.terms, entry, status)
 
-    def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
+    def entries(self, dataset: str | None = None) -> tuple[spends.Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
         with self._store.account() as (_, entries):
-            return tuple(entries) if dataset is None else of_dataset(entries, dataset_name(dataset))
+            return tuple(entries) if dataset is None else spends.of_dataset(entries, dataset_name(dataset))
 
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
         """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
@@ -263,7 +250,7 @@ class Ledger:
         As if it had all been declared in advance, and on the same rows. Imperfect noise is not in it: its price depends
         on epsilon, and :meth:`epsilon` charges it.
         """
-        return composed(self.entries(dataset))
+        return spends.composed(self.entries(dataset))
 
     def epsilon(self, delta: float, dataset: str | None = None) -> float:
         """Total epsilon at this delta in [0, 1), all included; infinite if delta is too small.
@@ -275,13 +262,15 @@ class Ledger:
         entries = self.entries(dataset)
         if len({entry.dataset for entry in entries}) > 1:
             return self._total(entries, delta)
-        return max(self._total(group, delta) for group in groups(entries))
+        return max(self._total(group, delta) for group in spends.groups(entries))
 
-    def _total(self, entries: tuple[Entry, ...], delta: float) -> float:
+    def _total(self, entries: tuple[spends.Entry, ...], delta: float) -> float:
         try:
-            return total_epsilon(entries, delta, account_for(entries, self.accounting, self._store.terms.order))
+            return spends.total_epsilon(
+                entries, delta, spends.account_for(entries, self.accounting, self._store.terms.order)
+            )
         except LedgerError:  # kinds that are apart, each on a dataset of its own
-            return total_epsilon(entries, delta, None)
+            return spends.total_epsilon(entries, delta, None)
 
     def position(self, entry_id: int, delta: float) -> dict[str, Any]:
         """Where an entry stands, and what all spends of its dataset came to with it.
@@ -292,9 +281,9 @@ class Ledger:
         """
         entries = self.entries()
         name = entries[entry_id - 1].dataset
-        so_far = of_dataset(entries[:entry_id], dataset_name(name))
+        so_far = spends.of_dataset(entries[:entry_id], dataset_name(name))
         at = self.budget[1] if self.budget is not None else min(len(so_far) * delta, 1 - 2**-53)
-        counted = groups(so_far)
+        counted = spends.groups(so_far)
         total = max(self._total(group, at) for group in counted)
         return {
             "account": self.account,
@@ -305,7 +294,7 @@ class Ledger:
             "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
             "head": last_link(self.account, entries[:entry_id]),
             "released": 1 + sum(entry.status == "released" for entry in so_far[:-1]),
-            **(composed_parameters(counted[0]) if len(counted) == 1 else {}),
+            **(spends.composed_parameters(counted[0]) if len(counted) == 1 else {}),
         }
 
     def holds(self, certificate: Any) -> bool:
@@ -359,7 +348,7 @@ class Ledger:
         of_limit = "" if limit is None else f" of {limit:g}"
         spent = [
             f"  {escaped(name)}: epsilon {self.epsilon(delta, name):.4g}{of_limit} spent at delta {delta:g},"
-            f" {outcomes_in_words(self.entries(name))}"
+            f" {spends.outcomes_in_words(self.entries(name))}"
             for name in sorted({entry.dataset for entry in self.entries()})
         ]
         return "\n".join([repr(self), *(spent or ["  nothing was spent"])])
@@ -368,7 +357,7 @@ class Ledger:
         import pandas as pd  # only notebooks need it, workers start without
 
         entries = self.entries()
-        table = pd.DataFrame(entries[-20:], columns=[field.name for field in fields(Entry)])
+        table = pd.DataFrame(entries[-20:], columns=[field.name for field in fields(spends.Entry)])
         caption = html.escape(f"{self!r}: the last of {len(entries)} entries")
         return f"<p>{caption}</p>{table.to_html(index=False)}"
 
