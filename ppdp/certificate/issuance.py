@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.certificate import record as records
+import ppdp.certificate.record as records
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issue_record import Issued

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import ppdp.data.histograms as histograms
 from ppdp.bounds.column_groups import domain_of, entries_of, span_of
 from ppdp.bounds.k_means import FIXED_DEPTH
 from ppdp.bounds.laplace import GAUSSIAN_SHARE
@@ -21,7 +22,6 @@ from ppdp.bounds.release import BOX_WEIGHT, label_parts
 from ppdp.bounds.statistics import STATISTIC_FORMS, StatisticForm, form_of_group, n_columns, row_norm
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import OfGroups
-from ppdp.data import histograms
 from ppdp.data.categories import Tally, released_categories
 from ppdp.data.clusters import HalvedCells, first_centers, released_centers, sums_around
 from ppdp.data.label_moments import LabelMoments, measured

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
-from ppdp.certificate import record as records
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import certificate_status, total, versions, what_left

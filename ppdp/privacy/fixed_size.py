@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+import ppdp.privacy.subsampling as subsampling
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
-from ppdp.privacy import subsampling
 from ppdp.privacy.batch_distributions import FAR, binomial_log_mean, hypergeometric_law, log_sum
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+import ppdp.testing.changes as changes
 from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.testing import changes
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, one_of, units
 
 Random = np.random.Generator

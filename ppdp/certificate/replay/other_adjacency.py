@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import ppdp.certificate.replay.verify as verify
 from ppdp.bounds import lookup
 from ppdp.certificate.guarantee import epsilon_at
 from ppdp.certificate.record import Record, StepRecord
-from ppdp.certificate.replay import verify
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

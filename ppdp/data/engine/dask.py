@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+import ppdp.data.engine.tasks as cluster
 from ppdp.core.private_files import private_folder
 from ppdp.data.cells import carried
 from ppdp.data.column_types import kind_of as kind_of_column
-from ppdp.data.engine import tasks as cluster
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any
 
+import ppdp.data.engine.tasks as cluster
 from ppdp.core.private_files import private_folder
-from ppdp.data.engine import tasks as cluster
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 

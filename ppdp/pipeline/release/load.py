@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import ppdp.pipeline.release.export as export
 from ppdp.certificate import Certificate
 from ppdp.certificate.canonical import strict_json
 from ppdp.certificate.issuance import content_hash
@@ -20,7 +21,6 @@ from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.fit import set_release
 from ppdp.pipeline.pipeline import Pipeline
-from ppdp.pipeline.release import export
 from ppdp.pipeline.release.parquet import verified
 from ppdp.pipeline.release.step_serialization import restore
 from ppdp.pipeline.release.table import Released

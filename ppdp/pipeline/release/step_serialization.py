@@ -21,6 +21,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+import ppdp.transformers.columns.categories as categories
+import ppdp.transformers.columns.maps as maps
 from ppdp import mechanisms, transformers
 from ppdp.certificate.canonical import strict_json
 from ppdp.certificate.record import MechanismRecord, Record
@@ -33,7 +35,6 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage, hold
-from ppdp.transformers.columns import categories, maps
 from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap

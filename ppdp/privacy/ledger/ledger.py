@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import ppdp.privacy.ledger.privacy_filter as spends
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name, public_name
 from ppdp.exceptions import InvalidParameter, LedgerError, escaped
-from ppdp.privacy.ledger import privacy_filter as spends
 from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
 from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
 from ppdp.privacy.ledger.file import settle as settle_entry

@@ -18,7 +18,8 @@ from ppdp.transformers.columns.categories import (
     OrdinalCodes,
     ReleasedCategories,
 )
-from ppdp.transformers.columns.column_stage import Encoder, by_column
+from ppdp.transformers.columns.cell_parsers import by_column
+from ppdp.transformers.columns.column_stage import Encoder
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, NoReturn
@@ -16,12 +17,13 @@ import numpy as np
 from sklearn.utils import murmurhash3_32
 
 from ppdp.core.boundary import outside
+from ppdp.core.names import slips
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
 from ppdp.data.cells import codes, dates, numbers
 from ppdp.data.column_types import described, kind_of, type_of_values
 from ppdp.data.rows import Array
 from ppdp.data.texts import Words, coded_texts
-from ppdp.exceptions import DiagnosticWarning, NonNumericData
+from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, NonNumericData
 
 SECONDS = {
     "seconds": 1.0,
@@ -161,3 +163,22 @@ CellParser = LabelParser | DateParser | TextParser | HashParser | WordsParser
 def is_date(value: Any) -> bool:
     """Whether it is a date in Python's, NumPy's or pandas' form."""
     return isinstance(value, (date, np.datetime64))
+
+
+def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) -> list[Any]:
+    """What a mapping by name or position holds for these columns; every one of them must be there, and no other."""
+    if not isinstance(given, Mapping):
+        raise InvalidParameter(
+            f"{parameter} must be a mapping.", stage=stage, fix=f"{parameter}={{column: ...}}.", parameter=parameter
+        )
+    unknown = [key for key in given if key not in columns]
+    missing = [column for column in columns if column not in given]
+    if missing or unknown:
+        what = f"lacks the columns {missing}" if missing else f"declares the columns {unknown}, which it does not get"
+        raise DomainMismatch(
+            f"{parameter} {what}.",
+            stage=stage,
+            fix=slips(unknown, missing) or "declare every column once, by its name.",
+            parameter=parameter,
+        )
+    return [given[column] for column in columns]

@@ -345,25 +345,6 @@ class Encoder(ColumnStage):
         return True
 
 
-def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) -> list[Any]:
-    """What a mapping by name or position holds for these columns; every one of them must be there, and no other."""
-    if not isinstance(given, Mapping):
-        raise InvalidParameter(
-            f"{parameter} must be a mapping.", stage=stage, fix=f"{parameter}={{column: ...}}.", parameter=parameter
-        )
-    unknown = [key for key in given if key not in columns]
-    missing = [column for column in columns if column not in given]
-    if missing or unknown:
-        what = f"lacks the columns {missing}" if missing else f"declares the columns {unknown}, which it does not get"
-        raise DomainMismatch(
-            f"{parameter} {what}.",
-            stage=stage,
-            fix=slips(unknown, missing) or "declare every column once, by its name.",
-            parameter=parameter,
-        )
-    return [given[column] for column in columns]
-
-
 def _marked(way: FitMode, parts: Sequence[LocatedBlock]) -> FitMode:
     """The way, whose domain tells which columns stand for categories, and which are of which named group."""
     hot = np.concatenate([np.full(len(part.end.names), part.end.indicators) for part in parts])

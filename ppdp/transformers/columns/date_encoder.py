@@ -15,8 +15,8 @@ from ppdp.data.cells import seconds_of
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.cell_parsers import SECONDS, CellParser, DateParser
-from ppdp.transformers.columns.column_stage import Encoder, by_column
+from ppdp.transformers.columns.cell_parsers import SECONDS, CellParser, DateParser, by_column
+from ppdp.transformers.columns.column_stage import Encoder
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, RangeScale
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
