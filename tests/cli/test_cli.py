@@ -374,7 +374,7 @@ def test_a_file_may_protect_a_change_of_values_without_delta(tmp_path, capsys):
 
 
 def test_a_ledger_is_compared_with_certificates(study, capsys, monkeypatch):
-    from ppdp.privacy.ledger import chain
+    from ppdp.privacy.ledger import file as chain
 
     fit = [
         "fit",

@@ -18,8 +18,7 @@ from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name, public_name
 from ppdp.exceptions import InvalidParameter, LedgerError, escaped
-from ppdp.privacy.ledger.chain import Link, expect, last_link, links, seen
-from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
+from ppdp.privacy.ledger.file import Link, Store, Terms, agreed, expect, insert, last_link, links, seen
 from ppdp.privacy.ledger.file import settle as settle_entry
 from ppdp.privacy.ledger.fit_charging import pop_ledger, push_ledger
 from ppdp.privacy.loss import PrivacyLoss

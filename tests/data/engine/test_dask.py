@@ -582,7 +582,7 @@ def answering(how):
 def test_an_address_without_a_scheduler_leaves_nothing_behind(where, client, monkeypatch):
     import dask
 
-    monkeypatch.setattr(engine, "ANSWER", 0.5)
+    monkeypatch.setattr(tasks, "ANSWER", 0.5)
     before = dask.config.get("scheduler", None), distributed.Client.current()
     address, began = where if "://" in where or where == "x" else answering(where), time.monotonic()
     with pytest.raises(InvalidParameter, match="no scheduler of Dask answers"), ppdp.engine("dask", address):

@@ -11,7 +11,7 @@ import pytest
 from ppdp import Certificate, Domain, Ledger, make_pipeline
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.privacy.ledger import chain
+from ppdp.privacy.ledger import file as chain
 from ppdp.transformers import MinMaxScaler
 
 USES = {
