@@ -16,22 +16,7 @@ from ppdp.core.formula import AT
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
 MOST_SOURCES, MOST_OF_A_SOURCE = 4, 3  # that are named there
 MOST_LETTERS = 30  # of a setting that is named with its value
-IF_FROM_THESE_ROWS = "If any was taken from these rows, the promise fails."
-ONE_PERSON_EACH = "one id is always one person, and nobody has two ids"
-CHOSEN_BLINDLY = "all settings of the steps were chosen without looking at these rows"
-OF_THE_PERSON = "each value, and whether a row is there, comes from its own person alone"
-NOT_MADE_FROM_OTHERS = f"{OF_THE_PERSON} (a rank among people does not, nor that others were outliers)"
-UNDECLARED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
-ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
-TRAINING = {
-    "learning.hidden": "Of the training nobody may have seen anything but the model that was released: no other"
-    " iterate, loss or log, and not at which step it stopped. solver='hidden' is experimental."
-}
-READ_OFF = {
-    "n_rows": "number of rows ({})",
-    "n_features": "number of columns",
-    "feature_names": "column names",
-}
+SAID = WORDS["rests_on"]
 
 
 def assumptions(c: Record) -> Iterator[Statement]:
@@ -46,8 +31,8 @@ def assumptions(c: Record) -> Iterator[Statement]:
         cap = fact.name == "n_rows" and c.neighbours.unbounded
         asked[Trust.LIMIT if cap else fact.trust].append(fact)
     answer = answer_of(c.mechanism)
-    if c.mechanism is not None and c.mechanism.formula in TRAINING:
-        yield _assumed(TRAINING[c.mechanism.formula])
+    if c.mechanism is not None and c.mechanism.formula == "learning.hidden":
+        yield _assumed(SAID["hidden"])
     yield from map(_assumed, _foreign_bounds(c))
     yield _assumed(unit_on_trust(c))
     yield from _limits(asked[Trust.LIMIT], f"maximum of rows{' kept' if c.neighbours.bounds_contributions else ''}")
@@ -55,19 +40,17 @@ def assumptions(c: Record) -> Iterator[Statement]:
         labels = f"Declared labels (what is predicted): {fact.value}."
         yield _assumed(labels, "If they were taken from these rows, the promise fails.")
     if answer is not None and answer.by_position and not c.neighbours.unbounded:
-        yield _assumed(ORDER)
+        yield _assumed(SAID["order"])
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
-    yield _assumed(f"Declared: {CHOSEN_BLINDLY}, else the promise fails{_settings(c, asked[Trust.SETTING])}.")
+    yield _assumed(f"Declared: {SAID['blindly']}, else the promise fails{_settings(c, asked[Trust.SETTING])}.")
     yield from map(_assumed, _sources(facts))
     own = None if c.issued is None else c.issued.own_values
-    stated = f"Declared: {OF_THE_PERSON}: {own}." if own else f"Nobody has stated that {NOT_MADE_FROM_OTHERS}."
-    yield _assumed(stated)
+    yield _assumed(f"Declared: {SAID['own']}: {own}." if own else f"Nobody has stated that {SAID['others']}.")
     recorded = "run and ledger are" if c.ledger else "the run is"
     correct = "nobody knows the noise, ppdp was unmodified and correct"
     yield _assumed(f"Cannot be verified: {recorded} as recorded, {correct}.")
-    read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in READ_OFF]
-    if read:
-        words = ", ".join(READ_OFF[fact.name].format(fact.value) for fact in read)
+    read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in SAID["read_off"]]
+    if words := ", ".join(SAID["read_off"][fact.name].format(fact.value) for fact in read):
         yield Statement(Topic.READ_OFF, f"Read off the table, not protected: {words}.")
 
 
@@ -87,10 +70,10 @@ def unit_on_trust(c: Record) -> str:
     if not c.neighbours.row_level:
         return f"Declared: nothing needs protection but this: {c.neighbours.words}."
     if c.neighbours.bounds_contributions:
-        return f"Declared: {ONE_PERSON_EACH}."
+        return f"Declared: {SAID['person']}."
     if not c.neighbours.one_row:
         return f"Declared: no person has more than {c.rows_per_unit} rows."
-    return "Declared: no person has more than one row." if unit_is_declared(c) else UNDECLARED_UNIT
+    return "Declared: no person has more than one row." if unit_is_declared(c) else str(SAID["unit"])
 
 
 def _foreign_bounds(c: Record) -> Iterator[str]:
@@ -123,7 +106,7 @@ def _limits(facts: Sequence[PublicFact], most_rows: str) -> Iterator[Statement]:
     named += [_first(others)] if others else []
     clipped = [f"values are clipped to these{outwards}: {'; '.join(named)}"] if named else []
     if rows or named:
-        yield _assumed(f"Declared limits: {'; '.join(rows + clipped)}.", IF_FROM_THESE_ROWS)
+        yield _assumed(f"Declared limits: {'; '.join(rows + clipped)}.", SAID["limits"])
 
 
 def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:

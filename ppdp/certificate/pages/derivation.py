@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ppdp.bounds import FORMULAS
@@ -25,6 +25,7 @@ MODELS = ("learning", "lora", "diffprivlib")  # families of formulas of last ste
 ALTERED = "diagnostics"
 FEW = 20  # above this range a logarithmic scale is easier to read
 TENTH = 0.1
+TICK = 0.6  # of a bar of length 100
 PLAIN = ("query", "laplace", "release")  # families of formulas whose numbers leave as they are
 REPORT = "query.report"  # whose parts have scales of their own
 _STANDARD_ERROR = {GAUSSIAN: 1.0, LAPLACE: math.sqrt(2)}  # of noise of scale 1
@@ -149,6 +150,33 @@ def spreads(levels: list[float]) -> bool:
     """Whether these levels need a logarithmic scale."""
     positive = [level for level in levels if level > 0]
     return bool(positive) and max(positive) > FEW * min(positive)
+
+
+def distance_bars(points: Sequence[Point]) -> list[list[tuple[str, float, float]]]:
+    """One bar for each point: unmatched rows, then rows that moved; a tick where the point before ended.
+
+    Each part is a name with its ends; ``figures.html`` draws them.
+    """
+    at = _scale([level for point in points for level in (point.unmatched, point.rows)])
+    ends = [at(point.rows) for point in points]
+    return [
+        [
+            ("unmatched", 0.0, at(point.unmatched)),
+            ("moved", at(point.unmatched), end),
+            ("before", before - TICK / 2, before + TICK / 2 if before else 0.0),
+        ]
+        for point, end, before in zip(points, ends, [0.0, *ends])
+    ]
+
+
+def _scale(levels: list[float]) -> Callable[[float], float]:
+    """Position on a bar of length 100; logarithmic where the levels spread far."""
+    positive = [level for level in levels if level > 0] or [1.0]
+    low, top = min(positive), max(positive)
+    if spreads(levels):
+        return lambda level: 96 * math.log(2 * level / low) / math.log(2 * top / low) if 2 * level > low else 0.0
+    full = max(top, 4 * low)  # a distance that never grows is to look short
+    return lambda level: 96 * level / full
 
 
 def is_model(mechanism: MechanismRecord) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from ppdp.privacy.loss import PrivacyLoss
 Array = NDArray[np.float64]
 NARROW = "\u202f"  # space within a number
 FALSE_ALARMS = (0.01, 0.05)
+ALARMS = [(i / 60) ** 2 for i in range(61)]  # of the curve: denser where it is steep
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 342.0, 26.0, 182.0  # of the square of all rates, as in ``figures.html``
 SURE, RARE = 0.9, 1e-6  # shares of claims that are right, and of cases in which they are made
 
 _UP = 1 + 1e-9  # more than what rounding takes away
@@ -243,3 +246,19 @@ def powers_in_words(content: Record) -> str:
     """What is detected at most, at each rate of false alarms."""
     shares = ((rounded_up(detection_power(content, alarm)), figure(100 * alarm)) for alarm in FALSE_ALARMS)
     return " and ".join(f"{power} at {alarms}\u00a0% false alarms" for power, alarms in shares)
+
+
+def power_curve(c: Record) -> dict[str, Any]:
+    """What a test detects at most, against its false alarms; also as the Gaussian parameter has it, if that errs."""
+    summary = gaussian_summary(c)
+    return {
+        "detects": powers_in_words(c),
+        "marks": [_place(alarm, detection_power(c, alarm)) for alarm in FALSE_ALARMS],
+        "power": [_place(alarm, detection_power(c, alarm)) for alarm in ALARMS],
+        "gauss": [_place(alarm, 1 - gaussian_missed(summary, alarm)) for alarm in ALARMS] if summary.error else [],
+    }
+
+
+def _place(alarm: float, detected: float) -> tuple[float, float]:
+    """Of two rates, from the left and from the top."""
+    return LEFT + (RIGHT - LEFT) * alarm, BOTTOM - (BOTTOM - TOP) * detected

@@ -12,8 +12,7 @@ from markupsafe import Markup
 from ppdp.certificate.facts import COLUMNS, Origin, PublicFact
 from ppdp.certificate.guarantee import privacy_profile
 from ppdp.certificate.pages import assumptions, budget, interpretation
-from ppdp.certificate.pages.derivation import answer_of, is_model, law_of, only_the_last
-from ppdp.certificate.pages.drawing import distance_bars, power_curve
+from ppdp.certificate.pages.derivation import answer_of, distance_bars, is_model, law_of, only_the_last
 from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, minus, terms_in
 from ppdp.certificate.pages.statements import (
     LABELS,
@@ -88,7 +87,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
         "summary": interpretation.gaussian_summary(c),
-        "power_curve": power_curve(c),
+        "power_curve": interpretation.power_curve(c),
     }
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
-from ppdp.certificate.pages.drawing import distance_bars
+from ppdp.certificate.pages.derivation import distance_bars
 from ppdp.certificate.pages.interpretation import powers_in_words
-from ppdp.certificate.pages.statement import Topic, printable
+from ppdp.certificate.pages.statement import WORDS, Topic, printable
 from ppdp.certificate.pages.statements import View, excluded_in_short, printable_view, what_left
 from ppdp.certificate.replay.verify import Verification
 from ppdp.core.formula import GAUSSIAN
@@ -28,14 +28,9 @@ NAME, NAME_AT_A_GLANCE = 12, 13  # letters of the name before a line
 MAY_BE_CUT = "not covered", "released", "rests on", "warning", "because", "protects"  # of equally long ones the first
 IMPORTANT = "because", "warning"
 CUT = " ..."
-PROVIDED = {
-    "CONDITIONAL": "only if what is assumed holds: ",
-    "SEEDED": "no one, since the noise came from a seed; with secret noise it would be ",
-}
+PROVIDED = WORDS["provided"]
 REST = 'to_text(full=True) or `ppdp show --full`; as a page: save("page.html"); to check: `ppdp verify`'
 
-GROUNDS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
-BAD = "#b3261e"
 _LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
@@ -52,7 +47,7 @@ def fragment(result: Verification) -> str:
     """For a notebook."""
     if result.record is not None:
         return render_fragment(printable_view(result.record))
-    refused = {"c": None, "status": REFUSED, "ground": BAD, "meaning": MEANING, "problems": _problems(result)}
+    refused = {"c": None, "status": REFUSED, "meaning": MEANING, "problems": _problems(result)}
     return rendered("notebook.html", {"Topic": Topic, "texts": lambda *_: [], **refused})
 
 
@@ -84,8 +79,7 @@ def _problems(result: Verification) -> Sequence[str]:
 def render_fragment(view: View) -> str:
     """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script."""
     glance = [(name, " ".join(lines), name in IMPORTANT) for name, lines in at_a_glance(view)]
-    bars, status = distance_bars(view.points), view.record.status
-    shown = {"glance": glance, "bars": bars, "status": status, "ground": GROUNDS.get(status, BAD), "GAUSSIAN": GAUSSIAN}
+    shown = {"glance": glance, "bars": distance_bars(view.points), "status": view.record.status, "GAUSSIAN": GAUSSIAN}
     return rendered("notebook.html", {**view.context, **shown})
 
 

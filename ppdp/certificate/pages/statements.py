@@ -187,22 +187,21 @@ def _noisy(noise: NoisyRelease) -> Statement:
 
 def _covered(c: Record) -> Iterator[str]:
     """What the promise speaks of, one line each."""
-    gate, search, left = c.gate, c.search, what_left(c)
-    if search is not None:
-        fits = f"the fits of {search.selection.candidates} candidates"
-        yield f"the whole search: {fits}, the choice among them, and the last fit on all rows"
-    yield f"everything that left this run, taken together: {', '.join([*left, 'and the certificate'])}"
-    yield "whatever is made of that without the private rows: a published model, and its predictions for other people"
-    if any(step.way != "public" for step in c.steps):
-        yield "the cleaning: what the stages took from the private rows is part of the cost"
-    settled = "settled from the facts on this certificate alone, before the program looked at any row"
-    if gate is not None and gate.ladder:
-        settled += ", but for the rung of the ladder, which the noisy test chose; its answer is paid for"
-    yield f"how each step was computed: {settled}"
-    if gate is not None:
-        yield "a refusal: had the gate not passed, the run would have said only that, and it is paid for either way"
-    if c.invalid == "repair":
-        yield "invalid values: they are repaired row by row, so that no error tells of them"
+    on_a_ladder = c.gate is not None and c.gate.ladder is not None
+    applies = {
+        "search": c.search is not None,
+        "left": True,
+        "made": True,
+        "cleaning": any(step.way != "public" for step in c.steps),
+        "settled": not on_a_ladder,
+        "ladder": on_a_ladder,
+        "refusal": c.gate is not None,
+        "repair": c.invalid == "repair",
+    }
+    candidates = c.search.selection.candidates if c.search is not None else None
+    for name, words in WORDS["covered"].items():
+        if applies[name]:
+            yield words.format(left=", ".join([*what_left(c), "and the certificate"]), candidates=candidates)
 
 
 def what_left(c: Record, article: str = "the ") -> list[str]:
