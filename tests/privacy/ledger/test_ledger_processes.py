@@ -15,7 +15,8 @@ from effort import rounds
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.ledger.file import insert
-from ppdp.privacy.ledger.ledger import Entry, Ledger
+from ppdp.privacy.ledger.ledger import Ledger
+from ppdp.privacy.ledger.privacy_filter import Entry
 from ppdp.privacy.loss import PrivacyLoss
 
 HELD = 0.89  # of a limit's delta is for what mechanisms spend, the rest for gates and imperfect noise
