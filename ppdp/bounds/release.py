@@ -33,7 +33,8 @@ BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
 
 OCTAVES = 13  # times that a column is halved towards its ends and its middle ...
 TAIL_CELLS = 4 * OCTAVES - 1  # ... for so many cells of it
-TAIL_WEIGHT = 2.0  # of shares of rows in these, beside means of entries up to 1
+TURN_CELLS = 128  # of equal width, of where a value is within a quarter of the bound
+TAIL_WEIGHT = 2.0  # root of the squared weights of shares of rows in both, beside means of entries up to 1
 
 RANGE_CELLS, FINER = 283, 64  # cells of a column in the two histograms that its range is found in
 MOST_CATEGORIES = 10_000  # that may be released
@@ -80,7 +81,8 @@ def mean_and_squares(domain: Domain, distance: Distance) -> float:
 def squares_in_parts(domain: Domain, distance: Distance) -> float:
     """Shares of the rows in cells of every column, then means and squares in units that follow from those with noise.
 
-    :func:`mean_and_squares` of entries up to 1 and, at right angles, ``TAIL_WEIGHT`` times histograms over n: 2√3 √d/n
+    :func:`mean_and_squares` of entries up to 1 and, at right angles, shares in two kinds of cells side by side, which
+    are as far apart as ``TAIL_WEIGHT``, the root of the squares of their weights, times histograms over n: 2√3 √d/n
     for one replaced row. A row that moved counts as replaced: it may be in another cell. What is missing adds nothing.
     """
     far = distance.moved_as_replaced()

@@ -12,7 +12,7 @@ from typing import Any
 from ppdp.bounds.column_groups import domain_of
 from ppdp.bounds.k_means import COUNT_WEIGHT, FIXED_DEPTH, cell_count
 from ppdp.bounds.queries import longest_row
-from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, TAIL_CELLS, TAIL_WEIGHT, label_parts
+from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS, TAIL_CELLS, TAIL_WEIGHT, TURN_CELLS, label_parts
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import AT, OfGroups
 
@@ -75,7 +75,9 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
         "squares": _for_each_column("release.mean-and-squares", 2, lambda domain: BOX_WEIGHT * largest_entry(domain)),
         "squares-in-parts": StatisticForm(
             "release.squares-in-parts",
-            lambda domain, parameters: tuple(size * n_columns(domain, parameters) for size in (TAIL_CELLS, 2)),
+            lambda domain, parameters: tuple(
+                size * n_columns(domain, parameters) for size in (TAIL_CELLS + TURN_CELLS, 2)
+            ),
             lambda _: TAIL_WEIGHT,
         ),
         "diagonal": _for_each_column("release.mean-and-diagonal", 2, row_norm),

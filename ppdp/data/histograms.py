@@ -194,25 +194,27 @@ def released_ranges(answer: Array, count: int, noise_scale: float) -> Array:
     return second_ranges(answer[split:], first_ranges(answer[:split], noise_scale), noise_scale)
 
 
-def threshold(count: int, cells: int = RANGE_CELLS, false: float = FALSE) -> float:
+def threshold(count: int, cells: int = RANGE_CELLS, false: float = FALSE, runs: Sequence[int] = RUNS) -> float:
     """From how many standard deviations of its noise on a run of cells counts as full."""
-    return float(-ndtri(false / (2 * len(RUNS) * cells * count)))
+    return float(-ndtri(false / (2 * len(runs) * cells * count)))
 
 
-def ends(counts: Array, least: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+def ends(
+    counts: Array, least: float, runs: Sequence[int] = RUNS
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
     """First and last cell that a column's rows reach, by where the first full run begins, else all; and whether any.
 
     ``least`` is the weight from which on a single cell is full.
     """
-    first, found = _begins(counts, least)
-    last, _ = _begins(counts[:, ::-1], least)
+    first, found = _begins(counts, least, runs)
+    last, _ = _begins(counts[:, ::-1], least, runs)
     return first, counts.shape[1] - 1 - last, found
 
 
-def _begins(counts: Array, least: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _begins(counts: Array, least: float, runs: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     sums = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
     begins = np.full(counts.shape, -1)
-    for run in reversed(RUNS):
+    for run in reversed(runs):
         full = sums[:, run:] - sums[:, :-run] > least * math.sqrt(run)
         begins[:, run - 1 :] = np.where(full, np.arange(full.shape[1]), begins[:, run - 1 :])
     found = begins >= 0

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ppdp.bounds.release import TAIL_CELLS, TAIL_WEIGHT
+from ppdp.bounds.release import TAIL_CELLS, TURN_CELLS
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.tails import EDGES, Parts, tail_shares
+from ppdp.data.tails import EDGES, TURN, WEIGHT, Parts, tail_shares
 
 N, NOISE = 20_000, 0.005
 COLUMNS = {
@@ -17,6 +17,8 @@ COLUMNS = {
     "around the middle": lambda rng: 1e-3 * rng.standard_normal(N),
     "at the low end": lambda rng: 2e-4 * rng.exponential(size=N) - 1,
     "a long tail at the high end": lambda rng: 1 - np.minimum(1e-3 * rng.lognormal(size=N), 1.0),
+    "close together": lambda rng: 3e-3 * rng.standard_normal(N) - 0.33,
+    "close together, around an edge of cells": lambda rng: 3e-3 * rng.standard_normal(N) + 0.25,
     "zeros and ones": lambda rng: rng.integers(0, 2, N) * 2.0 - 1,
 }
 
@@ -27,7 +29,7 @@ def parts_of(X, bound=1.0, gaps=0.0):
     domain, X = domain.but(max_missing=gaps), np.where(np.random.default_rng(2).random(N) < gaps, np.nan, X)
     release = SimpleNamespace(parameters={}, noise_scale=NOISE)
     rows = Rows.of(X[:, None])
-    answer = tail_shares(rows, None, bound) + NOISE * rng.standard_normal(TAIL_CELLS)
+    answer = tail_shares(rows, None, bound) + NOISE * rng.standard_normal(TAIL_CELLS + TURN_CELLS)
     parts = Parts.of(answer, domain, release)
     return parts, parts.moments(np.append(answer, parts.measured(rows, None) + NOISE * rng.standard_normal(2)), NOISE)
 
@@ -55,7 +57,14 @@ def test_where_one_cell_alone_is_seen_rows_may_be_anywhere():
 def test_every_row_is_in_one_cell_with_its_weight_in_any_order():
     rng = np.random.default_rng(0)
     X, weight = np.append(rng.uniform(-1, 1, (9000, 2)), [[-1, 1], [0, -0.5]], axis=0), rng.integers(0, 3, 9002) / 2
-    shares = tail_shares(Rows(X, None, weight), [1], 1.0)
-    expected, _ = np.histogram(X[:, 1], EDGES, weights=weight)
-    assert shares == pytest.approx(TAIL_WEIGHT * expected / 9002)
-    assert tail_shares(Rows(X[::-1].copy(), None, weight[::-1].copy()), [1], 1.0).tolist() == shares.tolist()
+    X[::7, 0] = np.nan
+    shares = tail_shares(Rows(X, None, weight), [1, 0], 1.0)
+    observed = weight * ~np.isnan(X[:, 0])
+    turns = np.minimum(X, 1 - 1e-9) % TURN
+    counts = [
+        np.histogram(np.nan_to_num(values[:, j], nan=0.1), edges, weights=own)[0]
+        for values, edges in ((X, EDGES), (turns, np.linspace(0, TURN, TURN_CELLS + 1)))
+        for j, own in ((1, weight), (0, observed))
+    ]
+    assert shares == pytest.approx(WEIGHT * np.concatenate(counts) / 9002)
+    assert tail_shares(Rows(X[::-1].copy(), None, weight[::-1].copy()), [1, 0], 1.0).tolist() == shares.tolist()

@@ -97,7 +97,7 @@ def test_indicators_are_not_scaled_and_conversion_says_what_became_of_every_step
     ]
     assert steps["columntransformer-split"].parameters["groups"] == ("numbers", "labels")
     sizes = [release.size for release in pipe.certificate_.record.releases]
-    assert sizes[0] == 3 * 53  # sums in parts of each of three columns, for both of its stages
+    assert sizes[0] == 3 * (51 + 128 + 2)  # shares and sums of each of three columns, for both of its stages
     told = str(pipe.conversion)
     assert "numbers-standardscaler (StandardScaler) -> numbers-standardscaler (StandardScaler)" in told
     assert "its columns stand in groups" in told

@@ -127,7 +127,9 @@ def numbers_drawn(p: Plan) -> list[range]:
     }
     sizes["matrix"] = lambda k: k + sizes["moment"](k)
     answers = [range(sizes[r.statistic](d[r.at])) for r in p.releases]
-    answers += [range(51 * d[r.at]) for r in p.releases if r.statistic == "squares-in-parts"]  # in front of squares
+    answers += [
+        range((51 + 128) * d[r.at]) for r in p.releases if r.statistic == "squares-in-parts"
+    ]  # in front of squares
     if p.mechanism is not None:
         answers += [range(p.mechanism.question.size)] * p.mechanism.question.steps
     return answers
