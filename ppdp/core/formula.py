@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.names import slips
 from ppdp.exceptions import CertificateError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -203,7 +204,7 @@ class OfGroups(dict[str, T]):
     def __missing__(self, name: str) -> T:
         inner, at, group = name.partition(AT)
         if not (at and group and inner in self):
-            raise KeyError(name)
+            raise KeyError(f"{name!r} is none of {', '.join(self)}")
         return self.of_group(self[inner], group)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -275,5 +276,6 @@ def lookup(name: str, kind: str) -> Formula:
     """The formula of this name and kind; :class:`CertificateError` if there is none."""
     found = FORMULAS.get(name)
     if found is None or found.kind != kind:
-        raise CertificateError(f"no {kind} formula is called {name!r}.", fix="use the ppdp version that issued it.")
+        fix = "import the module that registers it, or use the ppdp version that issued the certificate."
+        raise CertificateError(f"no {kind} formula is called {name!r}.", fix=slips([name], FORMULAS) or fix)
     return found

@@ -277,7 +277,7 @@ def instead_of(name: str, known: Iterable[str]) -> str:
     meant = meant or next((one for one in known if len(name) > 2 and one.startswith(name)), None)  # as "eps" of epsilon
     if meant is not None:
         return f"did you mean {meant!r}?"
-    return INSTEAD.get(name, f"there are {', '.join(known)}." if known else "leave it out.")
+    return INSTEAD.get(name, f"its parameters are {', '.join(known)}." if known else "leave it out.")
 
 
 @cache

@@ -11,7 +11,6 @@ from sklearn.utils import Bunch, estimator_html_repr
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issue_statement import account_in_words
-from ppdp.core.pages import page_of
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.estimator import same_kind
@@ -145,12 +144,18 @@ class NamedSteps(FromSklearn, BaseEstimator):
 
     def _repr_html_(self) -> str:
         """What was spent, a diagram of the steps and, once fitted, what was released and the certificate."""
-        steps = [(name, step) for name, step in self._current() if isinstance(step, BaseEstimator)]
         certificate = getattr(self, "certificate_", None)
         spent = "" if certificate is None else _spent_line(certificate)
-        diagram = _diagram_of(steps, type(self)) if steps else ""
+        diagram = str(estimator_html_repr(self)) if self._drawn() else ""
         fitted = (getattr(self, name, None) for name in ("release_", "certificate_"))
         return spent + diagram + "".join(one._repr_html_() for one in fitted if one is not None)
+
+    def _drawn(self) -> list[tuple[str, BaseEstimator]]:
+        return [(name, step) for name, step in self._current() if isinstance(step, BaseEstimator)]
+
+    def _sk_visual_block_(self) -> Any:
+        """The steps, as scikit-learn draws those of its own pipeline."""
+        return SklearnPipeline(self._drawn())._sk_visual_block_()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -177,12 +182,3 @@ def _spent_line(certificate: Certificate) -> str:
     record = certificate.record
     pair = (number(value, upward=True) for value in (record.epsilon, record.delta))
     return str(Markup("<p><strong>Spent ({}, {}).</strong> {}</p>").format(*pair, account_in_words(record) or ""))
-
-
-def _diagram_of(steps: list[tuple[str, Any]], kind: type) -> str:
-    """The steps as scikit-learn draws them; the sign for help opens the page of this kind of pipeline."""
-    drawn = SklearnPipeline(steps)
-    page = page_of(kind)
-    drawn._doc_link_module = "sklearn" if page else ""
-    drawn._doc_link_template = page
-    return str(estimator_html_repr(drawn))

@@ -179,12 +179,13 @@ def _check_formula(stage: Any, way: FitMode, world: World) -> None:
     demand(known, stage, f"{way.formula} does not list it in used_by.")
     asked = {way.request.statistic} if way.request is not None else set()
     served = bool(asked) == (way.name == "noisy" or bool(found.releases)) and asked <= set(found.releases)
-    needed = " or ".join(found.releases) or "nothing"
-    words = f"{way.formula} needs a release of {needed}, and its way asks for another."
+    needed, got = (" or ".join(map(repr, one)) or "no release" for one in (found.releases, asked))
+    words = f"{way.formula} is for releases=({needed}), and its mode has request=StatisticRequest({got})."
     demand(served, stage, words)
     assumed = sorted(condition.formula for condition in way.conditions)
     demand(assumed == sorted(found.assumes(world.domain, **plain)), stage, f"{way.formula} assumes something else.")
-    demand(found.takes_gaps(world.domain), stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
+    words = f"{way.formula} does not say gaps=True, so fit_modes must refuse rows with missing values."
+    demand(found.takes_gaps(world.domain), stage, words)
 
 
 def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:

@@ -50,7 +50,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         """The map of rows, each by itself."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no map_rows(X, statistics).")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

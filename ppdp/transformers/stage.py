@@ -163,7 +163,7 @@ class Stage(Documented, Answering, BaseEstimator):
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         """Rows behind the stage; deleted rows must stay zero (``Rows.with_X``, ``Rows.settled``)."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no apply(rows, statistics).")
 
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         """Statistics of a way, from rows at the input (none at all for a public mode) and without noise."""
@@ -171,7 +171,9 @@ class Stage(Documented, Answering, BaseEstimator):
 
     def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         """The same statistics of a noisy mode, from what was released: values as the statistic's formula reads them."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no read(values, way, domain), which its noisy mode needs."
+        )
 
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         """Released moments as they are behind this stage, for ways that are affine."""

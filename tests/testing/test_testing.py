@@ -260,8 +260,18 @@ WRONG = {
     "a clone that forgets": (Untidy(2.0), same, {}, "clone changes its parameters"),
     "parameters that no certificate holds": (Numpy(), same, {}, "not plain numbers"),
     "another distance": (Lying(), same, {}, "another distance or domain follows"),
-    "no release to be fitted from": (Own(), same, {"way": "noisy"}, "needs a release of nothing, and its way asks for"),
-    "no release to predict with": (Own(), same, {"releases": ("means",)}, "needs a release of means, and its way asks"),
+    "no release to be fitted from": (
+        Own(),
+        same,
+        {"way": "noisy"},
+        "for releases=.no release., and its mode has request=StatisticRequest",
+    ),
+    "no release to predict with": (
+        Own(),
+        same,
+        {"releases": ("means",)},
+        "for releases=..means.., and its mode has request=StatisticRequest.no release.",
+    ),
     "another class": (Own(), same, {"used_by": ("Other",)}, "does not list it in used_by"),
     "an assumption that is not stated": (Own(), same, {"assumes": lambda domain, **_: {"m"}}, "assumes something else"),
 }

@@ -410,7 +410,7 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: pipe.set_params(model__alpha=1), ["logisticregression"]),
         (lambda pipe: pipe.set_params(steps__alpha=1), ["logisticregression"]),
         (lambda pipe: pipe.set_params(logisticregression__alpha__x=1), ["no parts"]),
-        (lambda pipe: pipe.set_params(logisticregression__x__y=1), ["there are"]),
+        (lambda pipe: pipe.set_params(logisticregression__x__y=1), ["its parameters are"]),
         (lambda pipe: load(None), ["quotes"]),
         (lambda pipe: Domain(rows=9), ["'n_rows'"]),
         (lambda pipe: pipe.set_params(logisticregression__fit_intercept="no").plan(PLANNED), ["True or False"]),

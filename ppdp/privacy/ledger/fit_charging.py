@@ -315,6 +315,7 @@ def charge(own: LedgerLike | None, cost: FitCost, *, dataset: str | None, label:
             place = history.fits
         charged = FitCharge(ledger, entry, name, cost.adjacency, place, _search_around(sys._getframe()), now, ticket)
         if not _PAID.get():
+            _warn_of_pipeline(sys._getframe())
             _warn(charged, history)
         return charged
     except BaseException:  # of warnings that are errors, or an interrupt: nothing was looked at
@@ -354,6 +355,21 @@ def _warn(charge: FitCharge, known: DatasetHistory) -> None:
         stacklevel=outside(),
     )
     known.warned.add(warned)
+
+
+def _warn_of_pipeline(frame: FrameType | None) -> None:
+    """Warn of steps of somebody else's pipeline around: they are fitted to the same rows."""
+    while frame is not None:
+        around = frame.f_locals.get("self") if frame.f_globals.get("__name__") == "sklearn.pipeline" else None
+        if len(getattr(around, "steps", ())) > 1:
+            warnings.warn(
+                "this fit stands in a Pipeline of scikit-learn, and its certificate does not include the other steps."
+                " Fix: ppdp.Pipeline.from_sklearn(...) of all steps, or a ppdp.Pipeline with all of them.",
+                CompositionWarning,
+                stacklevel=outside(),
+            )
+            return
+        frame = frame.f_back
 
 
 def _search_around(frame: FrameType | None) -> str | None:
