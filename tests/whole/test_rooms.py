@@ -57,8 +57,6 @@ OF_OTHERS = {
     "_Fork": "the name that POSIX gave the copy of which no library is told",
     "_asdict": "public in a named tuple, in spite of the underscore",
     "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",
-    "_doc_link_module": "how scikit-learn documents that others link to their own pages",
-    "_doc_link_template": "as _doc_link_module",
     "_get_param_names": "what scikit-learn's own get_params goes by",
     "_getframe": "how the standard library itself finds who calls",
     "_infinity_mass": "as _discretization",
