@@ -54,6 +54,7 @@ def build(data: str, *, fit_mode: str = "auto", epsilon: float = 1.0, delta: flo
         # The study measured everything but creatinine in everybody.
         gaps = {"columns": ["creatinine"], "min_observed": 0.7}
         stated |= {"domain": Domain(rows_per_unit=1), "sources": SOURCES}
+        stated["statements"]["prediction"] = "1 = died, 0 = alive when last seen"
         stated["statements"]["own_values"] = "the study measured or asked every participant"
         X, y, ranges = load_flchain(log_scale=False)
     else:

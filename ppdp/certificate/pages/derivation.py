@@ -192,8 +192,13 @@ def gate_in_words(gate: GateRecord) -> str:
 def expected_error(c: Record) -> str:
     """How far the noise moves each number, and how many numbers of how many rows were released."""
     noises = list(noises_of(c))
-    shares = ", ".join(words for noise in noises if (words := _relative_error(noise)))
-    told = [f"noise (standard error), as a share of the largest possible value: {shares}"] if shares else []
+    shares: dict[str, list[str]] = {}
+    for noise in noises:
+        if share := _relative_error(noise):
+            what, _, of = noise.phrase.partition(" for ") if noise.part in c.releases else (noise.phrase, "", "")
+            shares.setdefault(what, []).append(f"for {of} {share}" if of else share)
+    named = ", ".join(f"{what} {', '.join(of_it)}" for what, of_it in shares.items())
+    told = [f"noise (standard error), as a share of the largest possible value: {named}"] if shares else []
     m, left = c.mechanism, sum(noise.times * noise.size for noise in noises)
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")
@@ -223,7 +228,7 @@ def _relative_error(noise: NoisyRelease) -> str:
     if not plain or part.formula == REPORT:
         return ""
     share = 100 * spread * part.noise_scale / part.bound
-    return f"{noise.phrase} {figure(share, 2 if share < 100 else 4)}\u00a0%"
+    return f"{figure(share, 2 if share < 100 else 4)}\u00a0%"
 
 
 def _of_a_count(m: MechanismRecord) -> float | None:

@@ -206,7 +206,14 @@ def _covered(c: Record) -> Iterator[str]:
 
 def what_left(c: Record, article: str = "the ") -> list[str]:
     """Everything that left the run but the document itself; where there is little room without its article."""
-    left = [article + _released(release) for release in c.releases]
+    served: dict[str, list[str]] = {}
+    for release in c.releases:
+        served.setdefault(release.statistic, []).extend(f"'{name}'" for name in release.serves)
+    words = {"categories": ", words out of private cells"}
+    left = [
+        f"{article}noisy {measured(statistic)} for {', '.join(names)}{words.get(statistic, '')}"
+        for statistic, names in served.items()
+    ]
     left += [f"{article}noisy diagnostics (shares of clipped values and the like)"] if c.diagnostics is not None else []
     left += [f"the gate's answer ({gate_in_words(c.gate)})"] if c.gate is not None else []
     m = c.mechanism
@@ -228,12 +235,6 @@ def _told(c: Record, m: MechanismRecord) -> str:
     domain = (c.steps[-1] if c.steps else c.entrance).domain
     names = domain.get("feature_names") or [f"x{i}" for i in range(domain["n_features"])]
     return answer.told([escaped(str(name)) for name in names], **m.parameters)
-
-
-def _released(release: ReleaseRecord) -> str:
-    served = ", ".join(f"'{name}'" for name in release.serves)
-    words = ", words out of private cells" if release.statistic == "categories" else ""
-    return f"noisy {measured(release.statistic)} for {served}{words}"
 
 
 def _excluded(words: str) -> Statement:
