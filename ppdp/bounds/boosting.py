@@ -9,6 +9,7 @@ from typing import Any
 
 from ppdp.bounds import newton
 from ppdp.bounds.queries import counting_step
+from ppdp.bounds.release import TAIL_CELLS
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane, whole
@@ -54,41 +55,29 @@ class AnswerFactors:
     histogram: float
     linear: float  # beside those of the Newton steps
     targets: float
+    edges: float  # of the histogram of values
     round: float
     tree: float  # of those of the rounds that are trees
 
     @classmethod
-    def of(
-        cls,
-        shares: Sequence[float],
-        rounds: int,
-        n_scores: int,
-        linear: Mapping[str, Any],
-        trees: Sequence[int] | None = None,
-        share_of_trees: float = 0.0,
-    ) -> AnswerFactors:
+    def of(cls, parameters: Mapping[str, Any]) -> AnswerFactors:
         """So that histogram, linear model and, if there are three, the histogram of the targets cost these shares of
-        ``mu²`` where a row is replaced, trees theirs, and rounds beside them the rest; all together cost as many
-        answers as there are of vectors that differ by 2.
+        ``mu²`` where a row is replaced, that of values and trees theirs, and rounds beside them the rest; all together
+        cost as many answers as there are of vectors that differ by 2.
         """
-        of_histogram, of_linear, *of_targets = shares
-        steps = newton.answers(**linear)
-        count = answers(rounds, n_scores, linear, targets=bool(of_targets))
-        rest, of_trees = 1 - math.fsum([*shares, share_of_trees]), trees[0] if trees else 0
+        of_histogram, of_linear, *of_targets = parameters["shares"]
+        of_edges, of_trees = parameters.get("share_of_edges", 0.0), parameters.get("share_of_trees", 0.0)
+        steps, count = newton.answers(**linear_of(parameters)), answers(parameters)
+        scores, (trees, _) = n_scores(parameters.get("n_classes", 2)), parameters.get("trees") or (0, 0)
+        rest = 1 - math.fsum([*parameters["shares"], of_edges, of_trees])
         return cls(
             math.sqrt(2 * count * of_histogram),
-            math.sqrt(count * of_linear / (n_scores * steps)),
+            math.sqrt(count * of_linear / (scores * steps)),
             math.sqrt(2 * count * math.fsum(of_targets)),
-            2 * math.sqrt(count * rest / (n_scores * (rounds - of_trees))),
-            2 * math.sqrt(count * share_of_trees / (n_scores * max(of_trees, 1))),
+            math.sqrt(2 * count * of_edges),
+            2 * math.sqrt(count * rest / (scores * (parameters["rounds"] - trees))),
+            2 * math.sqrt(count * of_trees / (scores * max(trees, 1))),
         )
-
-    @classmethod
-    def of_parameters(cls, parameters: Mapping[str, Any]) -> AnswerFactors:
-        """The same, from parameters of the formula."""
-        given = (parameters.get("trees"), parameters.get("share_of_trees", 0.0))
-        scores = n_scores(parameters.get("n_classes", 2))
-        return cls.of(parameters["shares"], parameters["rounds"], scores, linear_of(parameters), *given)
 
 
 LINEAR = "linear_"  # what parameters of the Newton steps begin with, among all
@@ -99,9 +88,11 @@ def linear_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(LINEAR): value for name, value in parameters.items() if name.startswith(LINEAR)}
 
 
-def answers(rounds: int, n_scores: int, linear: Mapping[str, Any], *, targets: bool) -> int:
-    """How often rows are asked for: a histogram, one of the targets, and for every score a linear model and rounds."""
-    return 1 + targets + n_scores * (newton.answers(**linear) + rounds)
+def answers(parameters: Mapping[str, Any]) -> int:
+    """How often rows are asked for: histograms, and for every score a linear model and rounds."""
+    histograms = len(parameters["shares"]) - 1 + ("share_of_edges" in parameters)
+    of_score = newton.answers(**linear_of(parameters)) + parameters["rounds"]
+    return histograms + n_scores(parameters.get("n_classes", 2)) * of_score
 
 
 def n_scores(n_classes: int) -> int:
@@ -127,6 +118,7 @@ def _checked(
     terms: Sequence[int] = (),
     trees: Sequence[int] | None = None,
     share_of_trees: float = 0.0,
+    share_of_edges: float | None = None,
     **linear: Any,
 ) -> None:
     sane(all(name.startswith(LINEAR) for name in linear))
@@ -134,7 +126,9 @@ def _checked(
     sane(all(count == 0 or 1 <= count <= 1024 for count in categories))
     sane(2 <= cells <= 1024 and cells & (cells - 1) == 0 and 1 <= rounds <= 1000 and 2 <= n_classes <= 1000)
     sane(len(shares) == 2 + (y_range is not None) and all(share > 0 for share in shares))
-    sane(math.fsum([*shares, share_of_trees]) < 1 and (share_of_trees > 0 if trees else share_of_trees == 0))
+    sane(math.fsum([*shares, share_of_trees, share_of_edges or 0.0]) < 1)
+    sane(share_of_trees > 0 if trees else share_of_trees == 0)
+    sane(share_of_edges is None or (share_of_edges > 0 and not all(categories)))
     sane(type(replaces) is bool and 0 < norm < math.inf and 0 < bound < math.inf)
     sane((loss == "logistic") == (y_range is None) and (loss == "logistic" or n_classes == 2))
     sane((loss == "quantile") == (quantile is not None) and (quantile is None or 0 < quantile < 1))
@@ -162,9 +156,11 @@ def _shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
         n_pairs(domain.d) * (GROUPS + 1) ** 2 + _windows(loss),
         2 * _leaves(parameters.get("trees")),
         2 * TARGET_CELLS - 2 if "y_range" in parameters else 0,
+        list(categories).count(0) * TAIL_CELLS if "share_of_edges" in parameters else 0,
     )
-    factors = AnswerFactors.of_parameters(parameters)
-    return size, max(factors.histogram, factors.linear * steps[1], factors.targets, factors.round, factors.tree)
+    factors = AnswerFactors.of(parameters)
+    linear_bound = factors.linear * steps[1]
+    return size, max(factors.histogram, linear_bound, factors.targets, factors.edges, factors.round, factors.tree)
 
 
 def _windows(loss: str) -> int:
@@ -189,9 +185,10 @@ def _arrays(
     by_column = {"importances": [scores, domain.d]}
     pairs, table = [scores, n_pairs(domain.d)], (GROUPS + 1) ** 2
     errors = {"pair_errors": [*pairs, table]} if "terms" in others else {}
+    edges = {"edges": [scores, list(categories).count(0), cells - 1]} if "share_of_edges" in others else {}
     trees = others.get("trees")
     of_trees = {"halves": [scores, width], "trees": [scores, trees[0], 2 * domain.d + _leaves(trees)]} if trees else {}
-    return {**by_cell, **by_column, "baseline": [scores], **errors, "pairs": [*pairs, 2 + table], **of_trees}
+    return {**by_cell, **by_column, "baseline": [scores], **errors, "pairs": [*pairs, 2 + table], **edges, **of_trees}
 
 
 def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[float]:
@@ -207,11 +204,11 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     scores, loss = n_scores(parameters.get("n_classes", 2)), parameters["loss"]
     far = distance.moved_as_replaced()
     paired, single = far.unmatched
-    factors, (trees, _) = AnswerFactors.of_parameters(parameters), parameters.get("trees") or (0, 0)
+    factors, (trees, _) = AnswerFactors.of(parameters), parameters.get("trees") or (0, 0)
     rounding = 8 * counting_step(domain.n) * min(far.changed, domain.n)
     of_histogram = (math.sqrt(2) * paired + single + rounding) / domain.n
     y_range = parameters.get("y_range")
-    targets = [] if y_range is None else [factors.targets * of_histogram]
+    first = [own * of_histogram for own in (factors.edges, factors.targets) if own]
     steps = newton.of_answers(
         derived(domain, parameters["norm"], parameters.get("terms", ())),
         distance,
@@ -223,7 +220,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     of_round = paired + single / math.sqrt(2) if parameters["replaces"] else 2 * paired + single
     of_rounds = (rounds - trees) * [factors.round] + trees * [factors.tree]
     each = [factors.linear * step for step in steps] + [own * (of_round + rounding) / domain.n for own in of_rounds]
-    return [*targets, factors.histogram * of_histogram, *(scores * each)]
+    return [*first, factors.histogram * of_histogram, *(scores * each)]
 
 
 @formula(
@@ -235,9 +232,7 @@ def of_answers(domain: Domain, distance: Distance, **parameters: Any) -> list[fl
     used_by=("GradientBoostingClassifier", "GradientBoostingRegressor"),
     shape=_shape,
     each=of_answers,
-    steps=lambda domain, *, rounds, shares, n_classes=2, **others: answers(
-        rounds, n_scores(n_classes), linear_of(others), targets=len(shares) > 2
-    ),
+    steps=lambda domain, **parameters: answers(parameters),
     arrays=_arrays,
 )
 def boosting(domain: Domain, distance: Distance, **parameters: Any) -> float:

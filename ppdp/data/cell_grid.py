@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ class CellGrid:
     categories: Sequence[int]  # how many each column has, whose codes are 0, 1, ...; 0 for a column of numbers
     count: int  # equal cells of the range of a column of numbers, a power of 2
     bound: float  # public bound on the size of numbers
+    edges: Array | None = field(default=None, compare=False)  # inner ones of each column of numbers, if released
 
     @property
     def widths(self) -> list[int]:
@@ -54,11 +55,28 @@ class CellGrid:
             if self.categories[column]:
                 codes = np.rint(values)
                 codes[~((codes >= 0) & (codes < most))] = most
+            elif self.edges is not None:
+                codes = np.searchsorted(self.ends(column)[1:-1], values, side="right")
+                codes[np.isnan(values)] = most
             else:
                 codes = np.floor((values + self.bound) * (most / (2 * self.bound)) + EARLY)
                 np.clip(codes, 0, most - 1, out=codes)
                 codes[np.isnan(codes)] = most
         return codes.astype(np.intp)
+
+    def ends(self, column: int) -> Array:
+        """Where cells of values, or categories as they are coded, begin, and where the last one ends."""
+        if self.categories[column]:
+            return np.asarray(np.arange(self.widths[column]) - 0.5, dtype=np.float64)
+        if self.edges is None:
+            return np.linspace(-self.bound, self.bound, self.count + 1, dtype=np.float64)
+        inner = self.edges[list(self.categories[:column]).count(0)]
+        return np.concatenate([[-self.bound], inner, [self.bound]])
+
+    def places(self, column: int) -> Array:
+        """Middles of the cells of a column of numbers, -1 to 1."""
+        ends = self.ends(column) / self.bound
+        return np.asarray((ends[1:] + ends[:-1]) / 2)
 
     def of_rows(self, X: Array) -> Codes:
         """Cells of all values of rows, of the same shape; columns one after the other in memory."""
@@ -75,6 +93,8 @@ class CellGrid:
         """
         cells = np.arange(self.widths[column])
         if not self.categories[column]:
+            if self.edges is not None:
+                return np.nextafter(self.ends(column)[1:-1], -np.inf), cells[:-1]
             return np.asarray((cells[1:-1] - EARLY) * (2 * self.bound / self.count) - self.bound), cells[:-1]
         halves = np.where(cells % 2, cells - 0.5, np.nextafter(cells - 0.5, -np.inf))  # rounded to even numbers
         return halves, np.concatenate([cells[-1:], cells])
@@ -84,7 +104,7 @@ class CellGrid:
         if self.categories[column]:
             tables = np.eye(len(shares))[:-1]
         else:
-            line = np.linspace(-1.0, 1.0, len(shares) - 1)
+            line = self.places(column)
             tables = np.append(line, line @ shares[:-1] / shares[:-1].sum())[None]
         tables = tables - (tables @ shares)[:, None]
         return np.asarray(tables / np.maximum(np.sqrt(tables**2 @ shares), LEAST_UNIT)[:, None])

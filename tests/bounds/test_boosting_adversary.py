@@ -132,7 +132,7 @@ def reached(model, labels, distance, interactions="no_interactions"):
 @each_model
 def test_histograms_and_rounds_attain_it(model, labels, distance):
     ratios = reached(model, labels, distance)
-    asked = [0, *[1] * (labels is TARGETS), -1]  # histograms and round
+    asked = [0, 1, *[2] * (labels is TARGETS), -1]  # histograms and round
     assert found(ratios.max()) <= ROUNDING
     assert found(ratios[asked].min()) > 0.99
 
@@ -206,7 +206,8 @@ def test_the_diameter_is_that_of_the_gradients():
 def test_all_answers_together_cost_what_the_shares_say():
     question = MODELS["three classes"][0].query_spec_at(DOMAIN, ONE, 1.0)
     each = np.array(of_answers(DOMAIN, ONE, **question.parameters))
-    assert each[0] ** 2 / (each**2).sum() == pytest.approx(question.parameters["shares"][0])
+    shares = [question.parameters["share_of_edges"], question.parameters["shares"][0]]
+    assert each[:2] ** 2 / (each**2).sum() == pytest.approx(shares)
     assert question.sensitivity(DOMAIN, ONE) == pytest.approx(2 / N)  # as of as many gradients at clip 1
     assert len(each) == question.steps
 
@@ -218,6 +219,7 @@ def test_parameters_that_mean_nothing_are_refused():
         ("cells", 3),
         ("categories", [0]),
         ("shares", [0.5, 0.5]),
+        ("share_of_edges", 0.0),
         ("rounds", 0),
         ("terms", [1]),
         ("replaces", 1),

@@ -181,6 +181,7 @@ class TestFigures:
         parts = {  # of models that are released by these
             "learning.boosting": (
                 "baseline",
+                "edges",
                 "errors",
                 "groups",
                 "importances",

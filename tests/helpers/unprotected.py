@@ -70,6 +70,7 @@ WITHOUT_EFFECT = {
     "mechanism.parameters.calibration": "the same",
     "mechanism.parameters.diagonal": "a diagonal costs as much as the matrix",
     "mechanism.parameters.last": "the same",
+    "mechanism.parameters.share_of_edges": "the same",
     "mechanism.parameters.shares.*": "the same",
     "mechanism.parameters.norm": "rows of shapes are clipped at any public norm, and divided by it",
     **{

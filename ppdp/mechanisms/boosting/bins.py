@@ -27,6 +27,8 @@ class Bins:
         Bin of each cell.
     shares : ndarray of shape (n_bins,)
         Released shares of the rows.
+    places : ndarray of shape (n_bins,)
+        Middle of each in its column, -1 to 1.
     ordered : bool
         Whether neighbouring bins have neighbouring values.
     """
@@ -34,14 +36,15 @@ class Bins:
     starts: Codes
     of_cells: Codes
     shares: Array
+    places: Array
     ordered: bool
 
     @classmethod
-    def of(cls, counts: Array, most: int, *, ordered: bool) -> Bins:
-        """From noisy counts of cells; those of categories are not merged."""
+    def of(cls, counts: Array, most: int, places: Array | None) -> Bins:
+        """From noisy counts of cells, and their places; categories, which have none, are not merged."""
         width = len(counts)
         starts = np.arange(width)
-        if ordered:
+        if places is not None:
             up_to = isotonic_regression(np.cumsum(counts[:-1]), y_min=0.0)
             rank = np.floor(up_to * (most / max(float(up_to[-1]), 1.0)) * (1 - 1e-12))
             starts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(rank) > 0)[: most - 1], [width - 1]])
@@ -49,7 +52,9 @@ class Bins:
         weights = np.maximum(np.add.reduceat(counts, starts), 0.0)
         shares = np.maximum(weights / max(weights.sum(), 1.0), 1e-3 / len(starts))
         of_cells = np.searchsorted(starts, np.arange(width), side="right") - 1
-        return cls(starts, of_cells, shares / shares.sum(), ordered)
+        middles = np.zeros(width) if places is None else np.append(places, 0.0)
+        middles = np.add.reduceat(middles, starts) / np.bincount(of_cells)
+        return cls(starts, of_cells, shares / shares.sum(), middles, places is not None)
 
     @property
     def count(self) -> int:
@@ -67,12 +72,6 @@ class Bins:
     def of_each_cell(self) -> Array:
         """Shares of the cells: a bin has them spread evenly."""
         return np.asarray((self.shares / np.bincount(self.of_cells))[self.of_cells])
-
-    def places(self) -> Array:
-        """Middle of each bin in its column, -1 to 1."""
-        cells = len(self.of_cells) - 1
-        ends = np.append(self.starts[1:], cells + 1)
-        return (self.starts + ends - 1.0) / max(cells - 1, 1) - 1.0
 
     def ranks(self) -> Array:
         """Middle of each bin in the order of the rows, -1 to 1."""

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from ppdp.bounds.boosting import WINDOW, WINDOWS
+from ppdp.bounds.release import TAIL_CELLS
 from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
+from ppdp.data.tails import EDGES
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel
 
@@ -42,6 +44,16 @@ def _targets(rows: Rows) -> Array:
 def targets_in_cells(grid: CellGrid, block: Rows) -> tuple[list[Codes], Array]:
     """Weights in the cells of targets."""
     return [grid.of_column(0, _targets(block))], np.ones((1, block.n))
+
+
+def values_in_parts(columns: Sequence[int], bound: float, block: Rows) -> tuple[list[Codes], Array]:
+    """Weights in the parts of the ranges of columns, one column behind the other; missing values are behind all."""
+    places = []
+    for start, column in enumerate(columns):
+        values = block.X[:, column]
+        parts = np.searchsorted(bound * EDGES[1:-1], values, side="right") + start * TAIL_CELLS
+        places.append(np.where(np.isnan(values), len(columns) * TAIL_CELLS, parts))
+    return places, np.ones((1, block.n))
 
 
 def labels_in_cells(loss: ScoreLoss, starts: Sequence[int], n_labels: int, block: Rows) -> tuple[list[Codes], Array]:

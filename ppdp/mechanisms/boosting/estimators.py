@@ -29,7 +29,7 @@ from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, direc
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.learner import models
 from ppdp.mechanisms.boosting.model import AdditiveModel
-from ppdp.mechanisms.boosting.plans import terms, usual_cells
+from ppdp.mechanisms.boosting.plans import share_of_edges, terms, usual_cells
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
@@ -69,8 +69,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         Rounds after the first histogram and the linear model of its shapes, trees of many rows beside. "auto": 1 to 4,
         more of more rows.
     max_bins : int or "auto", default="auto"
-        Equal cells of the range of a column of numbers, a power of 2 from 4 to 1024; missing values have one of their
-        own, and cells of few rows are merged. "auto": 64, of few rows 16, of many 256 or 1024.
+        Cells of the range of a column of numbers, a power of 2 from 4 to 1024, finer where noisy shares say that rows
+        are; missing values have one of their own, and cells of few rows are merged. "auto": 64, of few rows 16, of
+        many 256 or 1024.
     categorical_features : mapping, sequence of columns or None, default=None
         Columns, by name or position, that hold the codes 0, 1, ... of categories, as
         ``CategoryEncoder(encoding="ordinal")`` makes them; with the number of categories of each, or as many as the
@@ -162,9 +163,10 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
         directions = directions_of(self, domain, categories, scores)
         trees = self._trees(certain / math.sqrt(scores), directions)
-        if trees:
-            rest = 1 - SHARE_OF_TREES
-            rounds, shares = rounds + trees[0], (rest * shares[0], rest * shares[1])
+        edges = {} if all(categories) else {"share_of_edges": share_of_edges(certain)}
+        of_trees = {"trees": trees, "share_of_trees": SHARE_OF_TREES} if trees else {}
+        rest = 1 - sum(part for name, part in {**edges, **of_trees}.items() if name.startswith("share"))
+        rounds, shares = rounds + (trees or [0])[0], (rest * shares[0], rest * shares[1])
         if self.interaction_cst is not None:
             choice("interaction_cst", self.interaction_cst, list(INTERACTIONS), self)
         parameters = {
@@ -178,12 +180,11 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             **{f"{PREFIX}{name}": value for name, value in linear.items()},
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             **({"directions": directions} if any(directions) else {}),
-            **({"trees": trees, "share_of_trees": SHARE_OF_TREES} if trees else {}),
+            **edges,
+            **of_trees,
             **of_loss,
         }
-        question = QuerySpec.asked(
-            "learning.boosting", "mechanism", domain, parameters, answers(rounds, scores, linear, targets=targets)
-        )
+        question = QuerySpec.asked("learning.boosting", "mechanism", domain, parameters, answers(parameters))
         factors, largest = self._factors(domain)
         warnings = (CLIPPED.format(", ".join(self._beyond)),) if self._beyond else ()
         largest *= domain.max_weight or 1.0

@@ -88,14 +88,11 @@ def shape_of(model: AdditiveModel, column: int) -> Shape:
     """The shape of a column; of categories every code is a run of its own."""
     cells, values, errors = model.cells, model.shapes[column], model.errors[column]
     count = len(values) - 1
-    starts = np.arange(count)
-    if cells.categories[column]:
-        low, high = starts - 0.5, starts + 0.5
-    else:
+    starts, ends = np.arange(count), cells.ends(column)
+    if not cells.categories[column]:
         changes = (np.diff(values[:-1]) != 0) | (np.diff(errors[:-1]) != 0)
         starts = np.flatnonzero(np.append(True, changes))
-        edges = np.linspace(-cells.bound, cells.bound, count + 1)
-        low, high = edges[starts], edges[np.append(starts[1:], count)]
+    low, high = ends[starts], ends[np.append(starts[1:], count)]
     at = np.append(starts, count)
     return Shape(np.append(low, math.nan), np.append(high, math.nan), values[at], errors[at])
 
@@ -148,9 +145,8 @@ def _table_answers(model: AdditiveModel, pair: int, statistic: str, columns: Col
 
 def _groups_in_words(model: AdditiveModel, column: int, columns: Columns) -> dict[int, str]:
     """What each group of a column holds: values from one end to another, or categories."""
-    groups, kind, count = model.groups[column], columns.kinds[column], model.cells.widths[column] - 1
+    groups, kind, edges = model.groups[column], columns.kinds[column], model.cells.ends(column)
     words, coded = {}, bool(model.cells.categories[column])
-    edges = np.arange(count + 1) - 0.5 if coded else np.linspace(-model.cells.bound, model.cells.bound, count + 1)
     for group in np.unique(groups[:-1]).tolist():
         inside = np.flatnonzero(groups[:-1] == group)
         starts = inside if coded else inside[:1]

@@ -119,8 +119,9 @@ class _Learner:
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
         """Bins of a column, and its first shape."""
         training, loss = self.training, self.loss
-        counts, ordered = by_label.sum(axis=0), not training.cells.categories[column]
-        bins = Bins.of(counts, int(np.clip(training.cells.count, *MOST_BINS)), ordered=ordered)
+        counts = by_label.sum(axis=0)
+        places = None if training.cells.categories[column] else training.cells.places(column)
+        bins = Bins.of(counts, int(np.clip(training.cells.count, *MOST_BINS)), places)
         spread = noise**2 * bins.summed(bins.summed(training.cells.covariance(column)).T)
         sums, kernels = (bins.summed(by_label[self.label]), bins.summed(counts)), parts(bins)
         given, doubt = (rate, self.n_rows, len(by_label) - 1), DOUBT if training.certain < SCARCE else WEIGHT

@@ -145,6 +145,7 @@ class AdditiveModel:
         of_trees = {"halves": np.concatenate(self.halves).astype(np.float64), "trees": trees} if depth else {}
         return {
             "baseline": np.array(self.baseline),
+            **({} if self.cells.edges is None else {"edges": self.cells.edges}),
             "errors": np.concatenate(self.errors),
             "groups": np.concatenate(self.groups).astype(np.float64),
             "importances": self.importances,
@@ -158,6 +159,7 @@ class AdditiveModel:
     @classmethod
     def from_arrays(cls, cells: CellGrid, arrays: dict[str, Array]) -> AdditiveModel:
         """Inverse of :meth:`to_arrays`."""
+        cells = replace(cells, edges=arrays.get("edges"))
         ends = np.cumsum(cells.widths)[:-1]
 
         def split(name: str) -> list[NDArray[np.float64]]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 SHARES = (0.4, 0.2)
 SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
 SHARES_OF_FEW = (0.75, 0.1)  # where cells are fewest
+OF_EDGES = 0.02, 4.0  # of mu², at most, of the histogram that places cells; and that times `n mu / √(2 d)`
 CELLS = {16: 0.0, 64: 125.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
 FEW = 3  # categories of a column, whose shape says about as much as they do one by one
 TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which on it has categories one by one
@@ -16,6 +17,12 @@ TOLD = 100.0  # `n mu` over the numbers of a row of the linear model, from which
 def usual_cells(certain: float) -> int:
     """Cells of a column, by ``n mu / √(2 d)``."""
     return max(cells for cells, least in CELLS.items() if certain >= least)
+
+
+def share_of_edges(certain: float) -> float:
+    """Of ``mu²``, which the histogram has by which cells are placed: noise is less where rows are many."""
+    most, times = OF_EDGES
+    return min(most, times / certain)
 
 
 def terms(categories: Sequence[int], mass: float, certain: float) -> tuple[list[int], list[int], tuple[float, float]]:

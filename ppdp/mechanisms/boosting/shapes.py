@@ -48,7 +48,7 @@ def parts(bins: Bins) -> list[Array]:
     known /= known.sum()
     missing = np.zeros((count, count))
     missing[-1, -1] = 1.0
-    lines = [np.asarray(line - known @ line, dtype=np.float64) for line in (bins.places(), bins.ranks())]
+    lines = [np.asarray(line - known @ line, dtype=np.float64) for line in (bins.places, bins.ranks())]
     straight = [np.outer(line, line) / max(float(known @ line**2), 1e-9) for line in lines]
     apart = np.subtract.outer(bins.ranks(), bins.ranks())
     smooth = [np.asarray(np.exp(-((apart / length) ** 2) / 2)) for length in LENGTHS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,9 @@ from ppdp.bounds.boosting import (
     TARGET_CELLS,
     AnswerFactors,
     answers,
-    linear_of,
 )
 from ppdp.bounds.queries import counting_step
+from ppdp.bounds.release import TAIL_CELLS
 from ppdp.data.cell_grid import CellGrid
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
@@ -27,7 +27,9 @@ from ppdp.mechanisms.boosting.blocks import (
     labels_in_cells,
     sums_in_steps,
     targets_in_cells,
+    values_in_parts,
 )
+from ppdp.mechanisms.boosting.edges import edges_of
 from ppdp.mechanisms.boosting.losses import OF_TARGETS, LogisticLoss, ScoreLoss
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 
@@ -53,20 +55,29 @@ class Training:
 
     @classmethod
     def of(cls, rows: Rows | Stream, cells: CellGrid, *given: Any) -> Training:
-        """From rows of numbers."""
-        return cls(rows.each(partial(in_cells, cells), rows.d), cells, *given)
+        """From rows of numbers, in cells whose edges are released first, if the plan says so."""
+        training = cls(rows, cells, *given)
+        if "share_of_edges" in training.parameters:
+            cells = replace(cells, edges=training._edges())
+        return replace(training, rows=rows.each(partial(in_cells, cells), rows.d), cells=cells)
+
+    def _edges(self) -> Array:
+        """Inner edges of the cells of columns of numbers, from noisy numbers of rows in parts of their ranges."""
+        columns, bound = np.flatnonzero(np.array(self.cells.categories) == 0).tolist(), self.cells.bound
+        (exact,) = self.summed(partial(values_in_parts, columns, bound), len(columns) * TAIL_CELLS + 1)
+        noisy, noise = self.released(exact[:-1], math.sqrt(len(columns)), self.factors.edges)
+        by_column = noisy.reshape(len(columns), TAIL_CELLS)
+        return bound * np.array([edges_of(own, noise, self.rows.n, self.cells.count) for own in by_column])
 
     @property
     def factors(self) -> AnswerFactors:
         """Public factors on the answers."""
-        return AnswerFactors.of_parameters(self.parameters)
+        return AnswerFactors.of(self.parameters)
 
     @property
     def certain(self) -> float:
         """``n mu / √(2 d)``, from the noise."""
-        parameters, targets = self.parameters, "y_range" in self.parameters
-        count = answers(parameters["rounds"], self.n_scores, linear_of(parameters), targets=targets)
-        return math.sqrt(2 * count / self.rows.d) / self.noise_scale
+        return math.sqrt(2 * answers(self.parameters) / self.rows.d) / self.noise_scale
 
     @property
     def n_classes(self) -> int:
