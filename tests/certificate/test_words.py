@@ -41,16 +41,6 @@ def text_of(render, content):
 
 
 @everywhere
-def test_what_is_covered_and_what_is_not(render):
-    for name in ("unconditional", "gated, max", "conditional", "transformer-ended", "classes read"):
-        c = document(name)
-        text = text_of(render, c)
-        assert all(words in text for words in c["not_covered"])
-        assert ("a refusal: had the gate not passed" in text) == (c["gate"] is not None)
-        assert ("invalid values: they are repaired row by row" in text) == (c["invalid"] == "repair")
-
-
-@everywhere
 def test_warnings_are_shown(render):
     c = document("a hidden pass")
     assert c["warnings"]

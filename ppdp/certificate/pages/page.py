@@ -11,20 +11,10 @@ from markupsafe import Markup
 
 from ppdp.certificate.facts import COLUMNS, Origin, PublicFact
 from ppdp.certificate.guarantee import privacy_profile
-from ppdp.certificate.pages import assumptions, budget, interpretation
+from ppdp.certificate.pages import assumptions, budget, interpretation, statements
 from ppdp.certificate.pages.derivation import answer_of, distance_bars, is_model, law_of, only_the_last
 from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, minus, terms_in
-from ppdp.certificate.pages.statements import (
-    LABELS,
-    MOST_FACTS,
-    TESTED,
-    View,
-    excluded_in_short,
-    facts_to_show,
-    status_in_words,
-    value_in_words,
-    what_left,
-)
+from ppdp.certificate.pages.statements import View
 from ppdp.certificate.pages.templating import html_page, render
 from ppdp.certificate.record import AlternativeRecord, Record
 from ppdp.core.adjacency import UNPROTECTED
@@ -73,21 +63,16 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "trust": assumptions,
         "tradeoff": interpretation,
         "MOST_MORE": budget.MOST_MORE,
-        "lede": TESTED if c.status == "UNCONDITIONAL" else status_in_words(c, "all under “Taken on trust”"),
+        "said": statements,
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
-        "left": what_left(c),
         "ledger": budget.ledger_view(c),
-        "further": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in further),
-        "lawful": "; ".join(f"{LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
-        "unsaid": ", ".join(LABELS[name] for name in LAWFUL if not stated[name]),
+        "further": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in further),
+        "lawful": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
+        "unsaid": ", ".join(statements.LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
-        "excluded_in_short": excluded_in_short(c, "this one did not stop"),
-        "surest": interpretation.surest(c),
         "seldom": seldom(interpretation.mostly_right(c)),
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
-        "summary": interpretation.gaussian_summary(c),
-        "power_curve": interpretation.power_curve(c),
     }
 
 
@@ -120,7 +105,6 @@ def _released(view: View) -> dict[str, Any]:
         "toggled": toggled,
         "moved": moved,
         "stage_terms": [*ways, *terms(["replaced"] + ["toggled"] * toggled + ["moved"] * moved)],
-        "GAUSSIAN": GAUSSIAN,
         "CHOICE": CHOICE,
         "GATE_KINDS": GATE_KINDS,
         "laws": sorted(laws),
@@ -136,7 +120,7 @@ def _released(view: View) -> dict[str, Any]:
 
 def _tables(c: Record) -> dict[str, Any]:
     """Facts, settings and routes."""
-    shown, routes = facts_to_show(c), _routes(c)
+    shown, routes = statements.facts_to_show(c), _routes(c)
     places = [(name, kind, parameters) for name, kind, parameters in _places(c) if parameters]
     values = [value for *_, parameters in places for value in parameters.values()]
     last = c.mechanism or (c.releases[-1] if c.releases else None)
@@ -144,7 +128,7 @@ def _tables(c: Record) -> dict[str, Any]:
     priced = [r.noise_scale for r in c.alternatives if r.status != "not offered" and r.noise_scale is not None]
     return {
         "facts": list(_fact_rows(c, shown)),
-        "cut_facts": MOST_FACTS if len(shown) < len(c.facts) else None,
+        "cut_facts": statements.MOST_FACTS if len(shown) < len(c.facts) else None,
         "settings": [
             (name, kind, "; ".join(f"{key} = {_plain(value)}" for key, value in parameters.items()))
             for name, kind, parameters in places
@@ -196,7 +180,7 @@ def _value(fact: PublicFact, shown: Sequence[PublicFact], c: Record) -> str:
         return _neighbours(fact.value, c)
     if fact.name == "n_rows" and fact.value.isdecimal():
         return figure(int(fact.value))
-    words = value_in_words(fact)
+    words = statements.value_in_words(fact)
     return minus(words) if fact.is_limit else words
 
 

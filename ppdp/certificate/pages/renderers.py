@@ -15,7 +15,6 @@ from ppdp.certificate.pages.interpretation import powers_in_words
 from ppdp.certificate.pages.statement import WORDS, Topic, printable
 from ppdp.certificate.pages.statements import View, excluded_in_short, printable_view, what_left
 from ppdp.certificate.replay.verify import Verification
-from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import InvalidParameter
 
 HEADING = "Privacy"  # of the section of a model card, in Markdown
@@ -79,7 +78,7 @@ def _problems(result: Verification) -> Sequence[str]:
 def render_fragment(view: View) -> str:
     """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script."""
     glance = [(name, " ".join(lines), name in IMPORTANT) for name, lines in at_a_glance(view)]
-    shown = {"glance": glance, "bars": distance_bars(view.points), "status": view.record.status, "GAUSSIAN": GAUSSIAN}
+    shown = {"glance": glance, "bars": distance_bars(view.points), "status": view.record.status}
     return rendered("notebook.html", {**view.context, **shown})
 
 

@@ -11,20 +11,8 @@ from ppdp.certificate.facts import Origin, PublicFact, read_fact
 from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.certificate.issue_statement import account_in_words, other_releases
 from ppdp.certificate.issuer import UNPROVED, issuer_statements
+from ppdp.certificate.pages import derivation
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
-from ppdp.certificate.pages.derivation import (
-    NoisyRelease,
-    Point,
-    answer_of,
-    expected_error,
-    gate_in_words,
-    is_model,
-    loses_most,
-    measured,
-    noises_of,
-    points_of,
-    spreads,
-)
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words, rho
 from ppdp.certificate.pages.statement import WORDS, Statement, Topic, printable, up
 from ppdp.certificate.record import (
@@ -62,8 +50,8 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield from (Statement(Topic.REASON, reason) for reason in c.reasons)
     yield from assumptions(c)
     yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))
-    yield Statement(Topic.USEFULNESS, expected_error(c))
-    yield Statement(Topic.LOSERS, loses_most(c))
+    yield Statement(Topic.USEFULNESS, derivation.expected_error(c))
+    yield Statement(Topic.LOSERS, derivation.loses_most(c))
     if (altered := altered_in_words(c)) is not None:
         yield Statement(Topic.ALTERED, altered)
     if c.dataset:
@@ -151,12 +139,12 @@ def fact_line(fact: PublicFact) -> str:
 
 def _derivation(c: Record) -> Iterator[Statement]:
     """Every step with its distance and conditions, then everything that left with noise."""
-    for step, point in zip(c.steps, points_of(c)[1:]):
+    for step, point in zip(c.steps, derivation.points_of(c)[1:]):
         differ = f"neighbours then differ by {point.distance.describe()}"
         yield Statement(Topic.STAGE, f"{step.title}: {differ}  {_proved(step)}")
         for condition in step.conditions:
             yield Statement(Topic.TESTED if condition.tested else Topic.ASSUMED, condition.statement)
-    yield from map(_noisy, noises_of(c))
+    yield from map(_noisy, derivation.noises_of(c))
 
 
 def _proved(part: StepRecord | ReleaseRecord | MechanismRecord | Diagnostics) -> str:
@@ -164,7 +152,7 @@ def _proved(part: StepRecord | ReleaseRecord | MechanismRecord | Diagnostics) ->
     return f"[{part.formula}; proof: {part.page}]"
 
 
-def _noisy(noise: NoisyRelease) -> Statement:
+def _noisy(noise: derivation.NoisyRelease) -> Statement:
     """What left, with its noise."""
     part = noise.part
     cost = "" if part.mu is None else f"mu {part.mu:.4g}"
@@ -211,15 +199,15 @@ def what_left(c: Record, article: str = "the ") -> list[str]:
         served.setdefault(release.statistic, []).extend(f"'{name}'" for name in release.serves)
     words = {"categories": ", words out of private cells"}
     left = [
-        f"{article}noisy {measured(statistic)} for {', '.join(names)}{words.get(statistic, '')}"
+        f"{article}noisy {derivation.measured(statistic)} for {', '.join(names)}{words.get(statistic, '')}"
         for statistic, names in served.items()
     ]
     left += [f"{article}noisy diagnostics (shares of clipped values and the like)"] if c.diagnostics is not None else []
-    left += [f"the gate's answer ({gate_in_words(c.gate)})"] if c.gate is not None else []
+    left += [f"the gate's answer ({derivation.gate_in_words(c.gate)})"] if c.gate is not None else []
     m = c.mechanism
     if m is None:
         return left
-    if not is_model(m):
+    if not derivation.is_model(m):
         told = _told(c, m)
         last = f"noisy {told} ('{m.name}')" if told else f"noisy answer of the last step '{m.name}'"
         return [*left, article + last]
@@ -229,7 +217,7 @@ def what_left(c: Record, article: str = "the ") -> list[str]:
 
 def _told(c: Record, m: MechanismRecord) -> str:
     """What is in the answer of the last step, where its formula says it in words."""
-    answer = answer_of(m)
+    answer = derivation.answer_of(m)
     if answer is None or answer.told is None:
         return ""
     domain = (c.steps[-1] if c.steps else c.entrance).domain
@@ -260,8 +248,8 @@ class View:
 
     record: Record
     statements: tuple[Statement, ...]
-    points: tuple[Point, ...]
-    noises: tuple[NoisyRelease, ...]
+    points: tuple[derivation.Point, ...]
+    noises: tuple[derivation.NoisyRelease, ...]
 
     def texts(self, *topics: Topic) -> list[str]:
         """What is said on these topics."""
@@ -303,13 +291,14 @@ class View:
             "issued": account_in_words(c, symbols=True),
             "noises": self.noises,
             "stages": list(zip(self.points, [None, *c.steps])),
-            "logarithmic": spreads([point.rows for point in self.points]),
+            "GAUSSIAN": GAUSSIAN,
+            "logarithmic": derivation.spreads([point.rows for point in self.points]),
         }
 
 
 def view_of(c: Record) -> View:
     """What is said of a certificate that holds."""
-    return View(c, tuple(statements_of(c)), points_of(c), tuple(noises_of(c)))
+    return View(c, tuple(statements_of(c)), derivation.points_of(c), tuple(derivation.noises_of(c)))
 
 
 def printable_view(c: Record) -> View:
