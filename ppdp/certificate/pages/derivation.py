@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.record import (
-    Diagnostics,
-    EntranceRecord,
-    GateRecord,
-    MechanismRecord,
-    Record,
-    ReleaseRecord,
-    StepRecord,
-)
+from ppdp.certificate.record import Diagnostics, GateRecord, MechanismRecord, Record, ReleaseRecord
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
 from ppdp.core.formula import AT, GAUSSIAN, LAPLACE, Answer, of_group
@@ -139,11 +131,9 @@ def only_the_last(m: MechanismRecord | None) -> bool:
 
 def points_of(content: Record) -> tuple[Point, ...]:
     """Every point of a certificate's document, the entrance first."""
-    places: list[EntranceRecord | StepRecord] = [content.entrance, *content.steps]
-    names = ["", *(step.name for step in content.steps)]
-    return tuple(
-        Point(name, Distance.from_dict(at.distance), at.domain.get("row_norm")) for name, at in zip(names, places)
-    )
+    entrance = ("", content.entrance.distance, content.entrance.domain)
+    places = [entrance, *((step.name, step.distance, step.domain) for step in content.steps)]
+    return tuple(Point(name, Distance.from_dict(apart), domain.get("row_norm")) for name, apart, domain in places)
 
 
 def spreads(levels: list[float]) -> bool:

@@ -15,17 +15,7 @@ from ppdp.certificate.pages import derivation
 from ppdp.certificate.pages.assumptions import assumptions, unit_is_declared
 from ppdp.certificate.pages.interpretation import guess_in_words, powers_in_words, rho
 from ppdp.certificate.pages.statement import WORDS, Statement, Topic, printable, up
-from ppdp.certificate.record import (
-    Diagnostics,
-    FactRecord,
-    GateRecord,
-    MechanismRecord,
-    Record,
-    ReleaseRecord,
-    StepRecord,
-    read_as,
-    written,
-)
+from ppdp.certificate.record import FactRecord, GateRecord, MechanismRecord, Record, ReleaseRecord, read_as, written
 from ppdp.certificate.replay.rules import STOPS, Exclusion
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.formula import GAUSSIAN
@@ -141,15 +131,15 @@ def _derivation(c: Record) -> Iterator[Statement]:
     """Every step with its distance and conditions, then everything that left with noise."""
     for step, point in zip(c.steps, derivation.points_of(c)[1:]):
         differ = f"neighbours then differ by {point.distance.describe()}"
-        yield Statement(Topic.STAGE, f"{step.title}: {differ}  {_proved(step)}")
+        yield Statement(Topic.STAGE, f"{step.title}: {differ}  {_proved(step.formula, step.page)}")
         for condition in step.conditions:
             yield Statement(Topic.TESTED if condition.tested else Topic.ASSUMED, condition.statement)
     yield from map(_noisy, derivation.noises_of(c))
 
 
-def _proved(part: StepRecord | ReleaseRecord | MechanismRecord | Diagnostics) -> str:
+def _proved(formula: str, page: str) -> str:
     """The formula of a figure, and the page that proves it."""
-    return f"[{part.formula}; proof: {part.page}]"
+    return f"[{formula}; proof: {page}]"
 
 
 def _noisy(noise: derivation.NoisyRelease) -> Statement:
@@ -167,10 +157,13 @@ def _noisy(noise: derivation.NoisyRelease) -> Statement:
     if isinstance(part, MechanismRecord):
         numbers = f"{noise.size} number{'' if noise.size == 1 else 's'}"
         times = "" if noise.times == 1 else f"{noise.times} x "
-        return Statement(Topic.MECHANISM, f"{noise.name} ({noise.note}): {times}{numbers}, {scale}  {_proved(part)}")
+        return Statement(
+            Topic.MECHANISM,
+            f"{noise.name} ({noise.note}): {times}{numbers}, {scale}  {_proved(part.formula, part.page)}",
+        )
     if isinstance(part, ReleaseRecord) and part.threshold is not None:
         scale += f", above {part.threshold:.4g}, delta {part.failure:.3g}"
-    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}  {_proved(part)}")
+    return Statement(Topic.RELEASED, f"{noise.phrase}: {scale}  {_proved(part.formula, part.page)}")
 
 
 def _covered(c: Record) -> Iterator[str]:
