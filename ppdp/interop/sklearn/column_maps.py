@@ -231,7 +231,9 @@ def bins(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Bins of public ranges."""
     given = step.read("n_bins", "encode", "strategy")
     if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
-        step.refuse("its edges would be read off the rows.", "strategy='uniform' with one number of bins.")
+        step.refuse(
+            "its edges would be read off the rows.", "strategy='uniform' or 'quantile', with one number of bins."
+        )
     bins = integer("n_bins", given["n_bins"], step.name, least=2)
     encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
     step.changed.append("bins of the public ranges instead of those between the smallest and largest values")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ _IN_FRONT = ("Binarizer", "KBinsDiscretizer", "PolynomialFeatures", "SplineTrans
 """What leaves missing values missing, or makes zeros of them, so that it may stand in front of an imputer."""
 
 
+_IN_ANY_UNITS = ("KBinsDiscretizer", "MinMaxScaler", "SplineTransformer")
+"""What goes by the ends of columns, so that their scale in front of it does nothing."""
+
+
 def _may_be_hoisted(step: Step) -> bool:
     if step.kind == "FunctionTransformer":
         return isinstance(step.given()["func"], np.ufunc) or _keeps_gaps(step)
@@ -75,6 +79,10 @@ def hoisted(steps: list[Step]) -> list[Step]:
     for _ in ordered:
         for i in range(1, len(ordered)):
             before, step = ordered[i - 1], ordered[i]
+            if role_of(before) == "scaler" and step.kind in _IN_ANY_UNITS and is_public(step):
+                step.changed.append(f"{before.name!r} is left out: equal steps of a range are the same in any units")
+                del ordered[i - 1]
+                break
             if role_of(before) != "imputer" or is_public(before) or not _may_be_hoisted(step):
                 continue
             ordered[i - 1 : i + 1] = [step, before]
@@ -116,9 +124,9 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
             split.blocks.append(ColumnGroup(branch.columns, drop=True))
             continue
         steps = hoisted(branch.steps)
-        public = [inner for inner in steps if is_public(inner)]
+        public = [*takewhile(is_public, steps)]
         try:
-            _check_public(steps, public)
+            _check_public(steps[len(public) :])
             maps = public_maps(public, branch.columns, facts)
         except PpdpError as error:
             split.errors.append(error)
@@ -225,11 +233,14 @@ def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:
     return split
 
 
-def _check_public(steps: list[Step], public: list[Step]) -> None:
-    """Public maps come first, where the units of the columns are known."""
-    if steps[: len(public)] == public:
+def _check_public(tail: list[Step]) -> None:
+    """Public maps come first, where the units of the columns are known, or behind a scaler, if they take any."""
+    public = [step for step in tail if is_public(step)]
+    front = [role_of(step) for step in tail[: -len(public)]]
+    last = tail[-len(public) :] == public and all(role_of(step) == "map anywhere" for step in public)
+    if not public or (last and front[-1:] == ["scaler"] and set(front) <= {"imputer", "scaler"}):
         return
-    late = next(one for one in steps if not is_public(one))
+    late = tail[0]
     if role_of(late) == "imputer" and public[-1].kind in ("OneHotEncoder", "OrdinalEncoder"):
         late.refuse(
             "what it puts in place of a missing category is read off the rows.",
@@ -344,15 +355,22 @@ def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
             if not rest:
                 yield _Branch(columns, None, prefix)
             continue
-        if is_listed(columns) and _is_by_name(Step(name, one)):
-            yield from _column_branches(Step(name, one), facts)
-            continue
         inner = flattened(name, one)
+        if is_listed(columns) and inner and _is_by_name(inner[0]) and all(map(_is_columnwise, inner[1:])):
+            for part in _column_branches(inner[0], facts):
+                behind = [replace(step, changed=[], ignored=[]) for step in inner[1:]]
+                yield part if part.steps is None else replace(part, steps=[*part.steps, *behind])
+            continue
         for step in inner:
             step.encodes = isinstance(step.estimator, Encoder)
         for i, (own, steps) in enumerate(branches(prefix, inner), 1):
             group = name.replace("__", "-").replace(".", "-").replace(AT, "-")
             yield _Branch(columns, steps, own, rest, group if i == 1 else f"{group}-{i}")
+
+
+def _is_columnwise(step: Step) -> bool:
+    """Whether it does the same to a column whatever stands beside it."""
+    return step.kind == "SimpleImputer" or role_of(step) == "scaler"
 
 
 def _is_by_name(step: Step) -> bool:
@@ -368,7 +386,7 @@ def _is_by_name(step: Step) -> bool:
 def _check_tail(tail: list[Step]) -> None:
     """Behind the public maps come stages that see the rows, imputers first."""
     for inner in tail:
-        if role_of(inner) not in STAGES and inner.kind not in CLUSTERS:
+        if role_of(inner) not in (*STAGES, "map anywhere") and inner.kind not in CLUSTERS:
             refuse_unknown(inner)
     roles = [role_of(inner) for inner in tail]
     late = next((i for i, role in enumerate(roles) if role == "imputer" and set(roles[:i]) - {"imputer"}), None)

@@ -82,7 +82,9 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
             check_bounds(entrance.blocks, rest, facts, plain=container is None)
     facts.refuse(errors)
     converter = _Converter(facts, reserved, entrance.uneven, dict(entrance.groups))
-    converter.add_entrance([step for step in entrance.inside if is_public(step)], entrance.blocks, rest, container)
+    late = {id(step) for step, _ in inside}
+    public = [step for step in entrance.inside if is_public(step) and id(step) not in late]
+    converter.add_entrance(public, entrance.blocks, rest, container)
     for step in entrance.tail:
         converter.add(step, counterparts[id(step)])
     if container is not None and entrance.groups:
@@ -295,6 +297,9 @@ class _Converter:
             projected = None
             for step in tail:
                 role, stage = role_of(step), made[id(step)]
+                if stage is None:
+                    step.scaled = True
+                    stage = ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
                 if role == "components":
                     self._components(step, stage)
                     projected = step

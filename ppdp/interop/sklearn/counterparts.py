@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, NoReturn
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 
@@ -84,6 +85,8 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
     constant: Step | None = None  # what stands behind it tells whether it is a label or a number
     for step, behind in zip_longest(steps, steps[1:]):
         if step.kind == "FunctionTransformer" and behind is not None and behind.kind in TEXTS:
+            if step.given()["func"] in (np.ravel, np.squeeze):  # a column alone, which it is anyhow
+                continue
             fix = _NO_FUNCTION.format(behind.kind) if behind.kind not in TERMS else _NO_RECORDS
             step.refuse(f"a function in front of {behind.name!r} has no counterpart.", fix)
         if step.encodes:

@@ -187,7 +187,8 @@ def _takes_frames(function: Callable[..., Any]) -> bool:
 
 _NO_FRAMES = (
     'for dates (DateEncoder(("1990-01-01", "2030-12-31")), ["column"]) of ppdp.transformers in its place; for text an '
-    "encoder or a vectorizer; to choose columns a ColumnTransformer."
+    "encoder or a vectorizer; to choose columns a ColumnTransformer; else row by row in front of the pipeline, as "
+    "X.assign(month=X['column'].dt.month)."
 )
 
 

@@ -31,6 +31,7 @@ def patients(*, gaps=True):
 
 
 SCALED = make_pipeline(SimpleImputer(), StandardScaler())
+INNER = ColumnTransformer([("a", SimpleImputer(), ["age"]), ("d", SimpleImputer(strategy="median"), ["dose"])])
 CASES = {
     "components behind": ([columns(), PCA(2)], lambda made, X: made[-1].inverse_transform(made.transform(X))),
     "singular vectors behind": (
@@ -58,6 +59,14 @@ CASES = {
                 made.transform(X)[:, 1:],
             ]
         ),
+    ),
+    "products of scaled columns": (
+        [ColumnTransformer([("num", make_pipeline(*SCALED, PolynomialFeatures(2)), ["age", "dose"]), WORDS])],
+        None,
+    ),
+    "columns inside columns, then scaled": (
+        [ColumnTransformer([("all", make_pipeline(INNER, StandardScaler()), ["age", "dose"]), WORDS])],
+        None,
     ),
     "a union of two scalers": ([FeatureUnion([("one", StandardScaler()), ("two", RobustScaler())])], None),
 }

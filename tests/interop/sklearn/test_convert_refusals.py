@@ -32,6 +32,7 @@ from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
+    MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
@@ -74,9 +75,9 @@ REFUSALS = {
     ),
     "two bounds": ([MODEL], {"ranges": RANGES, "max_norm": 1.0}, InvalidParameter, "one bound"),
     "minimum": ([MinMaxScaler(), MODEL], {"max_norm": 3.0}, MissingBound, "ranges"),
-    "minimum later": ([StandardScaler(), MinMaxScaler()], {}, UnsupportedOrder, "put it first"),
+    "minimum later": ([StandardScaler(), MaxAbsScaler()], {}, UnsupportedOrder, "put it first"),
     "function later": (
-        [StandardScaler(), SimpleImputer(), MinMaxScaler()],
+        [StandardScaler(), SimpleImputer(), MaxAbsScaler()],
         {},
         UnsupportedOrder,
         "put it first",
@@ -175,7 +176,7 @@ REFUSALS = {
     ),
     "unknown in columns": ([ColumnTransformer([("a", SelectFdr(), [0, 1])])], {}, UnknownStage, "public knowledge"),
     "public behind fitted": (
-        [columns(numbers=make_pipeline(StandardScaler(), FunctionTransformer(np.sqrt)))],
+        [columns(numbers=make_pipeline(PCA(1), FunctionTransformer(np.sqrt)))],
         {},
         InvalidParameter,
         "put it first",

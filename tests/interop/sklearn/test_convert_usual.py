@@ -259,6 +259,18 @@ def test_columns_inside_columns():
         convert([columns, LOG], **facts)
 
 
+def test_a_scale_in_front_of_equal_steps_is_left_out():
+    facts = {"ranges": {"age": (0, 9)}, "classes": (0, 1)}
+    plain, scaled = (
+        convert([make_column_transformer((make_pipeline(*front, SplineTransformer(4)), ["age"])), LOG], **facts)
+        for front in ((), (StandardScaler(),))
+    )
+    table = pd.DataFrame({"age": [0.0, 1.0, 9.0]})
+    np.testing.assert_array_equal(*(pipe[0].fit_transform(table) for pipe in (plain, scaled)))
+    assert len(plain.steps) == len(scaled.steps) == 2
+    assert "the same in any units" in str(scaled.conversion)
+
+
 def test_distances_from_centres_of_some_columns():
     table = pd.DataFrame(np.random.default_rng(0).uniform(size=(900, 3)), columns=["north", "east", "size"])
     columns = make_column_transformer((KMeans(3), ["north", "east"]), (StandardScaler(), ["size"]))
