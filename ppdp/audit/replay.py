@@ -27,7 +27,6 @@ from ppdp.core.boundary import discreet
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.data.texts import numbered
 from ppdp.exceptions import InvalidParameter, PpdpError, PrivacyRefusal
 from ppdp.pipeline.execute import execute
 from ppdp.pipeline.fit import prepare_rows
@@ -39,6 +38,7 @@ from ppdp.testing.answers import RecordedAnswer, RecordingNoise, held, kept_in, 
 from ppdp.testing.changes import confined, corner, rows_after
 from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, outgrown
 from ppdp.testing.tables import STEPS, units
+from ppdp.transformers.columns.cell_parsers import numbered
 
 STARS = 80  # sets of neighbours that differ in the same rows
 LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole-laplace"}

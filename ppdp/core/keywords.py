@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
+import re
 import sys
 import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
+from importlib.metadata import PackageNotFoundError, metadata
 from types import FunctionType
 from typing import Any, Self, TypeVar
 
@@ -305,9 +308,25 @@ class _Renaming(ABCMeta):
 
 
 class Answering(metaclass=_Renaming):
-    """Mixin for estimators, before scikit-learn's base: wrong names of parameters are answered with the right ones."""
+    """Mixin for estimators, before scikit-learn's base: wrong names of parameters are answered with the right ones.
+
+    The sign for help in their diagram opens our page. The environment variable ``PPDP_DOCS`` is the address at which
+    the site is served, or else what the package gives. Without one there is no sign: it would open scikit-learn's.
+    """
 
     __signature__ = _OfConstructor()
+    _doc_link_module = "ppdp"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return page_of(type(self))
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of parameters: scikit-learn inspects the constructor each time, and a fit asks dozens of times."""
+        names: list[str] = super()._get_param_names()  # type: ignore[misc]
+        return names
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         constructor = _constructor(cls)
@@ -344,3 +363,24 @@ class Answering(metaclass=_Renaming):
                 whole = f"{name}=...; it has no parts." if name in values and not parts else None
                 raise UnknownParameter(what, fix=whole or instead_of(name, known))
         return super().set_params(**params)  # type: ignore[misc]
+
+
+_PAGE = re.compile(r"``docs/([\w./-]+)``")
+
+
+def page_of(kind: type) -> str:
+    """The address of the page; empty where nobody has said where the site is."""
+    found = next((page for one in kind.__mro__ for page in _PAGE.findall(one.__doc__ or "")), "index.md")
+    address = (os.environ.get("PPDP_DOCS") or _address()).rstrip("/")
+    return f"{address}/{found.removesuffix('.md')}.html" if address else ""
+
+
+@cache
+def _address() -> str:
+    """What pyproject.toml says under ``[project.urls]`` as Documentation."""
+    try:
+        urls = metadata("ppdp").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(url.split(", ", 1) for url in urls)
+    return named.get("Documentation", "")

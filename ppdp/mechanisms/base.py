@@ -18,7 +18,6 @@ from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering, under_earlier_name
-from ppdp.core.pages import Documented
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.weights import balanced_factors
@@ -192,7 +191,7 @@ def _completed(docstring: str, shared: str) -> str:
     return "\n\n".join([head, *(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text)])
 
 
-class Mechanism(Documented, Answering, BaseEstimator):
+class Mechanism(Answering, BaseEstimator):
     """A step that releases something with noise; the last step of a pipeline.
 
     Every mechanism has the parameters ``noise_scale``, the standard deviation on the released value per step, which a

@@ -19,7 +19,6 @@ from sklearn.utils.metaestimators import available_if
 from ppdp.core.boundary import called_from
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering, answering
-from ppdp.core.pages import Documented
 from ppdp.data import validation
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, LedgerError, UnsupportedOrder
@@ -42,7 +41,7 @@ def if_predicts(method: str) -> Any:
     return available_if(lambda self: self._has_method(method))
 
 
-class PrivateEstimator(Documented, Answering, BaseEstimator, ABC):
+class PrivateEstimator(Answering, BaseEstimator, ABC):
     """An estimator with the parameters ``ledger`` and ``dataset`` that is fitted on private rows and may predict.
 
     A pickle takes the open ledger along, or counts as a fit that nobody saw. One that is fitted is made to be kept and

@@ -14,7 +14,6 @@ from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering, under_earlier_name
-from ppdp.core.pages import Documented
 from ppdp.data.altered import Property
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
@@ -25,7 +24,7 @@ from ppdp.transformers.fit_mode import Condition, FitMode
 Statistics = Mapping[str, Any]
 
 
-class Stage(Documented, Answering, BaseEstimator):
+class Stage(Answering, BaseEstimator):
     """A step that maps neighbouring datasets to neighbouring datasets.
 
     Subclasses give :meth:`fit_modes`; all else on the planning side is a view of one of them. On rows a pipeline calls

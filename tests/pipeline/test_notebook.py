@@ -11,7 +11,7 @@ from clinic import classifier, scaling
 from sklearn.base import BaseEstimator, clone
 
 from ppdp import Certificate, Pipeline, mechanisms, transformers
-from ppdp.core import pages
+from ppdp.core import keywords as pages
 from ppdp.exceptions import BudgetExceeded, ExportError, InvalidInput, PpdpError
 from ppdp.mechanisms import LinearSVC, LogisticRegression
 from ppdp.transformers import PCA, MinMaxScaler, RandomProjection, StandardScaler

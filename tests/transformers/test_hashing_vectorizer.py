@@ -15,7 +15,6 @@ from sklearn.feature_extraction import text
 import ppdp
 from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline, PrivateSearchCV, load, make_column_map
 from ppdp.data.cells import LONGEST_TEXT
-from ppdp.data.texts import coded_texts, texts_at
 from ppdp.exceptions import (
     ExportError,
     InvalidInput,
@@ -27,6 +26,7 @@ from ppdp.exceptions import (
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import CategoryEncoder, HashingVectorizer, MinMaxScaler, StandardScaler
+from ppdp.transformers.columns.cell_parsers import coded_texts, texts_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.DiagnosticWarning")
 RNG = np.random.default_rng(0)

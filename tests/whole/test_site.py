@@ -16,7 +16,7 @@ import pytest
 from sources import EXTRA, INSTALLED, tree_of
 
 from ppdp import Pipeline, mechanisms, transformers
-from ppdp.core.pages import page_of
+from ppdp.core.keywords import page_of
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import MinMaxScaler
 

@@ -14,16 +14,49 @@ from datetime import date
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
 from ppdp.core.boundary import outside
 from ppdp.core.names import slips
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
-from ppdp.data.cells import codes, dates, numbers
+from ppdp.data.cells import codes, dates, numbers, texts
 from ppdp.data.column_types import described, kind_of, type_of_values
 from ppdp.data.rows import Array
-from ppdp.data.texts import Words, coded_texts
 from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, NonNumericData
+
+Words = NDArray[np.object_]
+FIRST = 2.0**51  # code of the first text: no number of a table is near it
+
+
+def coded_texts(column: Any, *, terms: bool = False) -> tuple[Array, Words]:
+    """The code of every cell, infinite where it is no text and 0 where it is missing, and the texts."""
+    places, read = texts(column, terms=terms)
+    bare = np.asarray(read.values == np.array(None), dtype=bool)
+    own = np.where(read.improper, np.inf, np.where(bare, 0.0, FIRST + np.arange(len(bare))))
+    return own[places], np.where(bare, "", read.values)
+
+
+def texts_at(codes: Array, held: Words | None) -> Words:
+    """The text of every code; of numbers that nobody has coded themselves as text. What is no code is empty."""
+    if held is None:
+        if _are_codes(codes).any():
+            raise RuntimeError("the texts of rows were lost on the way")
+        codes, held = coded_texts(codes)
+    found = np.full(len(codes), "", dtype=object)
+    known = _are_codes(codes)
+    found[known] = held[(codes[known] - FIRST).astype(np.intp)]
+    return found
+
+
+def numbered(X: Array) -> Array:
+    """Rows with numbers in place of codes, which stand for texts of which only that they differ counts."""
+    return np.where(_are_codes(X), X - FIRST, X)
+
+
+def _are_codes(values: Array) -> NDArray[np.bool_]:
+    return np.asarray((values >= FIRST) & (values < 2 * FIRST))
+
 
 SECONDS = {
     "seconds": 1.0,

@@ -13,11 +13,10 @@ from ppdp.bounds.release import CLIPPED, MOST_CATEGORIES, UNLISTED
 from ppdp.core.checks import columns_of
 from ppdp.data.altered import beside_zero, tiny
 from ppdp.data.rows import Array
-from ppdp.data.texts import texts_at
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.columns.categories import FillMode, ReleasedCategories
-from ppdp.transformers.columns.cell_parsers import CellParser, TextParser
+from ppdp.transformers.columns.cell_parsers import CellParser, TextParser, texts_at
 from ppdp.transformers.columns.maps import ColumnFacts, FillConstant, PublicMap
 from ppdp.transformers.fit_mode import StatisticRequest
 

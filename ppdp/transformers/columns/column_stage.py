@@ -25,12 +25,11 @@ from ppdp.data.cells import objects
 from ppdp.data.frames import named, opened
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
-from ppdp.data.texts import Words
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter, NonNumericData
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.categories import FOUND, FillMode, ReleasedCategories
-from ppdp.transformers.columns.cell_parsers import TextParser, WordsParser
+from ppdp.transformers.columns.cell_parsers import TextParser, Words, WordsParser
 from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released, readings, request_of
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
 from ppdp.transformers.fit_mode import FitMode

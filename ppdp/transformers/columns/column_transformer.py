@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.core.checks import flag, shown
 from ppdp.core.formula import AT
 from ppdp.core.keywords import Answering
-from ppdp.core.pages import Documented
 from ppdp.data.frames import readable
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, UnknownStage
@@ -40,7 +39,7 @@ class ColumnPart:
     stages: list[Named] | None
 
 
-class ColumnTransformer(Documented, Answering, TransformerMixin, BaseEstimator):
+class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
     """Stages for some of the columns each, side by side: public, exact and noisy ones, planned together.
 
     A stage sees and pays for its own columns only. What stands behind it takes all columns, in the order of the
