@@ -230,13 +230,7 @@ class Claim:
         return one_line(answers) if isinstance(answers, Exception) else None
 
     def refuse_random(self, *datasets: Rows) -> None:
-        """Map each of some datasets twice.
-
-        Raises
-        ------
-        InvalidParameter
-            If the answers to one dataset differ by more than rounding: that would pass for what a row does.
-        """
+        """Map each of some datasets twice; answers that differ by more than rounding would pass for what a row does."""
         for rows in datasets:
             answers = self._answers(rows, rows)
             if isinstance(answers, Exception):

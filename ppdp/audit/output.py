@@ -141,11 +141,6 @@ def attack_output(
         runs before chose, hold with probability ``confidence`` whenever one looks
         (``docs/theory/sequential-audit.md``). After Kutta, Dunsche, Wei and Zikas (2026, arXiv 2602.06518).
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is impossible, or runs repeat one another, see :class:`FunctionTarget`.
-
     Examples
     --------
     >>> from ppdp import PrivacyLoss

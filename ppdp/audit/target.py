@@ -106,11 +106,6 @@ class PlanTarget(_PlanTarget):
         What is executed.
     left, right : Rows
         Neighbouring datasets, made up, best those on which it loses most.
-
-    Raises
-    ------
-    InvalidParameter
-        If the two are no neighbours, or not in the domain of the plan, of which alone something is certified.
     """
 
     @property

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from ppdp.core.figures import aligned
 from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, PpdpError, escaped
 
@@ -72,8 +73,7 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Columns of equal width; one that is empty throughout is left out."""
     kept = [i for i in range(len(heads)) if any(line[i] for line in lines)]
     rows = [[line[i] for i in kept] for line in (heads, *lines)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(kept))]
-    return "\n".join("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+    return "\n".join(f"  {line}" for line in aligned(rows))
 
 
 class Misuse(InvalidParameter):

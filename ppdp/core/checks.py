@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from ppdp.core.names import slips
-from ppdp.exceptions import DomainMismatch, ImpossibleBudget, InvalidParameter
+from ppdp.exceptions import DomainMismatch, ImpossibleBudget, InvalidParameter, PpdpError
 
 _LONGEST = 200
 _MOST = 2**63 - 1
@@ -126,6 +128,13 @@ def _is_label(value: Any) -> bool:
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
     return isinstance(value, float) and math.isfinite(value)
+
+
+def library(module: str, name: str, install: str, kind: type[PpdpError] = InvalidParameter) -> Any:
+    """A module of a library that need not be there; an error of this kind if it is not installed."""
+    with suppress(ImportError):
+        return import_module(module)
+    raise kind(f"{name} is not installed.", fix=f"pip install {install}.")
 
 
 _OF_TABLES = {"columns", "column_names", "__dataframe__", "__arrow_c_stream__"}

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.pages.derivation import spreads
+from ppdp.core.checks import library
 from ppdp.exceptions import InvalidParameter
 
 if TYPE_CHECKING:
@@ -27,10 +28,7 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
     """
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise InvalidParameter("matplotlib is not installed.", fix='pip install "ppdp[plot]"') from None
+    plt = library("matplotlib.pyplot", "matplotlib", '"ppdp[plot]"')
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

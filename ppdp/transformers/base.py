@@ -111,11 +111,6 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows that were in no batch before.
         y : ignored
             Present by convention.
-
-        Raises
-        ------
-        InvalidInput
-            If it is a pickle or a copy of what was fitted in batches.
         """
         earlier = self._batches
         if earlier == ():

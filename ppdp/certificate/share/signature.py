@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ppdp.certificate.canonical import seal, strict_json
 from ppdp.certificate.replay.verify import Verification
 from ppdp.certificate.share.files import Saved
+from ppdp.core.checks import library
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
 if TYPE_CHECKING:
@@ -234,12 +235,11 @@ def read_public_key(key: PublicKey) -> Ed25519PublicKey:
 
 def _loaded(key: Any, side: str, fix: str, *password: bytes | None) -> Any:
     """What a PEM file holds, or the key that was handed in; no message holds anything of it."""
-    try:
-        from cryptography import exceptions
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError:
-        raise InvalidParameter("cryptography is not installed.", fix="pip install 'ppdp[sign]'.") from None
+    library("cryptography", "cryptography", "'ppdp[sign]'")
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
     name, reason = f"{side}_key", ""
     if isinstance(key, (str, os.PathLike)):
         data = _read(key, fix)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import ppdp.data.engine.tasks as cluster
+from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
 from ppdp.data.cells import carried
 from ppdp.data.column_types import kind_of as kind_of_column
@@ -31,7 +32,7 @@ RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.e
 
 def client_class() -> Any:
     """Of Dask, if it is installed."""
-    return cluster.library("distributed", "Dask").Client
+    return library("distributed", "Dask", '"ppdp[dask]"').Client
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import ppdp.data.engine.tasks as cluster
+from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
@@ -43,7 +44,7 @@ def on_workers(address: str | None) -> Iterator[None]:
 
 
 def _library() -> Any:
-    return cluster.library("ray", "Ray")
+    return library("ray", "Ray", '"ppdp[ray]"')
 
 
 @contextmanager

@@ -10,11 +10,10 @@ import functools
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from importlib import import_module
 from itertools import chain, count, pairwise
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -38,13 +37,6 @@ Cut = tuple[int, int, int]  # of a part: where it begins and ends, and how many 
 
 ANSWER = 5.0  # seconds in which a cluster does
 TASKS, MOST = 64, 16  # into how many tasks few rows are split, and how many blocks each has of many
-
-
-def library(module: str, name: str) -> Any:
-    """A library for clusters; :class:`InvalidParameter` if it is not installed."""
-    with suppress(ImportError):
-        return import_module(module)
-    raise InvalidParameter(f"{name} is not installed.", fix=f'pip install "ppdp[{name.lower()}]".')
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.diffprivlib import ROUNDED, VERSION
+from ppdp.core.checks import library
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, StageFailed
@@ -155,11 +156,8 @@ class Diffprivlib(Supervised, Mechanism):
     @classmethod
     def example(cls) -> Diffprivlib:
         """A logistic regression with next to no noise."""
-        try:
-            from diffprivlib.models import LogisticRegression
-        except ImportError:
-            raise InvalidParameter("diffprivlib is not installed.", stage=cls.__name__, fix=INSTALL) from None
-        return cls(LogisticRegression(), noise_scale=1e-3)
+        models = library("diffprivlib.models", "diffprivlib", '"ppdp[diffprivlib]"')
+        return cls(models.LogisticRegression(), noise_scale=1e-3)
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
         return ((type(self.model).__name__, ROUNDED),)

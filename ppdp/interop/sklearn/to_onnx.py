@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
+from ppdp.core.checks import library
 from ppdp.core.domain import Domain
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
@@ -27,10 +28,7 @@ def to_onnx(
     steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], invalid: str, initial_types: Sequence[Any] | None
 ) -> Any:
     """Released steps as a model of ONNX; :class:`ExportError` names the first that has no plain counterpart."""
-    try:
-        import skl2onnx
-    except ImportError:
-        raise ExportError("skl2onnx is not installed.", fix="pip install skl2onnx.") from None
+    skl2onnx = library("skl2onnx", "skl2onnx", "skl2onnx", ExportError)
     if getattr(steps[0][1], "takes_texts", False):
         raise ExportError("ONNX has no hash of words.", stage=steps[0][0], fix="to_sklearn(), or export().")
     whole, (name, last) = to_sklearn(steps, domains, invalid), steps[-1]

@@ -14,7 +14,7 @@ import numpy as np
 from ppdp.certificate import Certificate
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import hashed, pack_arrays, read_members, write_bytes, write_folder, zipped
-from ppdp.core.checks import path_of
+from ppdp.core.checks import library, path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
@@ -125,19 +125,15 @@ and nothing else that was learned from one is in it.
 
 def logged(plain: Any, certificate: Certificate, name: str, options: dict[str, Any]) -> Any:
     """What MLflow says of a pipeline that it logs; :class:`ExportError` if it is not installed."""
-    try:
-        import mlflow
-        import mlflow.sklearn
-    except ImportError:
-        raise ExportError("MLflow is not installed.", fix="pip install mlflow.") from None
+    mlflow, models = (library(module, "MLflow", "mlflow", ExportError) for module in ("mlflow", "mlflow.sklearn"))
     mlflow.log_text(certificate.to_json(), f"{name}-certificate.json")
     mlflow.log_text(certificate.to_html(), f"{name}-certificate.html")
     mlflow.set_tags({"ppdp.certificate": certificate.digest, "ppdp.status": certificate.status})
-    accepted = signature(mlflow.sklearn.log_model).parameters
+    accepted = signature(models.log_model).parameters
     options["name" if "name" in accepted else "artifact_path"] = name
     if "skops_trusted_types" in accepted and "serialization_format" not in options:
         options.setdefault("skops_trusted_types", _all_types(plain))
-    return mlflow.sklearn.log_model(plain, **options)
+    return models.log_model(plain, **options)
 
 
 def _all_types(plain: Any) -> list[str]:

@@ -34,13 +34,7 @@ class ReleasedPipeline(Pipeline):
     """
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Pipeline:
-        """Refused: the private rows are not here, and a new fit is a new spend.
-
-        Parameters
-        ----------
-        X, y, groups, **params : ignored
-            Present by convention.
-        """
+        """Refused: the private rows are not here, and a new fit is a new spend."""
         raise ExportError("a loaded release is not fitted again.", fix="ppdp.Pipeline(loaded.steps, epsilon=..., ...).")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

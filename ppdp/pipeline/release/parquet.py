@@ -182,11 +182,6 @@ class WithParquet:
         ----------
         conditional : bool, default=False
             Whether you know that the certificate is CONDITIONAL.
-
-        Raises
-        ------
-        ExportError
-            If it may not leave as what it is.
         """
         refuse_unsafe(self.certificate.record, conditional=conditional)
         return self._columns()
@@ -200,11 +195,6 @@ class WithParquet:
             Where to.
         conditional : bool, default=False
             Whether you know that the certificate is CONDITIONAL.
-
-        Raises
-        ------
-        ExportError
-            If it may not leave as what it is, or cannot be written.
         """
         import pyarrow.parquet as pq
 

@@ -55,11 +55,6 @@ class SearchFromSklearn:
             As for the class.
         **declared
             Public facts, as for :meth:`Pipeline.from_sklearn <ppdp.Pipeline.from_sklearn>`.
-
-        Raises
-        ------
-        PpdpError
-            Naming what has no counterpart.
         """
         step = Step(own_name(search).lower() or "search", search)
         settings = _settings(step)

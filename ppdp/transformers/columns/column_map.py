@@ -101,11 +101,6 @@ def make_column_map(*parts: tuple[Any, Any]) -> ColumnMap:
         ``MinMaxScaler(ranges=...)``, ``CategoryEncoder``, ``DateEncoder`` or ``RowMap(function, out_ranges=...)``, and
         the names of its columns, or their positions. What looks at rows stands behind, for all columns.
 
-    Raises
-    ------
-    UnknownStage
-        If a stage is not public.
-
     Examples
     --------
     >>> import pandas as pd

@@ -181,11 +181,6 @@ class Declaration(UserDict[str, Any]):
             see and release nothing of other columns.
         encoding : {"onehot", "ordinal"}, default="onehot"
             As for :meth:`column_map`.
-
-        Raises
-        ------
-        MissingBound
-            As :meth:`column_map`, and naming numbers whose range is private.
         """
         parts = self._parts(encoding)
         if self.private:
