@@ -166,7 +166,7 @@ class TestAll:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(InvalidParameter, match="matplotlib is not installed") as caught:
             getattr(ppdp.plot, name)(subject)
-        assert caught.value.fix == 'pip install "ppdp[plot]"'
+        assert caught.value.fix == 'pip install "ppdp[plot]".'
 
     @pytest.mark.parametrize("name", ppdp.plot.__all__)
     @pytest.mark.parametrize("wrong", [None, [], "plan", 3, np.zeros((5, 4)), {}, pd.DataFrame({"x": [1.0]})])
