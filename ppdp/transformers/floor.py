@@ -36,14 +36,9 @@ class MeanFloor(DataAssumption):
 
     Directions of long means of neighbouring datasets are close. A :class:`~ppdp.mechanisms.WishartMechanism` brings its
     own, directly in front of it.
-
-    Parameters
-    ----------
-    min_cosine : float
-        Least cosine of the directions of neighbouring means, between 0 and 1; the norm follows from it.
     """
 
-    min_cosine: float
+    min_cosine: float  # least cosine of the directions of neighbouring means, in (0, 1); the norm follows from it
 
     relief = "GaussianMechanism('mean'), which needs no floor, in place of the mechanism behind it, or a smaller cosine"
 
@@ -76,14 +71,9 @@ class EigenvalueFloor(DataAssumption):
     """Leave the rows as they are, and assume that their second moment has no small eigenvalue.
 
     A :class:`~ppdp.mechanisms.GaussianSketch` with ``min_eigenvalue`` brings its own, directly in front of it.
-
-    Parameters
-    ----------
-    min_eigenvalue : float
-        Over the squared norm of rows; at most ``1 / n_features``.
     """
 
-    min_eigenvalue: float
+    min_eigenvalue: float  # over the squared norm of rows; at most ``1 / n_features``
 
     relief = "GaussianSketch without min_eigenvalue"
 

@@ -89,6 +89,7 @@ NOT_FOR_USERS = (
     "floor",
     "Imputer",
     "ColumnImputer",
+    "Hasher",
     "LabelledTransformer",
     "Selector",
 )  # what others inherit from; what only a conversion, or a mechanism, makes

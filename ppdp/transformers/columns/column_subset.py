@@ -35,18 +35,10 @@ Layout = Sequence[tuple[str, Sequence[str | int] | None]]
 class ColumnSplit(RowWiseTransformer):
     """Columns in the order of their groups, so that stages behind it may take one group each.
 
-    :class:`~ppdp.ColumnTransformer` makes it.
+    :class:`~ppdp.ColumnTransformer` makes it, of names of groups with names or positions of columns; None are those of
+    no other group, or those that a public map in front of it has made for the group. ``dropped`` ones are left out,
+    though there is a group of those of no other.
 
-    Parameters
-    ----------
-    groups : sequence of (name, columns)
-        Every group with the names or positions of its columns; None are those of no other group, or those that a
-        public map in front of it has made for the group. Columns of no group are left out.
-    dropped : sequence of names or positions, default=()
-        Columns that are left out, though there is a group of those of no other.
-
-    Notes
-    -----
     **Guarantee** (``docs/theory/column-groups.md``): row-wise, moves nothing.
     """
 
@@ -162,19 +154,10 @@ def _of_stage(name: str, **default: Any) -> Any:
 
 @dataclass(eq=False, repr=False)
 class ColumnSubset(Transformer):
-    """A stage for one group of columns; the others stay as they are.
+    """A stage for one group of columns, that of a :class:`ColumnSplit` in front of it; the others stay as they are.
 
-    :class:`~ppdp.ColumnTransformer` makes it.
+    :class:`~ppdp.ColumnTransformer` makes it of any stage that maps every row by itself, once its statistics are known.
 
-    Parameters
-    ----------
-    stage : Stage
-        Any stage that maps every row by itself, once its statistics are known.
-    group : str
-        Name of a group of the :class:`ColumnSplit` in front of it.
-
-    Notes
-    -----
     **Guarantee** (``docs/theory/column-groups.md``): that of the stage for the columns of the group, beside what had
     moved in the others.
     """
