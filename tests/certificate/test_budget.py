@@ -8,9 +8,15 @@ from scipy.stats import norm
 from zoo import document
 
 from ppdp import Ledger
-from ppdp.certificate.pages import budget
-from ppdp.certificate.pages.budget import ledger_view, room, total_of_two
-from ppdp.certificate.pages.interpretation import right_at, right_of_releases, times_in_100
+from ppdp.certificate.pages import interpretation
+from ppdp.certificate.pages.interpretation import (
+    ledger_view,
+    right_at,
+    right_of_releases,
+    room,
+    times_in_100,
+    total_of_two,
+)
 from ppdp.core.figures import figure
 from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.gaussian import gaussian_epsilon
@@ -144,7 +150,7 @@ def test_a_conditional_promise_has_its_if():
 def test_of_many_more_it_is_not_counted_how_many(monkeypatch):
     with Ledger(epsilon=3.0, delta=1e-5):
         first = mean().record
-    monkeypatch.setattr(budget, "MOST_MORE", 3)
+    monkeypatch.setattr(interpretation, "MOST_MORE", 3)
     view = ledger_view(first)
     assert (view.room, view.right_of_this_kind) == (3, None), "all of them is not known"
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ppdp.certificate.facts import COLUMNS, Origin, PublicFact
 from ppdp.certificate.guarantee import privacy_profile
-from ppdp.certificate.pages import assumptions, budget, interpretation, statements
+from ppdp.certificate.pages import assumptions, interpretation, statements
 from ppdp.certificate.pages.derivation import answer_of, distance_bars, is_model, law_of, only_the_last
 from ppdp.certificate.pages.statement import TERMS, WAYS, WORDS, Topic, minus, terms_in
 from ppdp.certificate.pages.statements import View
@@ -62,10 +62,9 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "UNPROTECTED": UNPROTECTED,
         "trust": assumptions,
         "tradeoff": interpretation,
-        "MOST_MORE": budget.MOST_MORE,
         "said": statements,
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
-        "ledger": budget.ledger_view(c),
+        "ledger": interpretation.ledger_view(c),
         "further": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in further),
         "lawful": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(statements.LABELS[name] for name in LAWFUL if not stated[name]),

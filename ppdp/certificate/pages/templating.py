@@ -7,16 +7,14 @@ import hashlib
 import json
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ppdp.certificate.pages.interpretation import rounded_up
 from ppdp.certificate.pages.statement import capitalised, markdown_text, minus, sentences, together, typeset, up
 from ppdp.core.figures import figure
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 
 def render(template: str, context: dict[str, Any]) -> Markup:
@@ -24,15 +22,12 @@ def render(template: str, context: dict[str, Any]) -> Markup:
     return Markup(_environment(template.rpartition(".")[2]).get_template(template).render(context))
 
 
-def _in_json(words: str) -> str:
-    return json.dumps(words, ensure_ascii=False)[1:-1]
-
-
 @cache
 def _environment(kind: str) -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # not above: every import of ppdp would wait for it
+    def in_json(words: str) -> str:
+        return json.dumps(words, ensure_ascii=False)[1:-1]
 
-    to_text = {"html": typeset, "md": markdown_text, "json": _in_json}[kind]
+    to_text = {"html": typeset, "md": markdown_text, "json": in_json}[kind]
     made = Environment(
         loader=PackageLoader("ppdp.certificate.pages"),
         autoescape=kind == "html",
