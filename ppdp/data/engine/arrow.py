@@ -22,12 +22,12 @@ from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
 from ppdp.data.engine.source import BlockSource, aligned
-from ppdp.data.parallel import ROOM, block_rows, workers
+from ppdp.data.parallel import PIECE, ROOM, block_rows, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 AHEAD = 2  # batches that are read before they are asked for
-BUFFER = 2**18  # bytes that are read of a column at a time
+BUFFER, WRITTEN = 2**18, 2**20  # bytes that are read of a column, and written of several, at a time
 WIDE, NARROW = 64, 8  # columns of which a reader holds pages, two megabytes of each: of all at once, else of so many
 FILES = 128  # that are open at once, or nearly
 
@@ -200,6 +200,7 @@ class ArrowSource(BlockSource):
                             yield table if self._stored is self.schema else table.cast(given)
             if seen != count or self._mark(fragment) != mark:
                 raise _changed(fragment)
+        pa.default_memory_pool().release_unused()  # not before: what one row group leaves, the next one finds
 
 
 def _count(fragment: Any) -> int:
@@ -278,11 +279,10 @@ def _side_by_side(read: Callable[..., Iterable[Any]], names: list[str], rows: in
         at_once = max(NARROW, len(names) // FILES)
         for start in range(0, len(names), at_once):
             some = names[start : start + at_once]
-            batches = (batch.select(some) for batch in read(columns=some))
+            batches = (batch.select(some) for batch in read(columns=some, batch_size=rows if few else PIECE))
             parts.append(_emptied(deque(batches)) if few else _written(batches, rows, stack))
         for beside in zip(*parts):
             yield pa.RecordBatch.from_arrays([column for batch in beside for column in batch.columns], names)
-    pa.default_memory_pool().release_unused()
 
 
 def _emptied(batches: deque[Any]) -> Iterator[Any]:
@@ -296,7 +296,7 @@ def _written(batches: Iterable[Any], rows: int, stack: ExitStack) -> Iterator[An
     import pyarrow as pa
 
     path, writer = stack.enter_context(private_path()), None
-    with pa.OSFile(path, "wb") as file, ExitStack() as written:
+    with open(path, "wb", WRITTEN) as file, ExitStack() as written:
         for table in aligned((pa.Table.from_batches([batch]) for batch in batches), rows):
             writer = writer or written.enter_context(pa.ipc.new_file(file, table.schema))
             writer.write_batch(*table.combine_chunks().to_batches())

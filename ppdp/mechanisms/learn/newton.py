@@ -91,6 +91,8 @@ def _fitted(
     bound = float(parameters["norm"])
     grid = bound * 2.0 ** (-np.arange(NORMS)[::-1] / 2)
     rows = rows.each(partial(_on_grid, bound), rows.d)
+    if isinstance(rows, Stream) and rows.source.local:  # else three passes would take the maps of all steps
+        rows = held(rows, 3)
     shares = noisy_mean(mean_of(rows, partial(_histogram, grid, _norms), NORMS), np.full(NORMS, factors.norms))
     noise = noise_scale / factors.moments
     error = noise_scale / factors.norms
