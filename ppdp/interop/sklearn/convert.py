@@ -71,6 +71,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         else:
             entrance = split_columns(container, facts, front, rest)
             errors += entrance.errors
+    facts = facts.with_numbers(entrance.blocks)
     counterparts: dict[int, Any] = {}
     inside = [(step, False) for _, tail in entrance.groups for step in tail]
     rest = [*entrance.tail, *rest]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ppdp.bounds.release import MOST_CATEGORIES
@@ -82,6 +82,19 @@ class DeclaredFacts:
     def is_unranged(self, column: Any) -> bool:
         """Whether the range of a column is to be released."""
         return _is_private(self.ranges.get(column) if isinstance(self.ranges, Mapping) else self.ranges)
+
+    def with_numbers(self, blocks: Sequence[ColumnGroup]) -> DeclaredFacts:
+        """Categories that are numbers or truth values, of columns that are taken as numbers, as the ranges of these."""
+        if not isinstance(self.categories, Mapping) or not isinstance(self.ranges or {}, Mapping) or self.max_norm:
+            return self
+        numeric = [block for block in blocks if block.encoder is None and not block.drop]
+        taken = {name for block in numeric for name in (self.categories if block.columns is None else block.named)}
+        others = {n: listed for n, listed in self.categories.items() if n in taken and n not in self.encoded}
+        found = {
+            name: (float(min(listed)), float(max(listed))) for name, listed in others.items() if _are_numbers(listed)
+        }
+        left = {name: listed for name, listed in self.categories.items() if name not in found}
+        return replace(self, ranges={**found, **(self.ranges or {})}, categories=left) if found else self
 
     def labels_alone(self, steps: Sequence[Step]) -> list[str] | None:
         """The columns, where only categories are declared and an encoder of all columns comes first; else None."""
@@ -180,6 +193,14 @@ class DeclaredFacts:
                 raise InvalidParameter(what, fix="leave it out of ranges.", parameter="ranges")
         if blocks and not any(block.ordered or block.columns is None for block in blocks):
             _check_asked("ranges", given, numeric, "which no step takes as numbers")
+
+
+def _are_numbers(listed: Any) -> bool:
+    return (
+        isinstance(listed, (list, tuple))
+        and len(listed) > 1
+        and all(isinstance(one, int | float) and one == one for one in listed)
+    )
 
 
 def _is_private(given: Any) -> bool:

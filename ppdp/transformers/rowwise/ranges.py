@@ -20,7 +20,7 @@ RISING: tuple[Callable[..., Any], ...] = (
 )
 """Functions of numbers that never fall, so that the ends of a range become those of another."""
 
-_UNDECLARED = "a range for every column of numbers; where some are text, the steps of ppdp.declare(X)."
+_UNDECLARED = "a range for every column of numbers, (0, 1) for truth values; for text the steps of ppdp.declare(X)."
 _REACHED = 0.02  # share of a public range that values must be able to reach: less is a slip of units
 
 

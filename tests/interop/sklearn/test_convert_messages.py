@@ -139,6 +139,11 @@ class TestSlips:
         pipe = Pipeline.from_sklearn(parts, categories={"q1": [0, 1], "q2": [0, 1]})
         assert pipe.conversion.unused == ("categories of 'q2'",)
 
+    def test_categories_of_truth_values_that_are_taken_as_numbers_are_their_range(self):
+        parts = ColumnTransformer([("hot", OneHotEncoder(), ["q1"]), ("rest", "passthrough", ["q2"])])
+        pipe = Pipeline.from_sklearn(parts, categories={"q1": [False, True], "q2": [False, True]})
+        assert pipe.steps[0][1].ranges == {"q2": (0, 1)}
+
     def test_an_encoder_with_categories_of_its_own_asks_for_none(self):
         own = OneHotEncoder(categories=list(WARDS.values()))
         with pytest.raises(InvalidParameter, match="no encoder without categories of its own"):
