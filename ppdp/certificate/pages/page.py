@@ -144,11 +144,8 @@ def _tables(c: Record) -> dict[str, Any]:
 
 def _fact_rows(c: Record, shown: Sequence[PublicFact]) -> Iterator[tuple[str, str, str]]:
     """Name, value and origin of every line of the table of facts; ranges that have one origin stand in one line."""
-    names = dict(WORDS["facts"])
-    if c.neighbours.unbounded:
-        names["n_rows"] = (
-            "rows kept of all people, at most" if c.neighbours.bounds_contributions else "number of rows, at most"
-        )
+    rows = "rows kept of all people" if c.neighbours.bounds_contributions else "number of rows"
+    names = WORDS["facts"] | ({"n_rows": f"{rows}, at most"} if c.neighbours.unbounded else {})
     origins: dict[tuple[str, str, str], list[str]] = {}
     for fact in shown:
         told = f"{_said_by(fact, c)}{f'; source: {fact.stated}' if fact.stated else ''}"

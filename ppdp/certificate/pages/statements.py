@@ -46,12 +46,15 @@ def statements_of(c: Record) -> Iterator[Statement]:
         yield Statement(Topic.ALTERED, altered)
     if c.dataset:
         yield Statement(Topic.DATA, c.dataset)
-    yield Statement(Topic.NEIGHBOURS, neighbours_in_words(c))
+    one_row = c.neighbours == Adjacency.replace()  # of which the document has the words
+    yield Statement(Topic.NEIGHBOURS, c.adjacency if one_row else c.neighbours.words)
     assumed = "" if unit_is_declared(c) else "; each person is assumed to have one row, which is not declared"
     yield Statement(Topic.PROTECTED, c.neighbours.unit + assumed)
     test = f"an attacker's test for {c.neighbours.phrases.secret} detects at most {powers_in_words(c)}"
     yield Statement(Topic.PROMISE, f"{reservation(c)}{test}", short=f"{reservation(c)}{guess_in_words(c)}")
-    yield from (Statement(Topic.FACT, fact_line(fact)) for fact in facts_to_show(c))
+    for fact in facts_to_show(c):
+        source = f"{fact.source.text}; source: {fact.stated}" if fact.stated else fact.source.text
+        yield Statement(Topic.FACT, f"{fact.name} = {value_in_words(fact)} ({source})")
     yield Statement(Topic.TRUST, WORDS["trust"])
     yield from _derivation(c)
     total = f"mu {c.total.mu:.6g} (of Gaussian differential privacy)"
@@ -79,11 +82,8 @@ def around_the_claim(c: Record) -> tuple[str, str]:
 
 def status_in_words(c: Record, rests_on: str = "everything that it rests on") -> str:
     """What the status means."""
-    if c.status == "SEEDED":
-        return "For tests only: do not rely on it."
-    if c.status == "CONDITIONAL":
-        return f"Holds only if the following is true, which nothing has tested, and if {rests_on} is true."
-    return f"Unconditional: whatever the rows hold, if {rests_on} is true. {TESTED if c.gate else ''}".rstrip()
+    tested = f" {TESTED}" if c.gate and c.status == "UNCONDITIONAL" else ""
+    return str(WORDS["meaning"][c.status]).format(rests_on=rests_on) + tested
 
 
 def reservation(c: Record) -> str:
@@ -95,11 +95,6 @@ def reservation(c: Record) -> str:
         unpredictable = "no one can predict the noise"
         assumed = f"{unpredictable} and {assumed}" if len(c.reasons) > 1 else unpredictable
     return f"Provided that {assumed}, "
-
-
-def neighbours_in_words(c: Record) -> str:
-    """Which datasets are neighbours; where rows are replaced, the document has those for one row."""
-    return c.adjacency if c.neighbours == Adjacency.replace() else c.neighbours.words
 
 
 def facts_to_show(c: Record) -> list[PublicFact]:
@@ -119,12 +114,6 @@ def value_in_words(fact: PublicFact) -> str:
     if len(fact.value) > MOST_LETTERS:
         return f"{fact.value[:MOST_LETTERS]}... (in full in the JSON document)"
     return ", ".join(filter(None, fact.rounded))
-
-
-def fact_line(fact: PublicFact) -> str:
-    """A fact in one line."""
-    stated = f"; source: {fact.stated}" if fact.stated else ""
-    return f"{fact.name} = {value_in_words(fact)} ({fact.source.text}{stated})"
 
 
 def _derivation(c: Record) -> Iterator[Statement]:
