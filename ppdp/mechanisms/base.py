@@ -216,6 +216,11 @@ class Mechanism(Answering, BaseEstimator):
     takes_codes = False
 
     @property
+    def clips_rows(self) -> bool:
+        """Whether it learns from long rows, and clips what they add by itself, so that their norm makes no noise."""
+        return False
+
+    @property
     def writes_units(self) -> bool:
         """Whether some parameter holds numbers in the units of columns."""
         return False

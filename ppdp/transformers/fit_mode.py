@@ -85,6 +85,7 @@ class FitMode:
     conditions: tuple[Condition, ...] = ()  # what the map assumes; () is unconditional
     request: StatisticRequest | None = None  # what must be released
     shared: FitMode | None = None  # instead, where moments that serve it were released before
+    longer: FitMode | None = None  # instead, right in front of a last step that clips what rows add by itself
 
     @property
     def record(self) -> Stability:
@@ -103,7 +104,8 @@ class FitMode:
 
     def behind(self, change: Callable[[Domain], Domain]) -> FitMode:
         """The same way, with another domain after it."""
-        return replace(self, domain=change(self.domain), shared=self.shared and self.shared.behind(change))
+        shared, longer = (way and way.behind(change) for way in (self.shared, self.longer))
+        return replace(self, domain=change(self.domain), shared=shared, longer=longer)
 
     @property
     def scaled_columns(self) -> list[int] | None:

@@ -67,6 +67,10 @@ class LinearRegression(BatchModel, FunctionOfTargets, LinearRegressor, Mechanism
     _usual_norm = 2.0
     _solvers: ClassVar[tuple[str, ...]] = (*DESCENT, "moments", "auto")
 
+    @property
+    def clips_rows(self) -> bool:
+        return self.solver not in ("hidden", "moments", "output", "sketch")
+
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         names = {"dpgd": "squared-gradient", "output": "squared-minimiser", "moments": "squared-moments"}
         names["sketch"] = "squared-sketch"

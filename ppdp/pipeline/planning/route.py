@@ -115,10 +115,13 @@ class Alternative:
 
 
 class RouteSearch:
-    """Routes through stages from one entrance, each worked out once; new rows count only if it ``predicts``."""
+    """Routes through stages from one entrance, each worked out once; new rows count only if it ``predicts``.
 
-    def __init__(self, domain: Domain, distance: Distance, *, predicts: bool = True) -> None:
-        self.start, self.predicts = Route((), (), domain, distance), predicts
+    ``clips`` says that the last step clips what rows add by itself.
+    """
+
+    def __init__(self, domain: Domain, distance: Distance, *, predicts: bool = True, clips: bool = False) -> None:
+        self.start, self.predicts, self.clips = Route((), (), domain, distance), predicts, clips
         self._known: dict[tuple[int, Domain, bool, Distance], tuple[FitMode, ...]] = {}
 
     def fit_modes(self, route: Route, name: str, stage: Any) -> tuple[FitMode, ...]:
@@ -133,12 +136,14 @@ class RouteSearch:
                 self._known[key] = tuple(way.behind(partial(_same_columns, route.domain)) for way in self._known[key])
         return self._known[key]
 
-    def extended(self, route: Route, name: str, stage: Any, way: FitMode) -> Route:
-        """The route and one more stage."""
+    def extended(self, route: Route, name: str, stage: Any, way: FitMode, *, last: bool) -> Route:
+        """The route and one more stage, which may be the last."""
         at, run, releases = len(route.steps), route.run, route.releases
         moments = bool(run) and STATISTICS[run[0][1].statistic].moments
         if moments and way.shared is not None and way.request and way.request.group == run[-1][1].group == "":
             way = way.shared
+        if last and self.clips and way.longer is not None:
+            way = way.longer
         steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
         if (request := way.request) is not None and (self.predicts or way.name == "noisy"):
             moments &= STATISTICS[request.statistic].moments
@@ -152,7 +157,7 @@ class RouteSearch:
         refused: list[UnsupportedOrder] = []
         dropped = False
         kept_routes = [self.start]
-        for name, stage in stages:
+        for at, (name, stage) in enumerate(stages, 1):
             further: list[Route] = []
             for route in kept_routes:
                 try:
@@ -160,7 +165,7 @@ class RouteSearch:
                 except UnsupportedOrder as error:
                     refused.append(error)
                     continue
-                further += [self.extended(route, name, stage, way) for way in ways]
+                further += [self.extended(route, name, stage, way, last=at == len(stages)) for way in ways]
             kept_routes = kept(further)
             dropped |= len(kept_routes) < len(further)
         if refused and not kept_routes and not dropped:
@@ -169,11 +174,11 @@ class RouteSearch:
 
     def replayed(self, route: Route, stages: Sequence[tuple[str, Any]], names: Sequence[str]) -> Route:
         """The route, continued by these ways of these stages; refused if a stage cannot go this way here."""
-        for (name, stage), wanted in zip(stages, names, strict=True):
+        for at, ((name, stage), wanted) in enumerate(zip(stages, names, strict=True), 1):
             way = next((way for way in self.fit_modes(route, name, stage) if way.name == wanted), None)
             if way is None:
                 raise UnsupportedOrder(f"there is no {wanted} fit mode here.", stage=name, fix="fit_mode='auto'.")
-            route = self.extended(route, name, stage, way)
+            route = self.extended(route, name, stage, way, last=at == len(stages))
         return route
 
     def changes(self, route: Route) -> Iterator[Route | Alternative]:
@@ -185,14 +190,14 @@ class RouteSearch:
             for way in self.fit_modes(before, *stage):
                 if way.name == step.way.name:
                     continue
-                changed = self.extended(before, *stage, way)
+                changed = self.extended(before, *stage, way, last=i + 1 == len(stages))
                 try:
                     yield self.replayed(changed, stages[i + 1 :], names[i + 1 :])
                 except UnsupportedOrder as error:
                     ways = [*names[:i], way.name, *names[i + 1 :]]
                     label = _label(zip((name for name, _ in stages), ways))
                     yield Alternative(label, None, "not offered", error.message)
-            before = self.extended(before, *stage, step.way)
+            before = self.extended(before, *stage, step.way, last=False)  # it is as it was chosen
 
     def mostly(self, way: str, stages: Sequence[tuple[str, Any]]) -> Route:
         """A route on which the fewest stages that could go this way ("exact" or "noisy") go another one."""
@@ -216,7 +221,7 @@ class RouteSearch:
                 continue
             could = any(candidate.name == way for candidate in ways)
             for candidate in ways:
-                further = self.extended(route, *stages[depth], candidate)
+                further = self.extended(route, *stages[depth], candidate, last=depth + 1 == len(stages))
                 heappush(waiting, (passed + (could and candidate.name != way), -depth - 1, next(order), further))
         raise refused[0]
 

@@ -147,7 +147,8 @@ class PlanSolver:
         self.epsilon, self.delta = check_budget(self.epsilon, self.delta, self.domain.n)
         check_shares(self.budget)
         predicts = self.mechanism is None or self.mechanism[1].predicts
-        self.paths = RouteSearch(self.domain, self.domain.neighbours, predicts=predicts)
+        clips = self.mechanism is not None and self.mechanism[1].clips_rows
+        self.paths = RouteSearch(self.domain, self.domain.neighbours, predicts=predicts, clips=clips)
 
     def frontier(self, *, vague: bool) -> Frontier:
         """What keeps the routes that are worth solving."""

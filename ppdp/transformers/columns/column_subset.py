@@ -222,7 +222,7 @@ class ColumnSubset(Transformer):
         if made.usual_norm is not None and made.row_norm is not None and out.row_norm is not None:
             beside = math.sqrt(max(0.0, out.row_norm**2 - made.row_norm**2))
             out = out.as_scaled(centred=False, usual_norm=math.hypot(made.usual_norm, beside))
-        return replace(found, domain=out)
+        return replace(found, domain=out, longer=way.longer and self._outer(way.longer, domain, distance))
 
     def _inner(self, way: FitMode) -> FitMode:
         """The way of the stage that a way of all columns stands for."""

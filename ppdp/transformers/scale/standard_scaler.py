@@ -29,6 +29,8 @@ from ppdp.transformers.scale.base import ColumnScaler, among_all, asked_for, col
 _USUAL_MU = 0.2 * math.sqrt(0.05)  # of a release in front of a mechanism, at about epsilon = 1
 _ERRORS = 6.0
 _RESOLVED = 75.0  # rows times that, over the root of the columns, from which on it pays to look where they lie
+ROWS = 250  # of each column, from which on clips grow
+LONGEST, MANY_ROWS = 64.0, 1000  # in front of least squares: so many times the usual, at most
 FINEST = 2.0**-20  # least deviation that is told from released parts of columns, over the norm of a row
 
 
@@ -51,7 +53,8 @@ class StandardScaler(ColumnScaler):
         least s in every column.
     clip : float, "auto" or None, default="auto"
         Scaled rows are clipped to this norm; "auto" is ``2√d`` (2 with one scale for all columns), and from released
-        moments of rows that have not moved ``(n / (250 d))^¼`` times that, if more. None does not clip.
+        moments of rows that have not moved ``(n / (250 d))^¼`` times that, if more, or ``(n / (1000 d))²`` times up to
+        64 right in front of least squares, which clips what rows add by itself. None does not clip.
     with_mean : bool, default=True
         Whether to centre columns.
     fit_mode : {"auto", "exact", "noisy"}, default="auto"
@@ -142,6 +145,9 @@ class StandardScaler(ColumnScaler):
         if usual and given is None and per_column and not distance.moved and resolved(part):
             parts = asked | {"min_std": FINEST * norm, "request": StatisticRequest("squares-in-parts", chosen_columns)}
             noisy = replace(FitMode.by("scaling.public", domain, distance, clip=grown, **parts), shared=noisy)
+            longer = clip * min(LONGEST, (domain.n / (MANY_ROWS * part.d)) ** 2)
+            if longer > grown and 2 * len(domain.indicators) < domain.d:  # else least squares may be by second moments
+                noisy = replace(noisy, longer=FitMode.by("scaling.public", domain, distance, clip=longer, **parts))
         offered = {"noisy": noisy}
         if whole:
             offered["exact"] = FitMode.by(
@@ -265,7 +271,7 @@ def usual_growth(n: int, d: int) -> float:
 
     It cuts off ever less of rows with long tails, and what noise it asks for still falls as ``n^-¾``.
     """
-    return max(1.0, (n / (250 * d)) ** 0.25)
+    return max(1.0, (n / (ROWS * d)) ** 0.25)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from plans import classifier, plan
 from ppdp import Distance, Domain
 from ppdp.bounds import FORMULAS
 from ppdp.exceptions import InvalidParameter, NoRoute
-from ppdp.mechanisms import GaussianMechanism
+from ppdp.mechanisms import GaussianMechanism, Ridge
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
 from ppdp.transformers.base import Stage
@@ -51,6 +52,21 @@ def test_an_imputer_shares_a_release_with_a_scaler_alone():
     stages = MeanImputer(fit_mode="noisy"), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="noisy")
     p = plan(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism())  # but a scaler reads what it tells of spreads
     assert [(r.at, r.statistic, r.serves) for r in p.releases] == [(1, "squares-in-parts", (1, 2)), (3, "moment", (3,))]
+
+
+@pytest.mark.parametrize("n", [10**3, 3 * 10**5])
+def test_rows_are_clipped_later_right_in_front_of_what_clips_them_itself(n):
+    def clip(*behind):
+        return next(
+            step.way.parameters["clip"]
+            for step in plan(MinMaxScaler(ranges=(0, 1)), StandardScaler(fit_mode="noisy"), *behind, n=n).steps
+            if isinstance(step.stage, StandardScaler)
+        )
+
+    usual = 2 * math.sqrt(3) * max(1.0, (n / 750) ** 0.25)
+    assert clip(GaussianMechanism()) == clip(PCA(1), Ridge(y_range=(0, 1))) == pytest.approx(usual)
+    assert clip(classifier()) == clip(Ridge(y_range=(0, 1), solver="hidden")) == pytest.approx(usual)
+    assert clip(Ridge(y_range=(0, 1))) == pytest.approx(64 * 2 * math.sqrt(3) if n > 10**5 else usual)
 
 
 def test_only_a_mechanism_that_predicts_pays_for_prediction():
