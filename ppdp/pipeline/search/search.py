@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+import ppdp.pipeline.estimator as estimators
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuance import certificate_status
 from ppdp.certificate.issuer import issuer_words
@@ -32,17 +33,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.data.weights import check_weights, warn_of_names, warn_of_order, weights_of
 from ppdp.exceptions import InvalidParameter, NoiseWarning, PrivacyRefusal
-from ppdp.pipeline.estimator import (
-    PrivateEstimator,
-    as_part,
-    begin_fit,
-    check_account,
-    check_kinds,
-    form_of,
-    remember,
-    same_kind,
-    state_of,
-)
 from ppdp.pipeline.fit import checked_steps, facts_of
 from ppdp.pipeline.input_checks import check_sparse_plan
 from ppdp.pipeline.pipeline import Pipeline
@@ -57,7 +47,7 @@ from ppdp.privacy.noise.sampler import Noise, lowered
 
 
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
 
     All of it together keeps (epsilon, delta). Which rows are for training is decided by their position alone, so
@@ -152,7 +142,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         candidates = self._candidates()
         facts = with_adjacency(merged(domain, self.estimator.domain), self.estimator.adjacency) or domain
         plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
-        remember(self, promised=facts)
+        estimators.remember(self, promised=facts)
         return plan
 
     def _planned(self, candidates: Sequence[Candidate], setting: Setting) -> SearchPlan:
@@ -188,7 +178,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         if self.scoring is not None and not callable(self.scoring):
             what = "scoring must be a function of one answer and one prediction, or None."
             raise InvalidParameter(what, fix="lambda y, predicted: y == predicted, from 0 to 1.")
-        check_kinds(self)
+        estimators.check_kinds(self)
         return candidates_of(self.estimator, self.param_grid)
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -214,24 +204,24 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
             ``sample_weight``, as :meth:`Pipeline.fit` takes it, but for names of columns: private weights of the losses
             that candidates learn from. Scores do not count them.
         """
-        begin_fit(self)
+        estimators.begin_fit(self)
         given = weights_of(params, getattr(self.estimator, "steps", ()))
         candidates = self._candidates()
-        check_account(self)
+        estimators.check_account(self)
         declared = with_adjacency(self.estimator.domain, self.estimator.adjacency)
         searched(declared)  # first, for where it is refused not even the number of rows is public
         steps = checked_steps(self.estimator)
         X = as_texts(steps.all[0][1], X)
-        table, names = form_of(self, X, steps.coded, texts=takes_texts(steps.all[0][1]))
+        table, names = estimators.form_of(self, X, steps.coded, texts=takes_texts(steps.all[0][1]))
         labels = validation.check_labels(table, y, self)
         weights = check_weights(table, given, declared or Domain())
         warn_of_names(X, self.estimator.steps, {"y": y, "sample_weight": given})
         weights = None if weights is None else cells(weights)
         setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)
-        check_matches_plan(state_of(self).promised, declared or Domain())
+        check_matches_plan(estimators.state_of(self).promised, declared or Domain())
         facts, _ = facts_of(self.estimator, steps, self.estimator.domain, shape=table.shape, names=names)
-        check_matches_plan(state_of(self.estimator).promised, facts)
+        check_matches_plan(estimators.state_of(self.estimator).promised, facts)
         plan = self._planned(candidates, setting)
         if plan.epsilon < self.epsilon:
             warnings.warn(lowered(self.epsilon, self.delta, plan.epsilon), NoiseWarning, stacklevel=outside())
@@ -263,7 +253,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         self.certificate_ = whole
         self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole, len(self.summary_.outcomes)))
         self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
-        remember(self.best_estimator_, charged=charged)
+        estimators.remember(self.best_estimator_, charged=charged)
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
 
@@ -359,7 +349,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {**state, "estimator": as_part(self.estimator)}
+        return {**state, "estimator": estimators.as_part(self.estimator)}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "summary_")
@@ -368,7 +358,7 @@ class PrivateSearchCV(SearchFromSklearn, PrivateEstimator, MetaEstimatorMixin, B
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, BaseEstimator):
             inner = self.estimator.__sklearn_tags__()
-            same_kind(tags, inner)
+            estimators.same_kind(tags, inner)
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.target_tags.required = True
         return tags
