@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _SECONDS = {"Y": 366 * 86_400, "M": 31 * 86_400, "W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 1e-3}
+NESTED = ("fixed_size_list", "large_list", "list", "map", "struct")
+"""Types of Arrow whose cells hold several values."""
 _LAST = 9.2e12  # seconds between 1970 and what 64 bits of microseconds can hold, a little less
 
 

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 
-from ppdp import Adjacency, Domain, Pipeline, load
-from ppdp.exceptions import ExportError, InvalidParameter, InvalidValue, MissingBound
-from ppdp.transformers import FeatureHasher
+from ppdp import Adjacency, Domain, Pipeline, declare, load
+from ppdp.exceptions import ExportError, InvalidParameter, InvalidValue, MissingBound, NonNumericData
+from ppdp.transformers import FeatureHasher, HashingVectorizer
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(2, size=400)
@@ -69,6 +69,17 @@ def test_what_is_no_name_with_a_number_is_an_error_or_a_row_of_zeros(cell):
         pipe.fit(table, Y[:100])
     repaired = pipe.set_params(on_invalid="repair").fit(table, Y[:100])
     assert not repaired[:1].transform(table)[-1].any()
+
+
+def test_declared_lists_of_a_typed_table():
+    table = pl.DataFrame({"basket": [list(basket) for basket in BASKETS]})
+    facts = declare(table)
+    assert "hashed names" in str(facts)
+    facts["basket"] = {"words": 8}
+    plain = FeatureHasher(8).fit_transform(table)
+    np.testing.assert_array_equal(facts.column_map().fit_transform(table), plain)
+    with pytest.raises(NonNumericData, match="FeatureHasher for lists"):
+        HashingVectorizer(8).fit(table).transform(table)
 
 
 def test_what_has_no_bound_is_refused():

@@ -21,7 +21,7 @@ from ppdp.core.boundary import outside
 from ppdp.core.names import slips
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
 from ppdp.data.cells import codes, dates, numbers, texts
-from ppdp.data.column_types import described, kind_of, type_of_values
+from ppdp.data.column_types import NESTED, described, kind_of, type_of_values
 from ppdp.data.rows import Array
 from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, NonNumericData
 
@@ -174,9 +174,10 @@ class WordsParser:
 
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
         """The column as codes of its texts, and these texts, which are private."""
-        nested = self.terms and str(column.dtype).startswith(("list", "large_list", "struct", "map"))
+        nested = self.terms and described(column.dtype) in NESTED
         if kind_of(column.dtype) in ("date", "none") and not nested:
-            _refuse(column.dtype, name, "words are declared", "text; DateEncoder for dates, or leave the column out.")
+            fix = "text; FeatureHasher for lists and mappings, DateEncoder for dates, or leave the column out."
+            _refuse(column.dtype, name, "words are declared", fix)
         return coded_texts(column, terms=self.terms)
 
 

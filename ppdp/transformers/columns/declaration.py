@@ -19,7 +19,7 @@ from ppdp.core.checks import integer, labels, pair, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
 from ppdp.data.cells import seconds_of
-from ppdp.data.column_types import described, kind_of
+from ppdp.data.column_types import NESTED, described, kind_of
 from ppdp.data.frames import named
 from ppdp.data.validation import check_names, table_of, warn_of_cells
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
@@ -29,6 +29,7 @@ from ppdp.transformers.columns.cell_parsers import is_date
 from ppdp.transformers.columns.column_map import ColumnMap, make_column_map
 from ppdp.transformers.columns.column_transformer import ColumnTransformer
 from ppdp.transformers.columns.date_encoder import DateEncoder
+from ppdp.transformers.columns.feature_hasher import FeatureHasher
 from ppdp.transformers.columns.hashing_vectorizer import HashingVectorizer
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap, Unclipped
 from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
@@ -94,7 +95,7 @@ class Declaration(UserDict[str, Any]):
     "private" is for numbers of which nobody knows a range, and for a column of which the type says that it is text and
     nobody knows the categories: these are released with noise, up to 20 categories. ``{"private": 50}`` are up to 50
     categories, also of a column of which the type is not known, where "private" stands for numbers. ``{"words": 256}``
-    are texts, whose words go into 256 columns of a public hash.
+    are texts, or lists and mappings of Arrow, whose words or names go into 256 columns of a public hash.
 
     Parameters
     ----------
@@ -221,7 +222,8 @@ class Declaration(UserDict[str, Any]):
             private = '"private" or "drop"'
             unknown = '"private" (a range), {private = 20} (up to 20 categories) or "drop"'
             other = {"number": private, "text": private, "unknown": unknown}.get(kind, '"drop"')
-            told = {"none": f"{name}: no step reads it", "boolean": name}.get(
+            nested = '"drop"; in Python {"words": 256} for hashed names' if name in NESTED else "no step reads it"
+            told = {"none": f"{name}: {nested}", "boolean": name}.get(
                 kind, f"{name}: {_FORMS.get(kind, '')}, or {other}"
             )
             yield f"{_key(column)} = {in_toml(value)}  # {told}"
@@ -260,9 +262,8 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
         most = integer(f"the number of private categories of {column!r}", value[PRIVATE], most=MOST_CATEGORIES)
         return "text", CategoryEncoder(PRIVATE, max_categories=most)
     if isinstance(value, Mapping) and value.keys() == {WORDS}:
-        return "text", HashingVectorizer(
-            integer(f"the number of columns of {column!r}", value[WORDS], most=MOST_COLUMNS)
-        )
+        buckets = integer(f"the number of columns of {column!r}", value[WORDS], most=MOST_COLUMNS)
+        return "text", (FeatureHasher if kind == "none" else HashingVectorizer)(buckets)
     given = _listed(column, value, kind)
     if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})

@@ -171,7 +171,7 @@ class HashingVectorizer(Hasher):
     tokenizer: Any = None
     max_norm: float | None = None
 
-    improper = ("no text: each argument must be a string or a number", "lists of words as one text, ' '.join(words).")
+    improper = ("no text: each argument must be a string or a number", "FeatureHasher(), which takes lists of words.")
     kind = HashedWords
 
     @classmethod
