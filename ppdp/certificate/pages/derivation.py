@@ -196,7 +196,7 @@ def expected_error(c: Record) -> str:
         accuracy = None if c.issued is None else c.issued.accuracy
         told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
-    return "; ".join([*told, f"{figure(left)} number{'' if left == 1 else 's'} from {n}"])
+    return "; ".join([*told, f"{figure(left)} number{' comes' if left == 1 else 's come'} out, of {n}"])
 
 
 def loses_most(c: Record) -> str:

@@ -229,7 +229,7 @@ def outcome_in_words(c: Record) -> str:
     if not c.delta:
         return f"{told}."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; 1 in {figure(n)} would be too high" if alone else ""
+    whole = f"; it must be far below 1 in {figure(n)}" if alone else ""
     return f"{told}, and add at most 1 in {one_of(float(c.delta))} (δ{whole})."
 
 
