@@ -67,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         options = {option for action in actions for option in action.option_strings if option.startswith("--")}
         if unknown is not None and unknown[1].startswith("-"):
             return suggestion(unknown[1].partition("=")[0], options)
-        return f"{self.format_usage().removeprefix('usage: ').strip()}."
+        return f"{' '.join(self.format_usage().split()[1:])}."
 
 
 @cache
