@@ -30,8 +30,10 @@ CANCELLED = 2.0**8
 
 _SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
 _DECLARED = {
-    None: "declared: model and loss keep and use nothing of other examples, and fail on none",
-    "process": "declared: a call uses no other example, and keeps nothing of its own outside its process, as in a file",
+    None: "declared: model and loss keep and use nothing of other examples or projections, leave torch as it is, and"
+    " end at each without an error",
+    "process": "declared: every call ends, uses no other example, reads no other process, and keeps nothing of its own"
+    " outside its process, as in a file",
 }
 _TOGETHER = "declared: the model treats the examples of a batch independently (microbatch > 1)"
 # Of earlier certificates:

@@ -58,6 +58,8 @@ OF_OTHERS = {
     "_asdict": "public in a named tuple, in spite of the underscore",
     "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",
     "_get_param_names": "what scikit-learn's own get_params goes by",
+    "_get_current_dispatch_mode_stack": "torch has no other list of the modes that are on",
+    "_get_current_function_mode_stack": "as _get_current_dispatch_mode_stack",
     "_getframe": "how the standard library itself finds who calls",
     "_infinity_mass": "as _discretization",
     "_inheriting": "how multiprocessing itself tells a process that still runs the script of its parent",

@@ -17,11 +17,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.optim import optimizer
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from ppdp.core.boundary import interrupt_of
 from ppdp.exceptions import StageFailed
-from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor
+from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor, refuse
 
 Fingerprint = tuple[int, ...]
 
@@ -123,6 +125,7 @@ class Probed:
         about = [(name, id(one), one.data_ptr(), one.dtype, one.device, one.requires_grad) for name, one in tensors]
         return {
             "autocast or TF32": arithmetic(),
+            "modes of torch": [id(one) for one in modes()],
             "modules": [(id(module), type(module), vars(module).get("forward")) for module in modules],
             "hooks": hooks,
             "the adapter's status": [_status(layer.module, self.adapter) for layer in self.layers],
@@ -157,6 +160,18 @@ def arithmetic() -> tuple[Any, ...]:
         if getattr(place, "fp32_precision", "none") not in ("none", "ieee"):
             coarse.append(name)
     return (*coarse, *(["cuda"] if getattr(backends.cuda.matmul, "allow_tf32", False) else []))
+
+
+def modes() -> list[Any]:
+    """What torch asks before each operation of this thread, of whoever; but for a device by default."""
+    found = [*_get_current_function_mode_stack(), *_get_current_dispatch_mode_stack()]
+    return [one for one in found if type(one) is not DeviceContext]
+
+
+def refuse_modes() -> None:
+    """Refuse where torch asks something of a user's before each operation, ppdp's sums included."""
+    if modes():
+        refuse("a mode of torch is on, which would act on what ppdp adds up.", "PrivateLoRA and fit outside of it.")
 
 
 def generators() -> list[bytes]:

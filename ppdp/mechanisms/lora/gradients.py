@@ -166,6 +166,26 @@ class FullGradients(Gradients):
         x, g = self._tokens(layer)
         return _rounded_sum(torch.bmm(g.mT, x @ projection.to(x.device)), scales)
 
+    def packed(self) -> list[Tensor]:
+        """Of one example, how many tokens came to each layer, and these: a layer's inputs, its gradients of outputs."""
+        counts, numbers = [], []
+        for layer in self.layers:
+            calls = self._calls.get(layer.name, [])
+            counts.append(sum(x.shape[1] for x, _ in calls))
+            numbers += [call[place].flatten() for place in (0, 1) for call in calls]
+        return [torch.tensor(counts), torch.cat(numbers) if numbers else torch.zeros(0)]
+
+    @classmethod
+    def unpacked(cls, layers: Sequence[Layer], counts: Tensor, numbers: Tensor, most: int) -> FullGradients | None:
+        """One example's, as another process packed them; None where these are no such numbers, or too many tokens."""
+        found, tokens = cls(layers, 1), counts.tolist()
+        if min(tokens) < 0 or sum(tokens) > most:
+            return None
+        for layer, count in zip(layers, tokens):
+            x, g, numbers = numbers.tensor_split([count * layer.inputs, count * (layer.inputs + layer.outputs)])
+            found.keep(layer, x.view(1, count, layer.inputs), g.view(1, count, layer.outputs))
+        return found
+
     def terms(self, *, routed: bool = False) -> int:
         tokens = {name: sum(x.shape[1] for x, _ in calls) for name, calls in self._calls.items()}
         if routed:
@@ -242,6 +262,8 @@ def _hook(layer: Layer, found: Gradients) -> Callable[..., Tensor]:
             if layer.watched is layer.module:  # a model may go on in place with what its layers give
                 output = output.clone()
         x = given[0].detach()
+        if type(x) is not torch.Tensor:  # of a class whose products are its own
+            raise ValueError("a layer's inputs are not of torch's own class")
         output.register_hook(lambda g: found.keep(layer, _by_example(x, found.n), _by_example(g.detach(), found.n)))
         return output
 

@@ -161,12 +161,12 @@ def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:
     for layer in layers:
         if layer.trained.is_meta or not layer.trained.dtype.is_floating_point:
             refuse(f"the weights of {layer.name} are quantised or not loaded.", "weights in floating point.")
-        first, behind = _place(layer.trained)
+        first, behind = place_of(layer.trained)
         if behind - first < layer.trained.nbytes:
             refuse(
                 f"the weights of {layer.name} are the same number in several places.", "weights that are contiguous()."
             )
-        places = [(name, *_place(one)) for name, one in all_tensors(model)]
+        places = [(name, *place_of(one)) for name, one in all_tensors(model)]
         owners = [name for name, start, end in places if start < behind and first < end]
         if len(owners) > 1:
             refuse(f"the weights of {layer.name} are shared: {', '.join(owners)}.", "untie them or adapt other layers.")
@@ -178,7 +178,7 @@ def all_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from model.named_buffers(remove_duplicate=False)
 
 
-def _place(one: Tensor) -> tuple[int, int]:
+def place_of(one: Tensor) -> tuple[int, int]:
     """Where its memory begins, and where it ends."""
     steps = sum((size - 1) * stride for size, stride in zip(one.shape, one.stride()))
     return one.data_ptr(), one.data_ptr() + (one.numel() and one.element_size() * (1 + steps))

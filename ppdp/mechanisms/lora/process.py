@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import select
 import signal
 import sys
 import warnings
@@ -13,17 +14,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import repeat
 from os import _exit, getpid, kill  # as they are now, whatever a call puts into their places
 from typing import Any, NoReturn
 
 import torch
 
 from ppdp.exceptions import StageFailed
-from ppdp.mechanisms.lora.layers import STAGE, Tensor, all_tensors, refuse
+from ppdp.mechanisms.lora.layers import STAGE, Tensor, all_tensors, place_of, refuse
 
 LINUX = sys.platform == "linux"  # elsewhere libraries of the system stop in a copy
 SYSTEM: Any = ctypes.PyDLL(None) if LINUX else None  # at Python's own fork libraries count, and keep what they did
 FORK: Any = getattr(SYSTEM, "_Fork", None) or getattr(SYSTEM, "fork", None)  # so do those in C, but at the first one
+LONGEST = 600.0  # seconds that a made-up example may take in a process of its own
 _LOAD, _CALL, _DONE = b"l", b"c", b"d"
 _FIX = "isolation=None, by which you declare that model and loss keep and use nothing of other examples"
 
@@ -34,37 +37,50 @@ def refuse_shared(model: Any, public: Mapping[str, Tensor], microbatch: int) -> 
         refuse("a process for each example, the default, is for Linux.", f"{_FIX}.")
     if microbatch > 1:
         refuse("a process for each example, the default, has no microbatch > 1.", f"microbatch=1, or {_FIX}.")
-    if any(one.is_shared() or one.device.type != "cpu" for _, one in [*all_tensors(model), *public.items()]):
+    tensors = [one for _, one in [*all_tensors(model), *public.items()]]
+    maps = _shared_maps()
+    if any(one.is_shared() or one.device.type != "cpu" for one in tensors) or any(
+        first < end and start < behind for first, behind in map(place_of, tensors) for start, end in maps
+    ):
         refuse("isolation='process' takes no tensors on a GPU or in shared memory.", f"model.cpu(), or {_FIX}.")
+
+
+def _shared_maps() -> list[tuple[int, int]]:
+    """Where memory of this process begins and ends that a copy of it shares."""
+    with open("/proc/self/maps") as file:
+        lines = [line.split()[:2] for line in file]
+    places = [place.split("-") for place, rights in lines if rights.endswith("s")]
+    return [(int(start, 16), int(end, 16)) for start, end in places]
 
 
 class Copies:
     """A process that waits as this one is now, to be copied for each call.
 
-    ``work`` of an example in the form of ``public`` gives ``size`` float64 numbers, and nothing but these comes back.
-    Into the ``loaded`` tensors the waiting process takes what is the same for all calls of a step. It never holds an
-    example: that stands in a page which copies read, and which is overwritten before each call. The files that this
-    process has open are closed in it, nothing that it runs can make a file longer, and it ends with this one.
+    ``work`` of an example in the form of ``public`` gives flat tensors of the types of ``answers`` and no longer, of
+    which nothing else comes back. Into the ``loaded`` tensors the waiting process takes what is the same for
+    all calls of a step. It never holds an example: that stands in a page which copies read, and which is overwritten
+    before each call. The files that this process has open are closed in it, nothing that it runs can make a file
+    longer, and it ends with this one.
     """
 
     def __init__(
         self,
         loaded: Sequence[Tensor],
         public: Mapping[str, Tensor],
-        size: int,
-        work: Callable[[Mapping[str, Tensor]], Tensor],
+        answers: Sequence[Tensor],
+        work: Callable[[Mapping[str, Tensor]], Sequence[Tensor]],
     ) -> None:
         self._loaded = [_shared(one) for one in loaded]
         self._example = {name: _shared(one) for name, one in public.items()}
-        self._answer, self._done = (_shared(torch.empty(one, dtype=torch.float64)) for one in (size, 1))
-        pages, example, answer, done, owner = self._loaded, self._example, self._answer, self._done, os.getpid()
+        self._answers, self._done = [_shared(one) for one in answers], _shared(torch.empty(1))
+        pages, example, own_answers, done, owner = self._loaded, self._example, self._answers, self._done, os.getpid()
 
         def call() -> None:  # of which the mark that it is done comes last
             own = getpid()
             if not done:
                 made = work(example)
                 if getpid() == own:  # and not in a process that the call has started
-                    _copy([answer], [made])
+                    _copy([page[: len(one)] for page, one in zip(own_answers, made)], made)
                     done.fill_(1)
 
         with _undisturbed():  # a copy goes on by no signal as we do, and an interrupt waits until it can be ended
@@ -81,29 +97,30 @@ class Copies:
         """From now on calls begin with these."""
         _copy(self._loaded, values)
         self._done.fill_(1)
-        self._ask_for(_LOAD + _CALL)  # of nothing: for what Python keeps at the first time
+        self._ask_for(_LOAD + _CALL, None)  # of nothing: for what Python keeps at the first time
 
-    def call(self, example: Mapping[str, Tensor]) -> Tensor | None:
-        """What a copy makes of an example; None where it stops before it has all of it."""
+    def call(self, example: Mapping[str, Tensor], *, longest: float | None = None) -> list[Tensor] | None:
+        """What a copy makes of an example; None where it stops before it has all of it, or behind so many seconds."""
         _copy(list(self._example.values()), [example[name] for name in self._example])
-        for page in (self._answer, self._done):
+        for page in (*self._answers, self._done):
             page.zero_()
-        self._ask_for(_CALL)
-        return self._answer.clone() if self._done else None
+        self._ask_for(_CALL, longest)
+        return [page.clone() for page in self._answers] if self._done else None
 
-    def _ask_for(self, tasks: bytes) -> None:
+    def _ask_for(self, tasks: bytes, longest: float | None) -> None:
         said = b""
         try:
             with suppress(OSError):  # of one that has ended
                 if self.close.alive:
                     os.write(self._ask, tasks)
-                    said = os.read(self._told, 1)
+                    if select.select([self._told], [], [], longest)[0]:
+                        said = os.read(self._told, 1)
         finally:
             if not said:  # or behind an interrupt
                 self.close()
         if not said:
-            what = "the process whose copies run model and loss has ended."
-            raise StageFailed(what, stage=STAGE, fix="more memory, or isolation=None.")
+            what = "the process whose copies run model and loss has ended, or never answers."
+            raise StageFailed(what, stage=STAGE, fix="more memory, no threads in model and loss, or isolation=None.")
 
 
 def _copy(places: Sequence[Tensor], values: Sequence[Tensor]) -> None:
@@ -153,11 +170,11 @@ def _step(asked: int, tell: int, work: Callable[[], object]) -> None:
     This process runs no bytecode meanwhile, which would count how often it ran, keeps no object of a call, and is not
     told how a copy ended: before each call it is as it was before all.
     """
-    own = os.getpid()
+    own, waits = os.getpid(), map(iter, repeat(partial(SYSTEM.waitpid, -1, None, 0)), repeat(-1))
     each = (
         map(ord, iter(partial(os.read, asked, 1), _LOAD)),  # an error where nobody asks any more
         map(bool, iter(FORK, 0)),  # the copy goes on behind all this
-        map(bool, iter(partial(SYSTEM.waitpid, -1, None, 0), None)),
+        map(deque, waits, repeat(0)),  # until no copy is left, nor what it put beside itself; one that stops is left
         map(bool, iter(partial(os.write, tell, _DONE), None)),
     )
     deque(zip(*each), 0)

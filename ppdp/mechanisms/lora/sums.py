@@ -14,11 +14,11 @@ from ppdp.mechanisms.learn.sampling import poisson_sample
 from ppdp.mechanisms.lora.adapter import uniform_frame
 from ppdp.mechanisms.lora.conditions import Probed, told_nothing
 from ppdp.mechanisms.lora.data import Batch, parts, taken
-from ppdp.mechanisms.lora.gradients import Gradients, GradientsOfB, backward
+from ppdp.mechanisms.lora.gradients import FullGradients, Gradients, GradientsOfB, backward
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
 from ppdp.mechanisms.lora.plan import LoRAPlan
 from ppdp.mechanisms.lora.probe import closeness
-from ppdp.mechanisms.lora.process import Copies
+from ppdp.mechanisms.lora.process import LONGEST, Copies
 from ppdp.mechanisms.lora.state import State
 from ppdp.mechanisms.lora.weights import Weights
 from ppdp.privacy.noise.sampler import Noise
@@ -41,11 +41,30 @@ class Sums:
         self._copies = self._waiting() if self._asked["isolation"] == "process" else None
 
     def _waiting(self) -> Copies:
-        """What is copied for each example: model and loss as they are now, and projections that are taken over."""
-        frames = self._no_projections()
-        loaded = [*(layer.trained for layer in self._layers), *(one for one in frames if one is not None)]
-        whole = lambda part: torch.cat([one.flatten() for one in self._clipped(self._found(part), frames)])  # noqa: E731
-        return Copies(loaded, self._public, sum(map(math.prod, self._shapes())), whole)
+        """What is copied for each example: model and loss as they are now, which learn of no projection."""
+        loaded = [layer.trained for layer in self._layers]
+        if self._probed.kind is GradientsOfB:
+            size = sum(map(math.prod, self._shapes()))
+            return Copies(loaded, self._public, [torch.empty(size, dtype=torch.float64)], self._clipped_alone)
+        widest = max(layer.inputs + layer.outputs for layer in self._layers)
+        kind = max((layer.trained.dtype for layer in self._layers), key=lambda one: one.itemsize)
+        numbers = torch.empty(self._most_tokens * widest, dtype=torch.promote_types(kind, torch.float32))
+        counts = torch.empty(len(self._layers), dtype=torch.int64)
+        return Copies(loaded, self._public, [counts, numbers], self._tokens_alone)
+
+    def _clipped_alone(self, part: Batch) -> list[Tensor]:
+        clipped = self._clipped(self._found(part), self._no_projections())
+        return [torch.cat([one.flatten() for one in clipped])]
+
+    def _tokens_alone(self, part: Batch) -> list[Tensor]:
+        found = self._found(part)
+        assert isinstance(found, FullGradients)
+        return found.packed()
+
+    @property
+    def _most_tokens(self) -> int:
+        """The most tokens of an example, in all layers together."""
+        return int(self._asked["terms"]) - max(layer.inputs for layer in self._layers)
 
     def close(self) -> None:
         """Let no process wait for more."""
@@ -115,22 +134,33 @@ class Sums:
     def _apart(self, batch: Batch, projections: list[Tensor | None]) -> Iterator[list[Tensor]]:
         """The sums of all examples, each from a process of its own; one that fails adds nothing."""
         assert self._copies is not None
-        self._copies.load([*self.weights.own, *(one for one in projections if one is not None)])
-        yield from (found for part in parts(batch, 1) if (found := self._apart_alone(part)) is not None)
+        self._copies.load(self.weights.own)
+        answers = (self._copies.call(part) for part in parts(batch, 1))
+        yield from (found for one in answers if one and (found := self._read(one, projections)) is not None)
 
-    def _apart_alone(self, part: Batch) -> list[Tensor] | None:
-        """What a process of its own makes of an example: whole numbers that are no longer than the clip, or None."""
-        assert self._copies is not None
-        shapes, found = self._shapes(), self._copies.call(part)
+    def _read(self, answer: list[Tensor], projections: list[Tensor | None]) -> list[Tensor] | None:
+        """What a process of its own gave of an example, as whole numbers no longer than the clip, or None.
+
+        What is projected is clipped here: a length behind a projection does not tell that in front of it.
+        """
+        if self._probed.kind is not GradientsOfB:
+            counts, numbers = answer
+            whole = FullGradients.unpacked(self._layers, counts, numbers, self._most_tokens)
+            return None if whole is None else self._clipped(whole, projections)
+        shapes, found = self._shapes(), answer[0]
         sizes = [math.prod(shape) for shape in shapes]
         most = inflate(self._asked["clip"] / self._unit + math.sqrt(sum(sizes)) / 2)
-        if found is None or not found.round_().norm() <= most:
+        if not found.round_().norm() <= most:
             return None
         return [one.view(shape) for one, shape in zip(found.split(sizes), shapes)]
 
     def try_apart(self) -> bool:
         """Whether a made-up example has its gradient in a process of its own, if all are to have one."""
-        return self._copies is None or any(True for _ in self._apart(self._public, self._no_projections()))
+        if self._copies is None:
+            return True
+        self._copies.load(self.weights.own)
+        answer = self._copies.call(self._public, longest=LONGEST)
+        return answer is not None and self._read(answer, self._no_projections()) is not None
 
     @property
     def _unit(self) -> float:

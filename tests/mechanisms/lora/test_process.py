@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
 import types
 import zlib
@@ -17,7 +18,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import WORDS, largest_move, next_word, small, texts  # noqa: E402
+from small_models import WORDS, adapted, largest_move, next_word, small, texts  # noqa: E402
+from torch.overrides import TorchFunctionMode  # noqa: E402
 
 from ppdp import Ledger  # noqa: E402
 from ppdp.exceptions import InvalidParameter, StageFailed  # noqa: E402
@@ -27,6 +29,19 @@ from ppdp.mechanisms.lora.gradients import GradientsOfB  # noqa: E402
 pytestmark = pytest.mark.skipif(not process.LINUX, reason="copies of a process are for Linux")
 PUBLIC = {"n_rows": 12, "batch_size": 12, "steps": 1, "epsilon": 2.0, "delta": 1e-5, "max_grad_norm": 1e-3}
 RARE = WORDS - 1
+
+
+class Wide(torch.nn.Module):
+    """One layer that is wide."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(WORDS, 64)
+        self.layer = torch.nn.Linear(64, 4)
+        self.head = torch.nn.Linear(4, WORDS)
+
+    def forward(self, ids):
+        return self.head(torch.tanh(self.layer(self.words(ids))))
 
 
 def private(loss=next_word, model=None, **other):
@@ -56,6 +71,68 @@ def test_memory_that_processes_share_is_declared():
         return losses * (1 - 2 * shared[0])
 
     assert largest_move(private(where_rare(turned)), rare(4), removed=(0,)) > 1.5
+
+
+def test_a_call_that_stops_under_a_tracer_is_waited_for():
+    """The system tells its parent of that as of an end."""
+
+    def traced(losses):
+        threading.Timer(0.05, os._exit, (0,)).start()
+        system = ctypes.CDLL(None)  # which lets other threads run meanwhile
+        system.ptrace(0, 0, 0, 0)  # PTRACE_TRACEME
+        system.syscall(234, os.getpid(), os.getpid(), signal.SIGSTOP)  # tgkill, of the thread that asks
+        return losses
+
+    examples = {"ids": torch.cat([rare(1)["ids"], texts(4)["ids"].clamp(max=RARE - 1)])}
+    assert largest_move(private(where_rare(traced)), examples, removed=(0,)) <= 1 + 1e-9
+
+
+class Counting(TorchFunctionMode):
+    """What torch asks before each operation, and that remembers."""
+
+    def __torch_function__(self, function, types, given=(), named=None):
+        return function(*given, **(named or {}))
+
+
+class Rounding(torch.Tensor):
+    """Products of a class of its own."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, given=(), named=None):
+        made = super().__torch_function__(function, types, given, named or {})
+        return made.sign() * 1e9 if function is torch.Tensor.matmul else made
+
+
+def replaced(name, act):
+    def plant(losses):
+        own = getattr(torch, name)
+        setattr(torch, name, lambda *given, **named: act(own(*given, **named)))
+        return losses
+
+    return plant
+
+
+SHOWN = {
+    "products replaced": replaced("bmm", torch.sign),
+    "what rounds replaced": lambda losses: setattr(torch.Tensor, "round_", lambda one: one.fill_(2.0**40)) or losses,
+    "a mode left on": lambda losses: Counting().__enter__() and losses,
+    "an exit behind written pages": lambda losses: (
+        [one.fill_(1) for one in gc.get_objects() if type(one) is torch.Tensor and one.dtype == torch.float32]
+        and os._exit(0)
+    ),
+}
+
+
+@pytest.mark.parametrize("plant", SHOWN)
+def test_what_a_projection_shows_is_of_no_calls_making(plant):
+    """Of 64 dimensions one is shown: in most draws an eighth of a clip, whatever a call does."""
+    model, examples = adapted(Wide(), ["layer"], r=1), rare(1)
+    training = private(where_rare(SHOWN[plant]), model, method="m2")
+    sums = training._sums()
+    clip, unit = training.plan_.question.parameters["clip"], sums._unit
+    shown = [float(sums.counts(examples, sums.projections())[0].norm()) * unit / clip for _ in range(9)]
+    assert sorted(shown)[4] < 0.5
+    assert max(shown) > 0 or plant == "an exit behind written pages"
 
 
 def test_a_process_that_a_call_starts_answers_for_no_other():
@@ -97,12 +174,14 @@ def test_no_copy_can_tell_how_many_came_before_or_what_became_of_them():
 
     if hasattr(process.SYSTEM, "_Fork"):  # or the system's library has none that tells nobody
         process.SYSTEM["__register_atfork"](None, count_a_fork, None, None)
-    copies, weights = process.Copies([torch.zeros(1)], {"x": torch.zeros(1)}, 7, work), [torch.ones(1)]
+    answers = [torch.empty(7, dtype=torch.float64)]
+    copies = process.Copies([torch.zeros(1)], {"x": torch.zeros(1)}, answers, lambda example: [work(example)])
+    weights = [torch.ones(1)]
     for _ in range(2):  # steps
         copies.load(weights)
         seen = [copies.call({"x": torch.full((1,), float(place))}) for place in (0, 1, 6, 2, 7, 10, 10, 3)]
         assert [one is None for one in seen] == [False, False, True, False, True, True, True, False]
-        told = [one for one in seen if one is not None]
+        told = [one[0] for one in seen if one is not None]
         assert all(torch.equal(one, told[0]) for one in told)
     copies.close()
     assert len(FORKS) > 0 or not hasattr(process.SYSTEM, "_Fork")
@@ -139,7 +218,7 @@ def test_the_same_is_released_in_one_process_and_in_many(method):
         for where in ({"isolation": None}, {})
     ]
     assert len({one.record.released.sha256 for one in released}) == 1
-    declared = "declared: a call uses no other example, and keeps nothing of its own outside its process"
+    declared = "declared: every call ends, uses no other example, reads no other process, and keeps nothing of its own"
     assert declared in " ".join(released[1].to_text(full=True).split())
     assert released[1].verify()
 
@@ -189,7 +268,7 @@ def test_what_ends_the_training_ends_all_processes(ended):
 
 def test_a_process_that_is_killed_leaves_none():
     at_work = process._shared(torch.zeros(1))
-    copies_of = lambda: process.Copies([], {}, 1, lambda _: at_work.fill_(1) and time.sleep(60))  # noqa: E731
+    copies_of = lambda: process.Copies([], {}, [torch.empty(1)], lambda _: at_work.fill_(1) and time.sleep(60))  # noqa: E731
     process.SYSTEM.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what is left becomes a child of ours
     try:
         with process._undisturbed():
@@ -204,10 +283,37 @@ def test_a_process_that_is_killed_leaves_none():
         process.SYSTEM.prctl(36, 0)
 
 
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_inputs_and_modes_that_make_products_their_own(method):
+    class Odd(Wide):
+        def forward(self, ids):
+            return self.head(self.layer(self.words(ids).as_subclass(Rounding)).as_subclass(torch.Tensor))
+
+    with pytest.raises(InvalidParameter, match="torch's own class"):
+        private(model=adapted(Odd(), ["layer"], r=1), method=method)
+    training = private(method=method, model=small("twice", init_lora_weights=True))
+    with Counting():
+        for act in (lambda: private(), lambda: training.fit(texts(2))):
+            with pytest.raises(InvalidParameter, match="modes? of torch"):
+                act()
+    with torch.device("cpu"):  # torch's own, for what has no device
+        training.fit(texts(2))
+
+
+def test_a_made_up_example_that_never_ends_is_no_private_one(monkeypatch):
+    own = os.getpid()
+    monkeypatch.setattr("ppdp.mechanisms.lora.sums.LONGEST", 0.2)
+    training = private(lambda model, batch: next_word(model, batch) * (os.getpid() == own or time.sleep(60)))
+    with pytest.raises(StageFailed, match="never answers"):
+        training.fit(texts(2))
+    assert training._charged is None
+
+
 def test_what_a_process_has_not_for_itself(monkeypatch):
-    shared, own = small("twice"), os.getpid()
+    shared, mapped, own = small("twice"), small("twice"), os.getpid()
     shared.base_model.model.head.share_memory()
-    for given in ({"microbatch": 2}, {"model": shared}, {"isolation": "thread"}):
+    mapped.base_model.model.register_buffer("state", torch.frombuffer(mmap.mmap(-1, 4), dtype=torch.float32))
+    for given in ({"microbatch": 2}, {"model": shared}, {"model": mapped}, {"isolation": "thread"}):
         with pytest.raises(
             InvalidParameter, match="isolation" if "isolation" in given else "None, by which you declare"
         ):
