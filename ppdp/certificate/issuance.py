@@ -63,6 +63,8 @@ def issue_alone(
     seeded: bool,
     inference: str,
     issued: Mapping[str, Any],
+    invalid: str,
+    packages: tuple[str, ...],
     dataset: str | None = None,
     sources: Any = None,
 ) -> Certificate:
@@ -70,8 +72,8 @@ def issue_alone(
 
     What was ``released`` has names that begin with the mechanism's; ``facts`` are those beside the domain's, as name,
     value and origin; ``reasons`` say what is assumed; ``inference`` is the hash of the description of how what was
-    released is used; ``issued`` is the block of that name, empty if nothing is issued yet; ``sources`` are of declared
-    facts.
+    released is used; ``issued`` is the block of that name, empty if nothing is issued yet; ``invalid`` values stop it
+    ("error") or do not ("repair"); ``packages`` took part beside ppdp's own; ``sources`` are of declared facts.
     """
     status, why = certificate_status(reasons, seeded=seeded)
     record = records.Record(
@@ -94,21 +96,21 @@ def issue_alone(
         total=total(cost.loss, cost.allowance),
         alternatives=(),
         warnings=(),
-        invalid="error",
-        not_covered=tuple(not_covered("error", domain.adjacency)),
+        invalid=invalid,
+        not_covered=tuple(not_covered(invalid, domain.adjacency)),
         released=what_left(released, inference),
-        versions=versions(),
+        versions=versions(packages),
         issued=records.read_as(Issued, issued) if issued else None,
     )
     return Certificate.sealed(records.written(record))
 
 
 @cache
-def versions() -> Mapping[str, str]:
+def versions(others: tuple[str, ...] = ()) -> Mapping[str, str]:
     """Versions of what runs; to ask four packages took as long as everything else in a small fit."""
     from importlib.metadata import version
 
     return {
         "python": platform.python_version(),
-        **{name: version(name) for name in ("ppdp", "numpy", "scipy", "scikit-learn")},
+        **{name: version(name) for name in ("ppdp", "numpy", "scipy", "scikit-learn", *others)},
     }

@@ -15,7 +15,7 @@ from ppdp.certificate.share.files import hashed, read_file
 from ppdp.core.checks import shown
 from ppdp.exceptions import ExportError, InvalidParameter
 
-UNPROVED = "the issuer's words, not proved"
+UNPROVED = "the issuer's words, not proved, nor in the digest"
 OF_A_PIPELINE = {"purpose", "responsible"}  # parameters of their own
 _MOST_LETTERS = 500  # as in the schema
 _MOST_BYTES = 2**28  # of an attachment

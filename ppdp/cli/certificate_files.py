@@ -14,7 +14,7 @@ from ppdp.exceptions import CertificateError, ExportError
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
 
-EXPORT, CERTIFICATE, PAGE = "model.zip", "certificate.json", "certificate.html"
+EXPORT, CERTIFICATE, PAGE, ADAPTER = "model.zip", "certificate.json", "certificate.html", "adapter_config.json"
 _FIX = "a certificate.json as it was issued, model.zip or another export, a folder of `ppdp fit`, a Parquet file."
 _PAGE = "is a page to read, which cannot be checked.", "the certificate.json with the digest that the page shows."
 _TABLE = "is a table; a certificate is in what was released from one.", _FIX
@@ -24,7 +24,7 @@ _FIX_ISSUED = "the files as they were issued."
 
 
 def carried(path: Path) -> Certificate:
-    """The certificate in a JSON document, an export, a folder of ``ppdp fit`` or a Parquet file.
+    """The certificate in a JSON document, an export, a folder of ``ppdp fit`` or of an adapter, or a Parquet file.
 
     That of an export or a table was verified, and is that of exactly these numbers; a document was only read.
     A CertificateError says that what is there does not hold, a Misuse that there is none.
@@ -39,6 +39,8 @@ def carried(path: Path) -> Certificate:
         if beside.exists() and _of_document(beside).to_dict() != certificate.to_dict():
             raise CertificateError(f"{beside}: is another certificate than the one in {EXPORT}.", fix=_FIX_ISSUED)
         return certificate
+    if (path / ADAPTER).is_file():
+        return _of_adapter(path)
     if path.is_dir() or path.suffix == ".zip":
         return _of_export(path)
     return _of_document(path)
@@ -56,9 +58,11 @@ def unchecked(path: Path, certificate: Certificate) -> list[str]:
 
     folder = (path / EXPORT).is_file()  # one that is an export itself holds nothing else, or is refused
     others = {one.name for one in path.iterdir()} if folder else set()
-    others -= {EXPORT, CERTIFICATE, PAGE, f"{CERTIFICATE}.sig"}
+    others -= {EXPORT, CERTIFICATE, f"{CERTIFICATE}.sig"}
+    if PAGE in others and (path / PAGE).read_bytes() == certificate.to_html().encode():
+        others -= {PAGE}
     exported = path / EXPORT if folder else path
-    if exported.is_dir() or exported.suffix == ".zip":
+    if (exported.is_dir() and not (exported / ADAPTER).is_file()) or exported.suffix == ".zip":
         text = read_members(exported, REQUIRED | {EXAMPLE})[README]
         others |= set() if text == readme(certificate).encode() else {README}
     return sorted(others)
@@ -81,6 +85,17 @@ def _of_export(path: Path) -> Certificate:
         certificate = certificate_of(members, None)
         certified(members, certificate)
         return certificate
+    except (ExportError, CertificateError) as error:
+        raise _untrue(path, error) from None
+
+
+def _of_adapter(path: Path) -> Certificate:
+    try:
+        from ppdp.mechanisms.lora import certified
+    except ModuleNotFoundError as error:
+        refuse("holds an adapter of PyTorch.", place=str(path), fix=error.msg.partition("Fix: ")[2])
+    try:
+        return certified(path)
     except (ExportError, CertificateError) as error:
         raise _untrue(path, error) from None
 

@@ -223,6 +223,10 @@ def test_a_file_of_somebody_else_in_the_folder_is_named(out, capsys):
     assert "NOT CHECKED, and of no certificate: patients.csv\n" in capsys.readouterr().out
     assert main(["verify", "out", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unchecked"] == ["patients.csv"]
+    page = out / "certificate.html"
+    page.write_text(page.read_text("utf-8").replace("50", "51"), "utf-8")
+    assert main(["verify", "out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unchecked"] == ["certificate.html", "patients.csv"]
 
 
 def test_a_text_in_an_export_that_somebody_changed_is_named(out, capsys):

@@ -90,6 +90,8 @@ class LoRAPlan:
             seeded=seeded,
             inference=inference,
             issued=issued,
+            invalid="error" if question.parameters["isolation"] is None else "repair",
+            packages=("torch", "peft"),
             dataset=dataset,
             sources=sources,
         )

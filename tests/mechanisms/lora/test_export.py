@@ -12,6 +12,7 @@ pytest.importorskip("peft")
 from safetensors.torch import load_file, save_file  # noqa: E402
 from small_models import gpt2, next_word, small, texts  # noqa: E402
 
+from ppdp.cli.main import main  # noqa: E402
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter  # noqa: E402
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
 
@@ -37,6 +38,13 @@ def test_four_files_the_same_each_time(training, folder, tmp_path):
     assert certified(folder) == certified(str(again)) == training.certificate_
     (tmp_path / "link").symlink_to(folder)
     assert certified(tmp_path / "link").verify()
+
+
+def test_the_command_checks_the_folder(folder, capsys):
+    assert main(["verify", str(folder)]) == 0
+    assert "NOT CHECKED" not in capsys.readouterr().out
+    (folder / "README.md").write_text("another")
+    assert main(["verify", str(folder)]) == 1
 
 
 def test_every_entry_of_the_configuration_is_bound(folder):
