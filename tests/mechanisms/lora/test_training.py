@@ -301,8 +301,7 @@ def test_nothing_else_imports_torch():
     names = r"(torch|peft|transformers|safetensors|ppdp\.mechanisms\.lora)\b"
     imports = re.compile(rf"^ *(from|import) {names}", re.MULTILINE)
     found = {path for path in ROOT.rglob("*.py") if imports.search(path.read_text("utf-8"))}
-    assert found
-    assert all(own in path.parents for path in found)
+    assert {path for path in found if own not in path.parents} == {ROOT / "cli" / "certificate_files.py"}  # an export
 
 
 def test_an_empty_batch_is_a_step_like_others():
