@@ -113,7 +113,7 @@ def run(data: str, out: Path, console: Console) -> None:
         f"written: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
         f" {PICTURE}; check with: ppdp verify {out}\n"
         f"to read: open {out}/{PAGE} in a browser; what to ask of it is in docs/guides/review.md\n"
-        "a demo: its ledger is new each time, so that earlier runs on these people are not counted; keep yours in a file",
+        "a demo: its ledger is new each time, and earlier runs on these people are not counted; keep yours in a file",
         soft_wrap=True,
     )
 
