@@ -194,7 +194,7 @@ def what_left(c: Record, article: str = "the ") -> list[str]:
         last = f"noisy {told} ('{m.name}')" if told else f"noisy answer of the last step '{m.name}'"
         return [*left, article + last]
     path = " and every noisy step of its training" if f"{m.name}.path" in c.released.names else ""
-    return [*left, f"the model '{m.name}'{path}"]
+    return [*left, f"the model '{m.name}' ({m.class_}){path}"]
 
 
 def _told(c: Record, m: MechanismRecord) -> str:
