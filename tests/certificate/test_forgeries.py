@@ -224,7 +224,7 @@ FORGERIES = {
         None,
     ),
     "a release carried through a clip": (
-        "unconditional",
+        "conditional",
         lambda c: (c["releases"].pop(), c["releases"][0].update(serves=["impute", "scale"])),
         None,
     ),
