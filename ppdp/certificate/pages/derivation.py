@@ -28,6 +28,13 @@ MEASURED = {
     **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
     "squares-in-parts": "shares of rows by value, means and mean squares",
     "matrix": "means and mean products",
+    **dict.fromkeys(("moment", "complete-matrix"), "mean products"),
+    "trimmed-means": "trimmed means",
+    "modes": "counts of categories",
+    "clusters": "weights of cells and sums around centres",
+    "label-means": "counts of labels by category",
+    **dict.fromkeys(("label-moments", "light-label-moments"), "counts of labels and sums by label"),
+    **dict.fromkeys(("quantile-choices", "quantile-pairs", "quantile-triples"), "quantiles"),
 }
 
 
