@@ -276,7 +276,7 @@ def check_domain(value: Any) -> None:
     named = next((name for name in ("column_names", "columns") if name in known), None)
     if named is not None:
         fix = f"pass Domain(n_rows=len(X), feature_names=tuple(X.{named}))."
-    elif isinstance(value, int):
+    elif type(value) is int and value > 0:
         fix = f"pass Domain(n_rows={value}), with n_features=... where the pipeline does not name all columns."
     elif "shape" in known:
         fix = "pass Domain(n_rows=len(X), n_features=X.shape[1])."
