@@ -51,6 +51,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
     """What page one needs, and how often an attacker is right."""
     c, stated, ledger = view.record, view.stated, view.record.ledger
     elsewhere = {"contact"} if stated["responsible"] else set()
+    elsewhere |= {"signed_by"} if signer else set()
     elsewhere |= {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
     further = [name for name in MADE if stated[name] and name not in elsewhere]
     profile = dict(privacy_profile(c)) | {c.delta: c.epsilon}

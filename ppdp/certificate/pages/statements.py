@@ -219,7 +219,7 @@ def excluded_in_short(c: Record, of_this_run: str = "") -> list[str]:
     why = [_excluded(one.value).short for one in STOPS if one.value in c.not_covered]
     short = [f"what a stopped run tells ({of_this_run or ', '.join(why)})"] if why else []
     for words in (words for words in c.not_covered if words not in stops):
-        charged = " (if not in its ledger)" if words == Exclusion.EVALUATION.value and c.ledger else ""
+        charged = " (if not in the ledger)" if words == Exclusion.EVALUATION.value and c.ledger else ""
         short.append(f"{_excluded(words).short}{charged}")
     return short
 
