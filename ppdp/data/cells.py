@@ -8,12 +8,11 @@ else happens: an error would tell of it, and quote it.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -48,7 +47,6 @@ _START = datetime(1970, 1, 1)
 _FARTHEST = 1e12  # units from the epoch: further than any public range
 _SHORT = 2_000  # bits of a whole number that Python writes at any setting
 _LONGEST_ID = 10_000  # digits of a whole number: to write more takes minutes
-_SMALLEST, _LARGEST = 1e-100, 1e100  # values of terms
 LONGEST_TEXT = 1_000_000  # characters of a text that are looked at, so that no single row fills the memory
 
 
@@ -166,14 +164,13 @@ def category_texts(column: Any) -> tuple[NDArray[np.intp], Cells]:
     return places, _each(_text, cells, missing=None, improper="")
 
 
-def texts(column: Any, *, terms: bool = False) -> tuple[NDArray[np.intp], Cells]:
-    """Cells of a column as whole texts, of which some are one cell's only once; and the place of every cell.
+def texts(column: Any, read: Callable[[Any], str | None]) -> tuple[NDArray[np.intp], Cells]:
+    """Cells of a column as ``read``, of which some are one cell's only once; and the place of every cell.
 
-    Text is as it stands, up to :data:`LONGEST_TEXT` characters; bytes are UTF-8, and numbers and truth values are
-    written out. Of ``terms`` the text is JSON. None where a cell is missing or improper.
+    None where a cell is missing or improper.
     """
     places, cells = _different(column)
-    return places, _each(_terms if terms else _whole_text, cells, missing=None, improper=None)
+    return places, _each(read, cells, missing=None, improper=None)
 
 
 def carried(values: Any) -> NDArray[np.object_]:
@@ -333,7 +330,8 @@ def _text(cell: Any) -> str | None:
     return text
 
 
-def _whole_text(cell: Any) -> str | None:
+def whole_text(cell: Any) -> str | None:
+    """Text as it stands, up to :data:`LONGEST_TEXT` characters; bytes as UTF-8, numbers and truths written out."""
     cell = plain(cell)
     if type(cell) is bytes:
         cell = cell.decode()
@@ -344,28 +342,6 @@ def _whole_text(cell: Any) -> str | None:
     if type(cell) is bool or not isinstance(cell, (Real, Decimal)) or isinstance(cell, np.timedelta64):
         return _text(cell)
     return _number_as_text(float(cell)) or repr(float(cell))
-
-
-def _terms(cell: Any) -> str:
-    """Pairs of a name and a number as JSON, of a mapping, of pairs, or of names, each of which counts 1."""
-    listed = isinstance(cell, (Mapping, list, tuple, np.ndarray))
-    given = list(cell.items() if isinstance(cell, Mapping) else cell) if listed else [cell]
-    text = json.dumps([_term(one) for one in given if not is_gap(one)])
-    if len(text) > LONGEST_TEXT:
-        raise _Improper
-    return text
-
-
-def _term(given: Any) -> tuple[str, float]:
-    name, value = given if isinstance(given, (list, tuple)) else (given, 1.0)
-    text, value = _whole_text(name), plain(value)
-    if type(value) is str:
-        text, value = f"{text}={value}", 1.0
-    number = 0.0 if is_gap(value) else _number(value)
-    if text is None or not abs(number) < math.inf:
-        raise _Improper
-    # No square of a value is lost or endless.
-    return text, 0.0 if abs(number) < _SMALLEST else min(max(number, -_LARGEST), _LARGEST)
 
 
 def _number_as_text(number: float) -> str:

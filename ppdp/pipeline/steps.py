@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -88,7 +88,7 @@ def takes_texts(step: Any) -> bool:
 
 def as_texts(step: Any, X: Any, y: Any = None) -> Any:
     """A list of texts or mappings as a column, in front of a step that maps these; with named labels, one of paths."""
-    listed = isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, (str, Mapping)) for one in X)
+    listed = isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, (str, dict)) for one in X)
     if not (listed and takes_texts(step)) or isinstance(y, str):
         return X
     return np.fromiter(X, dtype=object, count=len(X))

@@ -1,5 +1,8 @@
 """Columns of names with numbers become hashed features, as scikit-learn has them, whatever holds them."""
 
+import itertools
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -34,6 +37,7 @@ def test_features_are_those_of_scikit_learn_and_no_longer_than_declared(norm):
     ("cells", "same"),
     [
         ([["tea", "tea", "milk"], ["milk"]], [{"tea": 2, "milk": 1}, {"milk": 1}]),
+        (["[tea", "[1, 2]"], [{"[tea": 1}, {"[1, 2]": 1}]),
         ([[("tea", 2.0)], []], [{"tea": 2}, {}]),
         ([{"tea": 2.0, "milk": None}, {"tea": None, "milk": 1.0}], [{"tea": 2}, {"milk": 1}]),
         ([{"tea": 1e300, "milk": -1e300}, {"tea": 1e-300}], [{"tea": 1, "milk": -1}, {}]),
@@ -57,6 +61,17 @@ def test_dicts_are_converted_and_fitted_as_they_are(twin, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "out").predict(BASKETS), pipe.predict(BASKETS))
     with pytest.raises(ExportError, match="no object of scikit-learn"):
         pipe.release_.to_sklearn()
+
+
+class Endless(dict):
+    def items(self):
+        return itertools.repeat(("tea", 1.0))
+
+
+def test_a_class_of_the_users_does_not_say_what_a_cell_holds():
+    cells = [Endless(tea=1.0), Counter(["tea", "tea", "milk"])]
+    plain = FeatureHasher(8).fit_transform(pd.DataFrame({"basket": [{"tea": 1.0}, {"tea": 2, "milk": 1}]}))
+    np.testing.assert_array_equal(FeatureHasher(8).fit_transform(pd.DataFrame({"basket": cells})), plain)
 
 
 @pytest.mark.parametrize("cell", [{"a": object()}, {"a": np.inf}, [{"a": 1}], [["a", "b", "c"]], pd.Timestamp("2020")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, NoReturn
@@ -20,8 +20,8 @@ from sklearn.utils import murmurhash3_32
 from ppdp.core.boundary import outside
 from ppdp.core.names import slips
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
-from ppdp.data.cells import codes, dates, numbers, texts
-from ppdp.data.column_types import NESTED, described, kind_of, type_of_values
+from ppdp.data.cells import codes, dates, numbers, texts, whole_text
+from ppdp.data.column_types import described, kind_of, type_of_values
 from ppdp.data.rows import Array
 from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, NonNumericData
 
@@ -29,12 +29,12 @@ Words = NDArray[np.object_]
 FIRST = 2.0**51  # code of the first text: no number of a table is near it
 
 
-def coded_texts(column: Any, *, terms: bool = False) -> tuple[Array, Words]:
+def coded_texts(column: Any, read: Callable[[Any], str | None] = whole_text) -> tuple[Array, Words]:
     """The code of every cell, infinite where it is no text and 0 where it is missing, and the texts."""
-    places, read = texts(column, terms=terms)
-    bare = np.asarray(read.values == np.array(None), dtype=bool)
-    own = np.where(read.improper, np.inf, np.where(bare, 0.0, FIRST + np.arange(len(bare))))
-    return own[places], np.where(bare, "", read.values)
+    places, cells = texts(column, read)
+    bare = np.asarray(cells.values == np.array(None), dtype=bool)
+    own = np.where(cells.improper, np.inf, np.where(bare, 0.0, FIRST + np.arange(len(bare))))
+    return own[places], np.where(bare, "", cells.values)
 
 
 def texts_at(codes: Array, held: Words | None) -> Words:
@@ -166,19 +166,16 @@ class HashParser:
 class WordsParser:
     """Cells as texts that are mapped as a whole: the rows know them while they are mapped."""
 
-    terms: bool = False  # whether a cell holds names with numbers
-
     def codes(self, column: Any, name: Any) -> Array:
         """The column as numbers; its name is for errors."""
         return np.where(np.isinf(self.learned(column, name)[0]), math.inf, 0.0)
 
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
         """The column as codes of its texts, and these texts, which are private."""
-        nested = self.terms and described(column.dtype) in NESTED
-        if kind_of(column.dtype) in ("date", "none") and not nested:
+        if kind_of(column.dtype) in ("date", "none"):
             fix = "text; FeatureHasher for lists and mappings, DateEncoder for dates, or leave the column out."
             _refuse(column.dtype, name, "words are declared", fix)
-        return coded_texts(column, terms=self.terms)
+        return coded_texts(column)
 
 
 def _check_category(column: Any, name: Any) -> None:

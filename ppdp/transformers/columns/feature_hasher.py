@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,55 @@ from sklearn import feature_extraction
 from sklearn.preprocessing import normalize
 
 from ppdp.core.checks import choice, flag, integer, length
+from ppdp.data.cells import LONGEST_TEXT, is_gap, plain, whole_text
+from ppdp.data.column_types import NESTED, described
 from ppdp.data.rows import Array
 from ppdp.data.statistics import clip_norms
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.columns.cell_parsers import CellParser, WordsParser
+from ppdp.transformers.columns.cell_parsers import CellParser, Words, WordsParser, coded_texts
 from ppdp.transformers.columns.column_stage import Encoder
 from ppdp.transformers.columns.maps import MOST_COLUMNS, ColumnFacts, PublicMap
+
+_SMALLEST, _LARGEST = 1e-100, 1e100  # values of names, of which no square is lost or endless
+_ENTRIES: dict[type, Callable[[Any], Any]] = {
+    dict: dict.items,
+    list: list.__iter__,
+    tuple: tuple.__iter__,
+    np.ndarray: np.ndarray.tolist,
+}
+"""What a cell holds, whatever its class makes of it."""
+
+
+class TermsParser(WordsParser):
+    """Cells as names with numbers, of which each is a text in JSON."""
+
+    def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
+        """The column as codes of its texts, and these texts, which are private."""
+        if described(column.dtype) not in NESTED:
+            super().learned(column[:0], name)  # which refuses types that hold no text
+        return coded_texts(column, _terms)
+
+
+def _terms(cell: Any) -> str:
+    """Pairs of a name and a number as JSON, of a mapping, of pairs, or of names, each of which counts 1."""
+    read = next((read for own, read in _ENTRIES.items() if issubclass(type(cell), own)), None)
+    given = [cell] if read is None else read(cell)
+    text = json.dumps([_term(one) for one in given if not is_gap(one)])
+    if len(text) > LONGEST_TEXT:
+        raise ValueError
+    return text
+
+
+def _term(given: Any) -> tuple[str, float]:
+    name, value = given if isinstance(given, (list, tuple)) else (given, 1.0)
+    text, value = whole_text(name), 0.0 if is_gap(value) else plain(value)
+    if type(value) is str:
+        text, value = f"{text}={value}", 1.0
+    if text is None or not isinstance(value, (int, float, Decimal)) or not abs(float(value)) < math.inf:
+        raise ValueError
+    number = float(value)
+    return text, 0.0 if abs(number) < _SMALLEST else min(max(number, -_LARGEST), _LARGEST)
 
 
 @dataclass(frozen=True)
@@ -70,7 +113,7 @@ class HashedTerms(PublicMap):
         return [(f"{self.what} of {name}", f"{self.n_features} columns of a public hash") for name in names]
 
     def reading(self, position: int) -> CellParser | None:
-        return WordsParser(terms=True)
+        return TermsParser()
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         self.check()
