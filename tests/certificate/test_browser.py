@@ -10,6 +10,7 @@ from documents import render_fragment, render_page
 from pages import cleaned, real_documents, rows_with_gaps
 
 from ppdp import Adjacency, Domain, Ledger, Pipeline
+from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.mechanisms import LogisticRegression
 
 PROGRAM = find_browser()
@@ -127,7 +128,9 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
     stated |= {"own_values": "each was measured on the person", "contact": "author@our.clinic, +1 507 555 0100"}
     stated |= {"legal_basis": "GDPR Art. 6(1)(e), 9(2)(j)", "consent": "broad consent to research, form of 1995"}
     stated |= {"ethics_approval": "Ethics board of Our Clinic, no. 2025-114", "retention": "until 2035-12-31"}
-    stated |= {"remarks": "data protection officer: Di Dean, dpo@our.clinic"}
+    stated |= {"remarks": "data protection officer: Di Dean, dpo@our.clinic", "prediction": "1 = died, 0 = alive"}
+    stated |= {"attachments_hold": "a test of ppdp on made-up rows", "signed_by": "Ann Author, shown at our.clinic/key"}
+    assert {*stated, *words} == {*OF_THE_ISSUER}
     words |= {"statements": stated, "sources": "Codebook of the survey, version 3.1"}
     with Ledger(epsilon=3.0, delta=1e-5):
         full = Pipeline(steps, dataset="survey of residents of Olmsted County", **people, **words)
