@@ -228,6 +228,7 @@ def test_the_glossary_has_the_words_of_the_page_and_no_others():
     assert "The guarantee holds only if" not in told
     assert "gate A noisy" not in told
     assert all(said.endswith(".") and "\n" not in said for said in GLOSSARY.values())
+    assert [term for term, _ in terms_in("The gate passed.")] == ["gate", "row"]
     assert [term for term, _ in terms_in("Sensitivity")] == ["sensitivity"], "at the beginning of a line as well"
 
 

@@ -48,9 +48,7 @@ class GaussianSummary:
     """One number for the whole trade-off, with what it leaves out."""
 
     mu: float  # at every rate a of false alarms a test misses at least Φ(Φ⁻¹(1 - a - slack) - mu) - slack
-    slack: (
-        float  # what no Gaussian curve covers: the sampler's error and chances of failure, or the certificate's delta
-    )
+    slack: float  # what no Gaussian curve covers: the sampler's error and chances of failure, or delta
     error: float  # how far the promised trade-off T is better, at most: the least e with T(a + e) - e <= f(a) for all a
 
 
@@ -241,13 +239,7 @@ def one_of(share: float) -> str:
 
 
 def rounded_up(share: float) -> str:
-    """A share as a percentage with two decimals, never rounded down.
-
-    Examples
-    --------
-    >>> rounded_up(0.018301).split(), rounded_up(1.0).split()
-    (['1.84', '%'], ['100.00', '%'])
-    """
+    """A share as a percentage with two decimals, never rounded down."""
     return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
 
 

@@ -83,10 +83,9 @@ def _neighbours(words: str, c: Record) -> str:
 
 def seldom(share: float) -> str:
     """In how many cases something comes at most."""
-    if share > 1 / 2:
-        return "any number of cases"
-    least = interpretation.RARE
-    return f"{'less than' if share <= least else 'at most'} 1 of {interpretation.one_of(max(share, least))} cases"
+    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 of"
+    many = interpretation.one_of(max(share, interpretation.RARE))
+    return "any number of cases" if share > 1 / 2 else f"{often} {many} cases"
 
 
 def _released(view: View) -> dict[str, Any]:

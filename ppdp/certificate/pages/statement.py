@@ -86,24 +86,13 @@ class Statement:
 
 
 def terms_in(words: str) -> Sequence[tuple[str, str]]:
-    """The terms that stand in these words, and in the sentences that explain those, with their sentences.
-
-    Examples
-    --------
-    >>> [term for term, _ in terms_in("The gate passed.")]
-    ['gate', 'row']
-    """
-    found: dict[str, str] = {}
-    while more := {term: said for term, said in GLOSSARY.items() if term not in found and _stands(term, words)}:
+    """The terms that stand in these words, and in the sentences that explain those, with their sentences."""
+    starts = {term: rf"(?<!\w)[{term[0]}{term[0].upper()}]{re.escape(term[1:])}" for term in GLOSSARY}
+    found: set[str] = set()
+    while more := {term for term, start in starts.items() if term not in found and re.search(start, words)}:
         found |= more
-        words = " ".join(more.values())
+        words = " ".join(GLOSSARY[term] for term in more)
     return [(term, said) for term, said in GLOSSARY.items() if term in found]
-
-
-def _stands(term: str, words: str) -> bool:
-    """Whether a term stands there, at the beginning of a sentence as well."""
-    first = f"[{term[0]}{term[0].upper()}]"
-    return re.search(rf"(?<!\w){first}{re.escape(term[1:])}", words) is not None
 
 
 def up(value: float) -> str:
