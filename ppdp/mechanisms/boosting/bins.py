@@ -91,7 +91,7 @@ class Bins:
         return groups
 
     def halves(self, shape: Array) -> Codes:
-        """In which of 64 groups every bin is, of about as many rows each; those of more rows count as if of as many.
+        """In which of 256 groups every bin is, of about as many rows each; those of more rows count as if of as many.
 
         Missing values are with the last.
         """

@@ -79,12 +79,13 @@ def gradients_in_terms(
 def gradients_in_leaves(
     loss: ScoreLoss, model: AdditiveModel, label: int, sides: Sequence[tuple[int, Codes]], block: Rows
 ) -> tuple[list[Codes], Array]:
-    """Gradients in the leaves of a tree, and weights of the rows there."""
+    """Gradients in the leaves of a tree, and slopes there, of which the largest counts as :data:`WINDOW`."""
     codes, leaves = list(block.X.T), np.zeros(block.n, dtype=np.intp)
     for column, of_cells in sides:
         leaves = 2 * leaves + of_cells[codes[column]]
-    gradients = loss.gradients(_targets(block), model.scores(codes), label)
-    return [leaves], np.array([gradients, np.full(block.n, WINDOW)])
+    scores = model.scores(codes)
+    slopes = np.minimum(loss.slope(scores) * (WINDOW / loss.steepest), WINDOW)
+    return [leaves], np.array([loss.gradients(_targets(block), scores, label), slopes])
 
 
 def targets_in_windows(loss: ScoreLoss, model: AdditiveModel, block: Rows) -> tuple[list[Codes], Array]:

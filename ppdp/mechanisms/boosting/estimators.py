@@ -44,7 +44,7 @@ NORM = 4.0  # at which rows of shapes are clipped, over the root of how many num
 ROUNDS = (2000.0, 8000.0, 32000.0)  # `n mu / √(2 d)`, from which on there is one round more
 # Trees, how often each halves the rows, and `n mu / √(2 d)`, over the root of the number of scores, from which on; and
 # their share of mu², which all else has less.
-TREES, SHARE_OF_TREES = {8000.0: (16, 7), 24000.0: (16, 9), 128000.0: (32, 10)}, 0.25
+TREES, SHARE_OF_TREES = {8000.0: (16, 7), 24000.0: (16, 10), 128000.0: (32, 12)}, 0.25
 FORMULA_LOSSES = {
     "squared_error": "squared",
     "absolute_error": "quantile",

@@ -354,10 +354,10 @@ class _Learner:
         norm = self._diameter(1, np.zeros(0), float(model.ranges().sum()) + model.paired, counted=True)
         total = training.summed(places, 2 ** len(columns), 2)
         noisy, noise = training.released(total.ravel(), norm, training.factors.tree)
-        sums, counts = np.split(noisy, 2)
-        slope, labels = self._mean_of(loss.slope), self._mean_of(loss.variance)
-        of_rows = slope * counts / WINDOW, labels * counts / WINDOW
-        values = values_of_leaves(sums, *of_rows, noise, slope * noise / WINDOW, LEAST_EVIDENCE)
+        sums, slopes = np.split(noisy, 2)
+        unit, labels = loss.steepest / WINDOW, self._mean_of(loss.variance) / self._mean_of(loss.slope)
+        of_rows = unit * slopes, labels * unit * slopes
+        values = values_of_leaves(sums, *of_rows, noise, unit * noise, LEAST_EVIDENCE)
         halved, table = as_table(columns, np.clip(np.nan_to_num(values), -TRUST, TRUST), len(weights))
         model.trees.append((halved, shifts, table))
 

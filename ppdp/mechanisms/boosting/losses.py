@@ -52,6 +52,11 @@ class ScoreLoss(ABC):
     def slope(self, scores: Array) -> Array:
         """By how much gradients are expected to fall where scores grow."""
 
+    @property
+    def steepest(self) -> float:
+        """The largest of them, where they differ."""
+        return float(self.slope(np.zeros(1))[0])
+
     @abstractmethod
     def mean(self, scores: Array) -> Array:
         """Label that is expected at each score; it grows with scores."""
@@ -247,6 +252,10 @@ class PoissonLoss(ScoreLoss):
 
     def slope(self, scores: Array) -> Array:
         return self.mean(scores)
+
+    @property
+    def steepest(self) -> float:
+        return float(self.slope(np.array([LARGEST]))[0])
 
     def variance(self, scores: Array) -> Array:
         return np.asarray(self.mean(scores) * self.spread / self.typical)

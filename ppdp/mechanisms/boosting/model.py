@@ -14,7 +14,7 @@ from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.rows import Array
 
 SIDE = GROUPS + 1
-HALVES = 6  # how often trees halve the rows of a column, at most
+HALVES = 8  # how often trees halve the rows of a column, at most
 
 
 @dataclass(slots=True)
@@ -40,9 +40,9 @@ class AdditiveModel:
     shares : list of ndarray
         Of each column the released shares of its cells; those of cells in one bin are equal.
     halves : list of ndarray of int
-        Of each column in which of 64 groups every cell is: a binary digit for each time that rows are halved.
+        Of each column in which of 256 groups every cell is: a binary digit for each time that rows are halved.
     trees : list of tuple
-        How often each column is halved, and by how many of the 64 groups its values are shifted before, shape
+        How often each column is halved, and by how many of the 256 groups its values are shifted before, shape
         (n_columns,) each; and what is added where: a table whose axes are the columns that are halved.
     """
 

@@ -15,6 +15,7 @@ from ppdp.data.rows import Array
 from ppdp.mechanisms.boosting.model import HALVES
 
 AGAIN = 0.5  # as what part of before a column counts that has been halved
+ALONE, SOME = 0.25, (2, 5)  # chance that a tree halves but a few columns, as often as it may; and how many, below 5
 MOST_SHIFTED, FEW = 2**HALVES // 4, 8
 START = 0.3  # of the variance of leaves in the search for the most likely one
 STEPS = 20
@@ -22,11 +23,19 @@ NONE = 1e-9  # weight of leaves that have none to be seen
 
 
 def columns_drawn(weights: Array, halves: Sequence[Codes], depth: int, rng: np.random.Generator) -> list[int]:
-    """Columns that are halved one after the other, at most ``depth``: those of large weights more often."""
+    """Columns that are halved one after the other, at most ``depth``: those of large weights more often.
+
+    Some trees have few columns, each as often as before, and so tell values apart that others only halve.
+    """
+    again = AGAIN
+    if rng.random() < ALONE:
+        count = int(min(rng.integers(*SOME), np.count_nonzero(weights)))
+        few = rng.choice(len(weights), count, replace=False, p=weights / weights.sum())
+        again, weights = 1.0, weights * np.isin(np.arange(len(weights)), few)
     most = np.array([np.ceil(np.log2(len(np.unique(own)))) for own in halves])
     halved, columns = np.zeros(len(weights)), []
     for _ in range(depth):
-        chances = np.where(halved < most, weights * AGAIN**halved, 0.0)
+        chances = np.where(halved < most, weights * again**halved, 0.0)
         if not chances.any():
             break
         columns.append(int(rng.choice(len(chances), p=chances / chances.sum())))
