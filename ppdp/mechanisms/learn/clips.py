@@ -9,7 +9,7 @@ from sklearn.isotonic import isotonic_regression
 
 Array = NDArray[np.float64]
 
-COUNTED = 2.5  # standard errors by which the share of a bin must differ to be another than is expected
+COUNTED = 4.5  # standard errors by which the share of a bin must differ to be another than is expected
 MOST_CLIPPED = 0.5  # of the rows: were it all of them, noise would fall no faster than what is learned
 NEAR = 4.0  # standard deviation, in bins, of a typical norm
 SPREADS = (0.5, 1.0, 2.0)  # standard deviations of norms that are usual, in bins

@@ -106,6 +106,7 @@ def _fitted(
     moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
     whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least, loss.lowest_target)
+    whitening = whitening if loss.dispersion is not None else whitening.with_noise()
     main = factors.steps[: parameters["iterations"]]
     rows = held(rows.each(partial(_whitened, whitening, bound), rows.d), 1 + len(main))
 

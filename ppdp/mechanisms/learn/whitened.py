@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.stats import chi2, qmc
 Array = NDArray[np.float64]
 
 USUAL_WEIGHT = 0.3  # deviation of the mean weight of rows from 1, where nothing is known of it
+NOISE_KEPT = 0.3  # of the norm of the noise in variances of directions, added where steps depend on them alone
 LEAST_SHARE = 0.05  # of its variance that a direction keeps, at least
 LARGEST_SLOPE, LARGEST_INTERCEPT = 4.0, 5.0  # where steps begin: largest norm of coefficients, largest intercept
 LARGEST_SLOPE_OF_EXPONENTIALS = 0.5  # and where residuals grow with scores as exponentials do
@@ -122,6 +123,10 @@ class Whitening:
     def moments(self) -> Array:
         """Second moments of whitened rows, as far as noise lets them be known."""
         return np.diag([*self.spread**2, *[1.0] * self.intercept])
+
+    def with_noise(self) -> Whitening:
+        """With variances that noise has hardly made too small: they are all that tells curvatures of squares."""
+        return replace(self, spread=np.sqrt(np.maximum(self.spread**2, self.variances + NOISE_KEPT * self.noise_norms)))
 
     def curvature(self) -> tuple[Array, Array]:
         """Released moments of whitened rows, and the norm of their noise in each direction."""
