@@ -27,7 +27,6 @@ NAME, NAME_AT_A_GLANCE = 12, 13  # letters of the name before a line
 MAY_BE_CUT = "not covered", "released", "rests on", "warning", "because", "protects"  # of equally long ones the first
 IMPORTANT = "because", "warning"
 CUT = " ..."
-PROVIDED = WORDS["provided"]
 REST = 'to_text(full=True) or `ppdp show --full`; as a page: save("page.html"); to check: `ppdp verify`'
 
 _LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -88,7 +87,7 @@ def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
     said = {
         "because": " ".join(c.reasons),
         "warning": " ".join(view.texts(Topic.WARNING)),
-        "protects": f"{PROVIDED.get(c.status, '')}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})",
+        "protects": f"{WORDS['provided'].get(c.status, '')}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})",
         "released": ", ".join(what_left(c, article="") or ["this certificate"]),
         "rests on": " ".join(s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)),
         "not covered": "; ".join(excluded_in_short(c)),
@@ -152,10 +151,8 @@ def _typed(words: str) -> str:
 def add_to_card(card: Any, text: str) -> None:
     """Put the section into a skops.card.Card, in the place of an earlier one."""
     if isinstance(card, type) or not callable(getattr(card, "add", None)):
-        raise InvalidParameter(
-            f"card must be a skops.card.Card or None, got {type(card).__name__}.",
-            fix="pip install ppdp[skops], and skops.card.Card(pipe).",
-        )
+        what = f"card must be a skops.card.Card or None, got {type(card).__name__}."
+        raise InvalidParameter(what, fix="pip install ppdp[skops], and skops.card.Card(pipe).")
     card.add(**{HEADING: text})
 
 

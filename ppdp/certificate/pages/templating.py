@@ -57,19 +57,14 @@ def html_page(title: str, main: Markup, foot: str = "") -> str:
 
     A browser may paint it with its own style sheet, and nothing else: no script in it would run.
     """
-    style = files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8") + _foot(foot)
+    style = files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8")
+    if foot:  # of which each letter but the plainest is its number
+        plain = (one if one.isascii() and (one.isalnum() or one in " .-") else f"\\{ord(one):x} " for one in foot)
+        style += f'@page {{ @bottom-left {{ content: "{"".join(plain)}"; white-space: pre-wrap; }} }}\n'
     own = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{own}'; base-uri 'none'; form-action 'none'"
     context = {"title": title, "style": Markup(style), "policy": Markup(policy), "main": Markup(together(main))}
     return str(render("shell.html", context))
-
-
-def _foot(words: str) -> str:
-    """The style that prints these words at the foot of every sheet; but for the plainest, each letter is its number."""
-    if not words:
-        return ""
-    plain = (one if one.isascii() and (one.isalnum() or one in " .-") else f"\\{ord(one):x} " for one in words)
-    return f'@page {{ @bottom-left {{ content: "{"".join(plain)}"; white-space: pre-wrap; }} }}\n'
 
 
 def number(value: float, digits: int = 4, unit: str = "", *, upward: bool = False) -> Markup:
