@@ -341,6 +341,15 @@ def test_scores_of_labels_in_other_containers(labels, table):
         assert pipe.score(table[["age"]], same) == score
 
 
+def test_missing_labels_count_nothing_with_weights_as_the_refusal_says(table):
+    y = table["outcome"].astype("boolean").where(np.arange(N) % 9 != 0)
+    _refused(lambda: classifier(table, y), ["sample_weight=y.notna()", "max_weight=1.0"])
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LogisticRegression(classes=(False, True)), random_state=0)
+    pipe.set_params(domain=Domain(max_weight=1.0))
+    found = [pipe.fit(table[["age"]], y.fillna(b), sample_weight=y.notna())[-1].coef_ for b in (False, True)]
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("most", [1000.0, 1.0])
 def test_weights_of_rows_in_another_unit(most, table):
     pipe = make_pipeline(MinMaxScaler((18, 80)), LogisticRegression((False, True)), domain=Domain(max_weight=most))

@@ -214,12 +214,6 @@ class TestColumns:
         ]  # fmt: skip
         assert pipe.certificate_.verify()
 
-    def test_categories_can_be_declared_for_the_conversion(self, table):
-        X, y, _ = table
-        wards = {"ward": ["north", "south", "west"]}
-        pipe = convert([columns(labels=OneHotEncoder()), MODEL], ranges=RANGES, categories=wards, **ANSWER).fit(X, y)
-        assert pipe.certificate_.verify()
-
     def test_arrays_of_labels_by_position(self, table):
         X, y, _ = table
         parts = [
