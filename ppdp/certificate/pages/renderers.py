@@ -87,7 +87,7 @@ def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
     said = {
         "because": " ".join(c.reasons),
         "warning": " ".join(view.texts(Topic.WARNING)),
-        "protects": f"{WORDS['provided'].get(c.status, '')}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})",
+        "protects": f"{WORDS['provided'][c.status]}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})",
         "released": ", ".join(what_left(c, article="") or ["this certificate"]),
         "rests on": " ".join(s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)),
         "not covered": "; ".join(excluded_in_short(c)),
