@@ -34,7 +34,8 @@ def assumptions(c: Record) -> Iterator[Statement]:
     if c.mechanism is not None and c.mechanism.formula == "learning.hidden":
         yield _assumed(SAID["hidden"])
     yield from map(_assumed, _foreign_bounds(c))
-    yield _assumed(unit_on_trust(c))
+    named = "Declared: the table is the one named; " if c.dataset else "Declared: "
+    yield _assumed(unit_on_trust(c).replace("Declared: ", named, 1))
     yield from _limits(asked[Trust.LIMIT], f"maximum of rows{' kept' if c.neighbours.bounds_contributions else ''}")
     for fact in asked[Trust.LABELS]:
         labels = f"Declared labels (what is predicted): {fact.value}."
