@@ -214,8 +214,8 @@ class Newton(Solver):
         return released
 
     def passes(self, question: QuerySpec, domain: Domain) -> int:
-        """One for every answer; whitened rows are written down, and their scores."""
-        return question.steps + 1 + ("calibration" in question.parameters)
+        """One for every answer; rows on a grid are written down, whitened ones, and their scores."""
+        return question.steps + 2 + ("calibration" in question.parameters)
 
     @staticmethod
     def pays(domain: Domain, distance: Distance, config: TrainingConfig, mu: float | None) -> bool:
