@@ -5,8 +5,10 @@ import pytest
 from sklearn.base import clone
 
 from ppdp import Domain, make_pipeline
+from ppdp.data.tails import EDGES
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting.edges import edges_of
 from ppdp.transformers import MinMaxScaler, NormClipper
 
 RNG = np.random.default_rng(0)
@@ -50,6 +52,16 @@ def test_few_rows_with_much_noise_are_no_worse_than_their_mean():
     steps = MinMaxScaler(ranges=(0, 1)), GradientBoostingRegressor(y_range=(0, 400))
     models = [make_pipeline(*steps, epsilon=1.0, random_state=seed).fit(X, y) for seed in range(3)]
     assert min(model.score(X, y) for model in models) > 0
+
+
+def test_cells_are_where_rows_are():
+    """A quarter of them within a thousandth of a range that is far too wide; equal cells where noise hides rows."""
+    counts = 1000.0 * (np.arange(51) == 4)
+    edges = edges_of(counts, 1.0, 1000.0, 64)
+    assert np.diff([-1.0, *edges, 1.0]).min() > 0
+    assert ((edges >= EDGES[4]) & (edges <= EDGES[5])).sum() >= 14
+    even = edges_of(counts, 2000.0, 1000.0, 64)
+    np.testing.assert_allclose(even, np.linspace(-1, 1, 65)[1:-1], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["poisson", "classes"])

@@ -9,7 +9,7 @@ from ppdp.data.rows import Array
 from ppdp.data.tails import EDGES
 
 SURE = 1.0  # standard deviations of its noise that are taken off a number of rows
-EVEN = 0.5  # of the cells that are spread evenly over the range, at least
+EVEN = 0.75  # of the cells that are spread evenly over the range, at least
 
 
 def edges_of(counts: Array, noise: float, n_rows: float, cells: int) -> Array:
@@ -19,6 +19,5 @@ def edges_of(counts: Array, noise: float, n_rows: float, cells: int) -> Array:
     """
     seen = np.maximum(counts - SURE * noise, 0.0)
     hidden = max(n_rows - float(seen.sum()), EVEN * n_rows)
-    widths = np.diff(EDGES) / 2
-    up_to = np.append(0.0, np.cumsum(seen + hidden * widths))
+    up_to = np.append(0.0, np.cumsum(seen + hidden * np.diff(EDGES) / 2))
     return np.interp((np.arange(1, cells) - EARLY) / cells * up_to[-1], up_to, EDGES)

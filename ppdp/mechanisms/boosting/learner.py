@@ -48,7 +48,7 @@ from ppdp.mechanisms.learn.newton import fitted_by_newton
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
 TRUST = 1.0  # by how much a round changes what a bin adds, at most
-LEAST_EVIDENCE = 4.0  # that a round has something to say of a column, or of a table: noise alone has up to as much
+LEAST_EVIDENCE = 3.0  # that a round has something to say of a column, or of a table: noise alone seldom has as much
 LEAST_CURVATURE = 0.02  # of a step of the baseline
 LARGEST_SCORE = 30.0
 SLACK = 1e-9  # on the closeness of means, for their rounding
