@@ -46,7 +46,8 @@ def assumptions(c: Record) -> Iterator[Statement]:
     yield _assumed(f"Declared: {SAID['blindly']}, else the promise fails{_settings(c, asked[Trust.SETTING])}.")
     yield from map(_assumed, _sources(facts))
     own = None if c.issued is None else c.issued.own_values
-    yield _assumed(f"Declared: {SAID['own']}: {own}." if own else f"Nobody has stated that {SAID['own']}.")
+    stated = f"Declared: {SAID['own']}: {own}." if own else f"Nobody has stated (by own_values) that {SAID['own']}."
+    yield _assumed(stated)
     yield _assumed(SAID["unverified"].format(recorded="run and ledger are" if c.ledger else "the run is"))
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in SAID["read_off"]]
     if words := ", ".join(SAID["read_off"][fact.name].format(fact.value) for fact in read):
