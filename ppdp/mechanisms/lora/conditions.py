@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -168,10 +169,17 @@ def modes() -> list[Any]:
     return [one for one in found if type(one) is not DeviceContext]
 
 
-def refuse_modes() -> None:
-    """Refuse where torch asks something of a user's before each operation, ppdp's sums included."""
+def refuse_altered_torch() -> None:
+    """Refuse where something of a user's is asked before each operation of torch, or stands in the place of one."""
     if modes():
         refuse("a mode of torch is on, which would act on what ppdp adds up.", "PrivateLoRA and fit outside of it.")
+    names = [*vars(torch.Tensor.__base__), "cat", "bmm", "where", "zeros", "maximum", "tensor"]
+    places = {"torch": torch, "torch.Tensor": torch.Tensor, "torch.linalg": torch.linalg}
+    for where, place in places.items():
+        for name in names:
+            made = vars(place).get(name)
+            if isinstance(made, FunctionType) and not str(made.__globals__.get("__name__")).startswith("torch"):
+                refuse(f"{where}.{name} is a function of somebody else's.", "torch as its makers made it.")
 
 
 def generators() -> list[bytes]:

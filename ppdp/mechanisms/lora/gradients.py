@@ -145,12 +145,15 @@ class FullGradients(Gradients):
         error = 0.0
         for layer in self.layers:
             x, g = self._tokens(layer)
-            xx, gg = torch.bmm(x, x.mT), torch.bmm(g, g.mT)
-            products = xx * gg
-            least = TINY * x.shape[1] ** 2 * (1 + xx.amax((1, 2)) + gg.amax((1, 2)))  # what underflows
-            squares = squares + (products.sum((1, 2)) + least).cpu()
-            most = most + products.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1).cpu() ** 2
-            error = max(error, 8 * UNIT * (x.shape[1] ** 2 + layer.inputs + layer.outputs + 16))
+            pairs, xx, gg = x.shape[1] ** 2, x.square().sum(2), g.square().sum(2)
+            if pairs > layer.inputs * layer.outputs:  # what is summed in place of pairs is smaller, and no worse
+                found = torch.bmm(g.mT, x).square()
+            else:
+                found = torch.bmm(x, x.mT) * torch.bmm(g, g.mT)
+            least = TINY * pairs * (1 + xx.amax(1) + gg.amax(1))  # what underflows
+            squares = squares + (found.sum((1, 2)) + least).cpu()
+            most = most + (xx * gg).sqrt().sum(1).cpu() ** 2
+            error = max(error, 8 * UNIT * (pairs + layer.inputs + layer.outputs + 16))
         return torch.maximum(_roots(squares.clamp_min(0) + error * most, self.n, 1e-12), most.sqrt() / CANCELLED)
 
     def inner(self, place: int, other: Gradients, there: int) -> float:
@@ -198,7 +201,8 @@ class FullGradients(Gradients):
         calls = self._calls.get(layer.name)
         if calls is None:
             n = self.n if places is None else len(places)
-            x, g = (layer.trained.new_zeros(n, 1, width).double() for width in (layer.inputs, layer.outputs))
+            place = {"dtype": torch.float64, "device": layer.trained.device}
+            x, g = (torch.zeros(n, 1, width, **place) for width in (layer.inputs, layer.outputs))
         else:
             x, g = (torch.cat([call[some] for call in one], dim=1).double() for one in zip(*calls))
         return x, g

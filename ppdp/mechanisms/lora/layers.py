@@ -127,6 +127,12 @@ def _refuse_modules(model: nn.Module, microbatch: int) -> None:
 
 
 def _refuse_states(name: str, module: Any, adapter: str, method: str) -> None:
+    weight = module.get_base_layer().weight
+    shape = tuple(weight.shape[::-1] if module.fan_in_fan_out else weight.shape)
+    if {type(weight), type(module.lora_B[adapter].weight)} - {nn.Parameter}:
+        refuse(f"the weights of {name} are not of torch's own class.", "parameters that are torch.nn.Parameter.")
+    if shape != (module.out_features, module.in_features):
+        refuse(f"{name} has other in_features or out_features than its weights.", "layers as torch made them.")
     if adapter not in module.lora_A or module.lora_variant or any(module.use_dora.values()):
         refuse(f"{name} has a variant of LoRA (such as DoRA).", "plain LoRA.")
     if module.merged or module.disable_adapters or list(module.active_adapters) != [adapter]:

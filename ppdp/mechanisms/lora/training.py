@@ -26,7 +26,7 @@ from ppdp.mechanisms.lora.adapter import (
     put_adapter,
     sum_of_steps,
 )
-from ppdp.mechanisms.lora.conditions import Probed, refuse_modes, told_nothing
+from ppdp.mechanisms.lora.conditions import Probed, refuse_altered_torch, told_nothing
 from ppdp.mechanisms.lora.data import Batch, table_of, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
@@ -177,7 +177,7 @@ class PrivateLoRA:
         Noise(random_state)  # refuses what is no seed
         steps = integer("steps", steps, STAGE)
         self._optimizer = Optimizer(optimizer, optimizer_kwargs, learning_rate, steps)
-        refuse_modes()
+        refuse_altered_torch()
         layers, adapter, rank = covered_layers(model, method, rank, self.microbatch)
         self._probe = Probe(model, loss, KINDS[method], layers, probe)
         terms = self._probe.check(self.microbatch, integer("batch_size", batch_size, STAGE))
@@ -250,7 +250,7 @@ class PrivateLoRA:
         if changed := probed.changed(begun=False):
             refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
         self._probe.again()
-        refuse_modes()
+        refuse_altered_torch()
         with closing(self._sums()) as sums:
             if not sums.try_apart():
                 what = "a process of its own stops at a made-up example, as where there is a GPU, or files are open."

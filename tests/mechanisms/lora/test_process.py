@@ -218,7 +218,9 @@ def test_the_same_is_released_in_one_process_and_in_many(method):
         for where in ({"isolation": None}, {})
     ]
     assert len({one.record.released.sha256 for one in released}) == 1
-    declared = "declared: every call ends, uses no other example, reads no other process, and keeps nothing of its own"
+    declared = (
+        "declared: torch is as its makers made it; every call ends, uses no other example, reads no other process"
+    )
     assert declared in " ".join(released[1].to_text(full=True).split())
     assert released[1].verify()
 
@@ -298,6 +300,38 @@ def test_inputs_and_modes_that_make_products_their_own(method):
                 act()
     with torch.device("cpu"):  # torch's own, for what has no device
         training.fit(texts(2))
+
+
+def test_torch_of_somebody_else(monkeypatch):
+    own, at = torch.where, []
+
+    def replaced(model, batch):
+        if at:
+            monkeypatch.setattr(torch, "where", lambda *given: own(*given))
+        return next_word(model, batch)
+
+    training = private(replaced, method="m2", model=small("twice", init_lora_weights=True))
+    at.append(1)
+    with pytest.raises(InvalidParameter, match="where is a function of somebody else's"):
+        training.fit(texts(2))
+    assert training._charged is None
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.Tensor, "round_", lambda one: one, raising=False)
+    with pytest.raises(InvalidParameter, match="round_ is a function"):
+        private()
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_weights_that_are_not_what_a_layer_says(method):
+    class Own(torch.nn.Parameter):
+        """Of a class of its own."""
+
+    odd, wide = (small("twice", init_lora_weights=True) for _ in range(2))
+    odd.base_model.model.layer.base_layer.weight = Own(odd.base_model.model.layer.base_layer.weight.data)
+    wide.base_model.model.layer.in_features = 136
+    for model, words in ((odd, "not of torch's own class"), (wide, "other in_features")):
+        with pytest.raises(InvalidParameter, match=words):
+            private(model=model, method=method)
 
 
 def test_a_made_up_example_that_never_ends_is_no_private_one(monkeypatch):
