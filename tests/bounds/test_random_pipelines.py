@@ -21,6 +21,7 @@ from ppdp.transformers import (
     ClusterQuantizer,
     DateEncoder,
     Deduplicator,
+    FeatureHasher,
     GridDeduplicator,
     GridQuantizer,
     LSHDeduplicator,
@@ -89,7 +90,7 @@ LATER = [
     lambda: Deduplicator(compare="raw"),
 ]
 NAMED = {type(make()) for make in [*FIRST, *FILLERS, *LATER]} | {Public, TargetMeanEncoder}  # whose one way is noisy
-NAMED |= {SelectKBest, SelectPercentile}
+NAMED |= {SelectKBest, SelectPercentile, FeatureHasher}  # where rows moved before, all of which then count as replaced
 LATER += [kind.example for kind in REGISTRY.values() if issubclass(kind, Stage) and kind not in NAMED]
 
 

@@ -126,7 +126,8 @@ def test_what_comes_here_are_bits_not_rows(tmp_path, chosen, monkeypatch):
     monkeypatch.setattr(engine.DaskWorkers, "results", answered)
     table = repeated_rows(N, D, values=10**9 + 1)
     deduplicated(Deduplicator(), written(tmp_path, pa.concat_tables([table.slice(0, N - 2), table.slice(0, 2)])))
-    assert N / 8 < sum(answers) < table.nbytes / 80
+    cells = 2 * 3 * D * (181 - 53) * 8  # shares of cells that every part of a table answers since there are 181
+    assert N / 8 < sum(answers) < table.nbytes / 80 + cells
 
 
 @pytest.mark.repeated("when")

@@ -241,7 +241,7 @@ class TestNoneWhereNoneIsKnown:
     @pytest.mark.parametrize("penalised", [False, True])
     def test_of_a_column_that_is_always_the_same(self, penalised):
         """A direction without variance is not known, unless a penalty bends the loss there."""
-        X, y, _ = table(60_000, 3, 0)
+        X, y, _ = table(240_000, 3, 0)
         X[:, 1] = 0.25
         model = LogisticRegression((0, 1)) if penalised else LinearRegression(y_range=(0, 1))
         pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), model, epsilon=3, delta=1e-6, random_state=0)
