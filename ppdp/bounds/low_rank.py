@@ -30,10 +30,10 @@ CANCELLED = 2.0**8
 
 _SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
 _DECLARED = {
-    None: "declared: model and loss keep and use nothing of other examples or projections, leave torch as it is, and"
-    " end at each without an error",
-    "process": "declared: torch is as its makers made it; every call ends, uses no other example, reads no other"
-    " process, and keeps nothing of its own outside its process, as in a file",
+    None: "declared: model and loss keep and use nothing of other examples or projections, leave Python, NumPy and"
+    " torch as they are, and end at each without an error",
+    "process": "declared: Python, NumPy and torch are as made; every call ends, uses no other example, reads, stops or"
+    " ends no other process, and keeps nothing of its own outside its process, as in a file",
 }
 _TOGETHER = "declared: the model treats the examples of a batch independently (microbatch > 1)"
 # Of earlier certificates:

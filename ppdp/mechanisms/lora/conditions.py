@@ -29,6 +29,7 @@ from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor, refuse
 Fingerprint = tuple[int, ...]
 
 LEGACY: Any = np.random.mtrand._rand  # NumPy's global generator
+_ADDS_UP = ("cat", "bmm", "where", "zeros", "maximum", "tensor", "zip", "map", "len", "iter", "next", "list", "range")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GLOBAL_HOOKS = tuple(f"_global_{one}_hooks" for one in ("forward", "forward_pre", "backward", "backward_pre"))
 OPTIMIZER_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
@@ -173,13 +174,18 @@ def refuse_altered_torch() -> None:
     """Refuse where something of a user's is asked before each operation of torch, or stands in the place of one."""
     if modes():
         refuse("a mode of torch is on, which would act on what ppdp adds up.", "PrivateLoRA and fit outside of it.")
-    names = [*vars(torch.Tensor.__base__), "cat", "bmm", "where", "zeros", "maximum", "tensor"]
-    places = {"torch": torch, "torch.Tensor": torch.Tensor, "torch.linalg": torch.linalg}
-    for where, place in places.items():
-        for name in names:
-            made = vars(place).get(name)
-            if isinstance(made, FunctionType) and not str(made.__globals__.get("__name__")).startswith("torch"):
-                refuse(f"{where}.{name} is a function of somebody else's.", "torch as its makers made it.")
+    names = {*vars(torch.Tensor), *vars(torch.Tensor.__base__), "vector_norm", "__torch_function__", *_ADDS_UP}
+    for place in (builtins, torch, torch.Tensor, torch.linalg, DeviceContext):
+        for name in sorted(names & vars(place).keys()):
+            if _maker(vars(place)[name]) not in ("builtins", "torch"):
+                refuse(f"{place.__name__}.{name} is of somebody else.", "Python and torch as their makers made them.")
+
+
+def _maker(made: Any) -> str:
+    """The package that a function, a class or an object is of."""
+    if isinstance(made, FunctionType):
+        return str(made.__globals__.get("__name__")).partition(".")[0]
+    return str(made.__module__ if isinstance(made, type) else type(made).__module__).partition(".")[0]
 
 
 def generators() -> list[bytes]:

@@ -90,7 +90,7 @@ class LoRAPlan:
             seeded=seeded,
             inference=inference,
             issued=issued,
-            invalid="error" if question.parameters["isolation"] is None else "repair",
+            invalid="repair",
             packages=("torch", "peft"),
             dataset=dataset,
             sources=sources,
@@ -135,7 +135,7 @@ def make_plan(
         "isolation": isolation,
         "layers": [layer.name for layer in layers],
         "outputs": [layer.outputs for layer in layers],
-        "inputs": [int(layer.module.in_features) for layer in layers],
+        "inputs": [layer.inputs if method == "m2" else int(layer.module.in_features) for layer in layers],
     }
     if method == "m2":
         parameters |= {"terms": terms, "adapter_rank": adapter_rank}

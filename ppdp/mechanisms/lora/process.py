@@ -183,7 +183,8 @@ def _step(asked: int, tell: int, work: Callable[[], object]) -> None:
 
 
 def _apart(work: Callable[[], object], *pipes: int) -> None:
-    """Work, with no open file that another process has, and as the first to end where memory is short."""
+    """Work, in no group and with no open file of another process, as the first to end where memory is short."""
+    os.setpgid(0, 0)
     for one in pipes:
         os.close(one)
     null = os.open(os.devnull, os.O_RDWR)

@@ -115,10 +115,10 @@ class PrivateLoRA:
     **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
     adapters on the way together. Examples whose gradient is not finite count as if they were not there.
 
-    **Declared** by you, and said by the certificate, which is CONDITIONAL: torch is as its makers made it, every call
-    of the loss ends, uses no other example, reads no other process and keeps nothing outside its own, as in a file
-    (with ``isolation=None``: keeps nothing at all), and neither model and loss nor the weights come from the examples;
-    under "m2", projections are exactly uniform.
+    **Declared** by you, and said by the certificate, which is CONDITIONAL: Python, NumPy and torch are as their
+    makers made them, every call of the loss ends, uses no other example, reads, stops or ends no other process and
+    keeps nothing outside its own, as in a file (with ``isolation=None``: keeps nothing at all), and neither model and
+    loss nor the weights come from the examples; under "m2", projections are exactly uniform.
     Noise and sums are exact, and what rounding (TF32, bfloat16) makes of a gradient that is computed alone is part of
     that gradient.
 

@@ -1,6 +1,7 @@
 """By default each example has a process of its own: what that may use, how it ends, and what it must not leave."""
 
 import ctypes
+import functools
 import gc
 import mmap
 import os
@@ -218,9 +219,7 @@ def test_the_same_is_released_in_one_process_and_in_many(method):
         for where in ({"isolation": None}, {})
     ]
     assert len({one.record.released.sha256 for one in released}) == 1
-    declared = (
-        "declared: torch is as its makers made it; every call ends, uses no other example, reads no other process"
-    )
+    declared = "declared: Python, NumPy and torch are as made; every call ends, uses no other example, reads, stops or"
     assert declared in " ".join(released[1].to_text(full=True).split())
     assert released[1].verify()
 
@@ -229,6 +228,7 @@ ENDS = {
     "an error": lambda: 1 / 0,
     "an exit": lambda: os._exit(0),
     "a signal": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "a signal to its group": lambda: os.killpg(0, signal.SIGKILL),
     "an interrupt": lambda: exec("raise KeyboardInterrupt"),
 }
 
@@ -303,7 +303,7 @@ def test_inputs_and_modes_that_make_products_their_own(method):
 
 
 def test_torch_of_somebody_else(monkeypatch):
-    own, at = torch.where, []
+    own, zip_, at = torch.where, zip, []
 
     def replaced(model, batch):
         if at:
@@ -312,12 +312,21 @@ def test_torch_of_somebody_else(monkeypatch):
 
     training = private(replaced, method="m2", model=small("twice", init_lora_weights=True))
     at.append(1)
-    with pytest.raises(InvalidParameter, match="where is a function of somebody else's"):
+    with pytest.raises(InvalidParameter, match="where is of somebody else"):
         training.fit(texts(2))
     assert training._charged is None
     monkeypatch.undo()
-    monkeypatch.setattr(torch.Tensor, "round_", lambda one: one, raising=False)
-    with pytest.raises(InvalidParameter, match="round_ is a function"):
+    monkeypatch.setattr("builtins.zip", lambda *given: iter([*zip_(*given)]))
+    with pytest.raises(InvalidParameter, match=r"builtins\.zip"):
+        private()
+    monkeypatch.undo()
+    for name in ("round_", "__rtruediv__"):
+        monkeypatch.setattr(torch.Tensor, name, lambda one, *given: one, raising=False)
+        with pytest.raises(InvalidParameter, match=f"{name} is of somebody else"):
+            private()
+        monkeypatch.undo()
+    monkeypatch.setattr(torch.linalg, "vector_norm", functools.partial(torch.linalg.vector_norm))
+    with pytest.raises(InvalidParameter, match="vector_norm"):
         private()
 
 
@@ -332,6 +341,13 @@ def test_weights_that_are_not_what_a_layer_says(method):
     for model, words in ((odd, "not of torch's own class"), (wide, "other in_features")):
         with pytest.raises(InvalidParameter, match=words):
             private(model=model, method=method)
+
+    def lying(model, batch):
+        model.base_model.model.layer.in_features = 136
+        return next_word(model, batch)
+
+    inputs = private(lying, small("twice", init_lora_weights=True), method="m2").plan_.question.parameters["inputs"]
+    assert inputs == [12]
 
 
 def test_a_made_up_example_that_never_ends_is_no_private_one(monkeypatch):
