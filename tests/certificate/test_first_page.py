@@ -64,11 +64,11 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100; .* before, this release adds at most (\d+) right guesses .*"
-        r"at most (\d+) in 100 of all guesses are right, and of the surest (\d+) in 10.000 at most (\d+);"
-        r".* come in at most 1 of (\d+) cases",
+        r"at most (\d+) in 100 of all guesses are right, and (\d+) in 100 of the surest (\d+) in 10.000;"
+        r" one over 90 % sure comes in at most 1 of (\d+) cases",
         found["For one person"],
     )
-    right, more, of_all, surest, rare, seldom_mostly = map(int, guesses.groups())
+    right, more, of_all, rare, surest, seldom_mostly = map(int, guesses.groups())
     assert (right - more, of_all) == (50, right)
     power = 1 - missed(record_of(content), 0.01)
     table = r"Right alarms, at most 1\s% ([\d.]+)\s% ([\d.]+)\s%"
