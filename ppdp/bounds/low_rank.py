@@ -30,8 +30,8 @@ CANCELLED = 2.0**8
 
 _SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
 _DECLARED = {
-    None: "declared: model and loss keep and use nothing of other examples or projections, leave Python, NumPy and"
-    " torch as they are, and end at each without an error",
+    None: "declared: Python, NumPy and torch are as made, and model and loss leave them so, keep and use nothing of"
+    " other examples or projections, and end at each without an error",
     "process": "declared: Python, NumPy and torch are as made; every call ends, uses no other example, reads, stops or"
     " ends no other process, and keeps nothing of its own outside its process, as in a file",
 }

@@ -6,6 +6,7 @@ Modes, precision, modules, hooks, the adapter's status and where weights lie.
 from __future__ import annotations
 
 import builtins
+import inspect
 import itertools
 import random
 from collections.abc import Iterable, Iterator
@@ -124,7 +125,10 @@ class Probed:
         hooks += [tuple(getattr(nn.modules.module, name, ())) for name in GLOBAL_HOOKS]
         hooks += [tuple(getattr(optimizer, name, ())) for name in OPTIMIZER_HOOKS]
         tensors = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
-        about = [(name, id(one), one.data_ptr(), one.dtype, one.device, one.requires_grad) for name, one in tensors]
+        about = [
+            (name, id(one), type(one), one.data_ptr(), one.dtype, one.device, one.requires_grad)
+            for name, one in tensors
+        ]
         return {
             "autocast or TF32": arithmetic(),
             "modes of torch": [id(one) for one in modes()],
@@ -183,6 +187,7 @@ def refuse_altered_torch() -> None:
 
 def _maker(made: Any) -> str:
     """The package that a function, a class or an object is of."""
+    made = inspect.unwrap(made) if isinstance(made, FunctionType) else made
     if isinstance(made, FunctionType):
         return str(made.__globals__.get("__name__")).partition(".")[0]
     return str(made.__module__ if isinstance(made, type) else type(made).__module__).partition(".")[0]

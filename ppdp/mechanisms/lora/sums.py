@@ -35,6 +35,7 @@ class Sums:
     def __init__(self, probed: Probed, plan: LoRAPlan, public: Batch, weights: Weights, noise: Noise) -> None:
         self._probed, self._layers, self._plan, self.weights = probed, probed.layers, plan, weights
         self._asked, self._public, self._noise = plan.question.parameters, public, noise
+        self._unit = math.ldexp(plan.noise_scale, -plan.exponent)  # the step of the lattice
         self._pure = True  # whether model and loss kept nothing of an example
         self._state = State(probed.model, probed.loss)  # as the last call left it
         self._done = 0
@@ -161,11 +162,6 @@ class Sums:
         self._copies.load(self.weights.own)
         answer = self._copies.call(self._public, longest=LONGEST)
         return answer is not None and self._read(answer, self._no_projections()) is not None
-
-    @property
-    def _unit(self) -> float:
-        """The step of the lattice."""
-        return math.ldexp(self._plan.noise_scale, -self._plan.exponent)
 
     def _clipped(self, found: Gradients, projections: list[Tensor | None]) -> list[Tensor]:
         """For every layer the sum of these gradients, each clipped, in whole steps of the lattice."""

@@ -247,10 +247,10 @@ class PrivateLoRA:
         if any(one is not before for one, before in zip(now, self._given)):
             refuse("model, loss, method, microbatch or isolation are others than the probe went through.", AGAIN)
         refuse_trained(probed.layers)
-        if changed := probed.changed(begun=False):
-            refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
+        self._refuse_changed()
         self._probe.again()
         refuse_altered_torch()
+        self._refuse_changed()  # by the made-up call
         with closing(self._sums()) as sums:
             if not sums.try_apart():
                 what = "a process of its own stops at a made-up example, as where there is a GPU, or files are open."
@@ -281,6 +281,10 @@ class PrivateLoRA:
                     finally:
                         self._restore(sums, put_back)
                 raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
+
+    def _refuse_changed(self) -> None:
+        if changed := self._probed.changed(begun=False):
+            refuse(f"{changed} changed since the probe looked at them.", "PrivateLoRA(...) after such changes.")
 
     def _steps(self, sums: Sums, table: Batch, before: list[int], process: int) -> int:
         """Take all steps; the one behind which weights are finite no more, or 0."""

@@ -321,7 +321,7 @@ def test_torch_of_somebody_else(monkeypatch):
         private()
     monkeypatch.undo()
     for name in ("round_", "__rtruediv__"):
-        monkeypatch.setattr(torch.Tensor, name, lambda one, *given: one, raising=False)
+        monkeypatch.setattr(torch.Tensor, name, torch.no_grad()(lambda one, *given: one), raising=False)
         with pytest.raises(InvalidParameter, match=f"{name} is of somebody else"):
             private()
         monkeypatch.undo()
@@ -341,6 +341,19 @@ def test_weights_that_are_not_what_a_layer_says(method):
     for model, words in ((odd, "not of torch's own class"), (wide, "other in_features")):
         with pytest.raises(InvalidParameter, match=words):
             private(model=model, method=method)
+
+    def changing(model, batch):
+        if at:
+            model.base_model.model.layer.base_layer.weight.__class__ = Own
+            model.base_model.model.layer.lora_B["default"].weight.__class__ = Own
+        return next_word(model, batch)
+
+    at = []
+    training = private(changing, small("twice", init_lora_weights=True), method=method)
+    at.append(1)
+    with pytest.raises(InvalidParameter, match="places of weights changed"):
+        training.fit(texts(2))
+    assert training._charged is None
 
     def lying(model, batch):
         model.base_model.model.layer.in_features = 136

@@ -115,7 +115,7 @@ def test_what_a_certificate_assumes(method):
         for most in (1, 16)
     )
     independent = "declared: the model treats the examples of a batch independently"
-    kept = "declared: model and loss keep and use nothing of other examples"
+    kept = "declared: Python, NumPy and torch are as made, and model and loss"
     for certificate in (alone, together):
         assert certificate.verify()
         assert certificate.status == "CONDITIONAL"
