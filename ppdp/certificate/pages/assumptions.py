@@ -36,14 +36,14 @@ def assumptions(c: Record) -> Iterator[Statement]:
     yield from map(_assumed, _foreign_bounds(c))
     named = "Declared: the table is the one named; " if c.dataset else "Declared: "
     yield _assumed(unit_on_trust(c).replace("Declared: ", named, 1))
-    yield from _limits(asked[Trust.LIMIT], f"maximum of rows{' kept' if c.neighbours.bounds_contributions else ''}")
+    yield from _limits(asked[Trust.LIMIT], f"maximum of rows{' used' if c.neighbours.bounds_contributions else ''}")
     for fact in asked[Trust.LABELS]:
         labels = f"Declared labels (what is predicted): {fact.value}."
         yield _assumed(labels, "If they were taken from these rows, the promise fails.")
     if answer is not None and answer.by_position and not c.neighbours.unbounded:
         yield _assumed(SAID["order"])
     yield from map(_assumed, _on_a_word(c, asked[Trust.WORD]))
-    yield _assumed(f"Declared: {SAID['blindly']}, else the promise fails{_settings(c, asked[Trust.SETTING])}.")
+    yield _assumed(f"Declared: {SAID['blindly']}{_settings(c, asked[Trust.SETTING])}.")
     yield from map(_assumed, _sources(facts))
     own = None if c.issued is None else c.issued.own_values
     stated = f"Declared: {SAID['own']}: {own}." if own else f"Nobody has stated (by own_values) that {SAID['own']}."
@@ -123,9 +123,9 @@ def _sources(facts: Sequence[PublicFact]) -> Iterator[str]:
     if len(stated) == 1 and not without:
         yield f"Stated source of all that is declared: {next(iter(stated))}."
     elif stated:
-        told = [f"“{source}” (of {_first(names, MOST_OF_A_SOURCE)})" for source, names in stated.items()]
+        told = [f"of {_first(names, MOST_OF_A_SOURCE)}: “{source}”" for source, names in stated.items()]
         rest = f" None is stated for {without} of {len(asked)} declared facts." if without else ""
-        yield f"Stated sources: {_first(told, MOST_SOURCES)}.{rest}"
+        yield f"Stated sources {_first(told, MOST_SOURCES)}.{rest}"
 
 
 def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:

@@ -186,8 +186,8 @@ def gate_in_words(gate: GateRecord) -> str:
     return "which rung passed" if gate.ladder else "one bit: passed"
 
 
-def expected_error(c: Record) -> str:
-    """How far the noise moves each number, and how many numbers of how many rows were released."""
+def expected_error(c: Record, *, short: bool = False) -> str:
+    """How far the noise moves each number (of a model only its accuracy if ``short``), and how many were released."""
     noises = list(noises_of(c))
     shares: dict[str, list[str]] = {}
     for noise in noises:
@@ -195,15 +195,17 @@ def expected_error(c: Record) -> str:
             what, _, of = noise.phrase.partition(" for ") if noise.part in c.releases else (noise.phrase, "", "")
             shares.setdefault(what, []).append(f"for {of} {share}" if of else share)
     named = ", ".join(f"{what} {', '.join(of_it)}" for what, of_it in shares.items())
-    told = [f"noise (standard error), as a share of the largest possible value: {named}"] if shares else []
     m, left = c.mechanism, sum(noise.times * noise.size for noise in noises)
+    if short and m is not None and is_model(m):
+        shares = {}
+    told = [f"noise (standard error), as a share of the largest possible value: {named}"] if shares else []
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")
     if m is not None and is_model(m):
         accuracy = None if c.issued is None else c.issued.accuracy
         told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
-    return "; ".join([*told, f"{figure(left)} number{' comes' if left == 1 else 's come'} out, of {n}"])
+    return "; ".join([*told, f"{figure(left)} number{' comes' if left == 1 else 's come'} out, made from {n}"])
 
 
 def loses_most(c: Record) -> str:

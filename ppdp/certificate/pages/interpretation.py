@@ -223,12 +223,12 @@ def outcome_in_words(c: Record) -> str:
     """What epsilon and delta say of any outcome: ``P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta``."""
     factor = figure(math.exp(c.epsilon), 3, upward=True) if c.epsilon < _MOST else "any number"
     secret = c.neighbours.phrases.secret
-    told, n = f"{secret} can multiply the chance of any outcome by at most {factor} (ε)", c.entrance.domain["n_rows"]
+    told, n = f"{secret} can multiply any outcome's chance by at most {factor} (ε)", c.entrance.domain["n_rows"]
     if not c.delta:
         return f"{told}."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; it must be far below 1 in {figure(n)}" if alone else ""
-    return f"{told}, and add at most 1 in {one_of(float(c.delta))} (δ{whole})."
+    whole = f"; safe: far below 1 in {figure(n)}" if alone else ""
+    return f"{told}, plus 1 in {one_of(float(c.delta))} (δ{whole})."
 
 
 def one_of(share: float) -> str:

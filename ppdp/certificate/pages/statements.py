@@ -40,7 +40,7 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield from (Statement(Topic.REASON, reason) for reason in c.reasons)
     yield from assumptions(c)
     yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))
-    yield Statement(Topic.USEFULNESS, derivation.expected_error(c))
+    yield Statement(Topic.USEFULNESS, derivation.expected_error(c), short=derivation.expected_error(c, short=True))
     yield Statement(Topic.LOSERS, derivation.loses_most(c))
     if (altered := altered_in_words(c)) is not None:
         yield Statement(Topic.ALTERED, altered)
