@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logit
-from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
@@ -42,26 +42,57 @@ def to_onnx(
         raise ExportError("skl2onnx rounds bins to float32.", stage=binned, fix="to_sklearn(), or export().")
     known = {"": min(MOST_OPSET, skl2onnx.get_latest_tested_opset_version()), TREES_DOMAIN: TREES_OPSET}
     how = {"initial_types": list(initial_types or _inputs(whole, steps, domains[0])), "target_opset": known}
+    if type(last) not in TREES:
+        shares = {"zipmap": False} if hasattr(whole[-1], "predict_proba") else {}
+        return _converted(whole, options={type(whole[-1]): shares}, **how)
+    d = domains[len(steps) - 1].d
+    front = whole.steps[:-1] or [("same", plain.scaler(np.zeros(d), np.ones(d)))]
+    return _with_trees(_converted(plain.named(Pipeline(front), domains[0].feature_names), **how), last)
+
+
+def _converted(whole: Pipeline, **how: Any) -> Any:
+    """What skl2onnx makes of a plain pipeline, if it is a model."""
+    import onnx
+    import skl2onnx
+
     with warnings.catch_warnings():  # what its converters say of each other
         warnings.simplefilter("ignore")
-        if type(last) not in TREES:
-            return skl2onnx.to_onnx(whole, options={"zipmap": False} if is_classifier(last) else None, **how)
-        d = domains[len(steps) - 1].d
-        front = whole.steps[:-1] or [("same", plain.scaler(np.zeros(d), np.ones(d)))]
-        return _with_trees(skl2onnx.to_onnx(plain.named(Pipeline(front), domains[0].feature_names), **how), last)
+        try:
+            model = skl2onnx.convert_sklearn(whole, custom_parsers={ColumnTransformer: _columns}, **how)
+            onnx.checker.check_model(model, full_check=True)  # types too: its converters mix precisions
+        except Exception as error:  # of any kind: its converters assert
+            fix = "to_sklearn(), or export()."
+            raise ExportError(f"skl2onnx does not convert it ({type(error).__name__}: {error}).", fix=fix) from error
+    return model
+
+
+def _columns(scope: Any, model: ColumnTransformer, inputs: Sequence[Any], custom_parsers: Any = None) -> Any:
+    """Columns of one matrix in their order, of which skl2onnx needs the width, and takes all of them as they stand."""
+    from skl2onnx._parse import sklearn_parsers_map
+
+    _, way, columns = model.transformers[0]
+    if way != "passthrough" or len(inputs) > 1 or isinstance(columns[0], str):
+        return sklearn_parsers_map[ColumnTransformer](scope, model, inputs, custom_parsers=custom_parsers)
+    taking = scope.declare_local_operator("SklearnArrayFeatureExtractor")
+    taking.inputs, taking.column_indices = list(inputs), list(columns)
+    taking.outputs.append(scope.declare_local_variable("columns", type(inputs[0].type)([None, len(columns)])))
+    return taking.outputs
 
 
 def _inputs(whole: Pipeline, steps: Sequence[tuple[str, Any]], domain: Domain) -> list[tuple[str, Any]]:
-    """One matrix of numbers, or a matrix of one column for every name that is taken; gaps need single precision."""
+    """One matrix of numbers, or a matrix of one column for every name that is taken.
+
+    Gaps need single precision, and so does text beside numbers, but in front of trees, which are written here.
+    """
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
-    fills = any(isinstance(part, SimpleImputer) for part in whole.get_params().values())
-    numbers = FloatTensorType if fills else DoubleTensorType
-
     located: Any = getattr(steps[0][1], "located", list)()
+    texts = {at for block, positions, _ in located if block.reads_cells for at in positions}
+    fills = any(isinstance(part, SimpleImputer) for part in whole.get_params().values())
+    single = fills or (texts and type(steps[-1][1]) not in TREES)
+    numbers = FloatTensorType if single else DoubleTensorType
     if not located or domain.feature_names is None:
         return [("X", numbers([None, domain.d]))]
-    texts = {at for block, positions, _ in located if block.reads_cells for at in positions}
     kinds = (StringTensorType if at in texts else numbers for at in range(domain.d))
     return [(name, kind([None, 1])) for name, kind in zip(domain.feature_names, kinds)]
 

@@ -12,8 +12,16 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from ppdp import Domain, Pipeline, make_column_map, make_pipeline
 from ppdp.exceptions import ExportError
-from ppdp.mechanisms import LogisticRegression
-from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler
+from ppdp.mechanisms import LinearSVC, LogisticRegression
+from ppdp.transformers import (
+    CategoryEncoder,
+    ClusterDistances,
+    DateEncoder,
+    MeanImputer,
+    MinMaxScaler,
+    NormClipper,
+    StandardScaler,
+)
 
 N = 4000
 RNG = np.random.default_rng(0)
@@ -44,8 +52,8 @@ def wild(names):
     return rows[names]
 
 
-def fit(*stages, names=(*TEXT, "age"), **options):
-    pipe = make_pipeline(*stages, LogisticRegression(classes=(0, 1)), epsilon=8.0, delta=1e-6, **options)
+def fit(*stages, names=(*TEXT, "age"), model=LogisticRegression, **options):
+    pipe = make_pipeline(*stages, model(classes=(0, 1)), epsilon=8.0, delta=1e-6, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pipe.fit(FRAME[list(names)], LABELS)
@@ -134,22 +142,35 @@ def test_splines_of_public_ranges(beyond):
     assert_same(pipe.fit(FRAME[["age", "ward"]], LABELS), rows[[isinstance(cell, str) for cell in rows["ward"]]])
 
 
-def test_onnx_knows_it():
-    skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
-    kinds, names = skl2onnx.common.data_types, [*TEXT, "age"]
+def to_onnx(*stages, model=LogisticRegression):
+    """A pipeline of text and numbers, and what a runtime of ONNX answers for some rows."""
+    pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
     encoder = CategoryEncoder({"ward": ["b", "a"], "city": ["x", "Z"]})
-    pipe = fit(make_column_map((encoder, TEXT), AGE))
-    types = [(name, kinds.StringTensorType([None, 1])) for name in TEXT] + [("age", kinds.FloatTensorType([None, 1]))]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = skl2onnx.to_onnx(pipe.release_.to_sklearn(), initial_types=types, options={"zipmap": False})
-    session = runtime.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
-    rows = FRAME.head(200)
-    cells = {name: rows[[name]].to_numpy(np.float32 if name == "age" else object) for name in names}
-    np.testing.assert_allclose(session.run(None, cells)[1], pipe.predict_proba(rows[names]), 0, 1e-6)
+    pipe = fit(make_column_map((encoder, TEXT), AGE), *stages, model=model)
+    session = runtime.InferenceSession(pipe.release_.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
+    rows = FRAME[[*TEXT, "age"]].head(200)
+    cells = {name: rows[[name]].to_numpy(np.float32 if name == "age" else object) for name in rows}
+    return pipe, rows, session.run(None, cells)
+
+
+@pytest.mark.parametrize("stages", [(), (MeanImputer(), StandardScaler()), (NormClipper(),)], ids=len)
+def test_onnx_knows_it(stages):
+    """Stages behind it map the column of numbers alone, and put the columns into their places again."""
+    pipe, rows, (_, shares) = to_onnx(*stages)
+    np.testing.assert_allclose(shares, pipe.predict_proba(rows), 0, 1e-5)
+
+
+def test_onnx_knows_a_model_without_probabilities():
+    pipe, rows, (labels, _) = to_onnx(StandardScaler(), model=LinearSVC)
+    assert np.mean(labels == pipe.predict(rows)) > 0.99
 
 
 class TestRefused:
+    def test_what_onnx_has_no_words_for(self):
+        with pytest.raises(ExportError, match=r"skl2onnx does not convert it.*Fix: to_sklearn"):
+            to_onnx(MeanImputer(), ClusterDistances(2))
+
     @pytest.mark.parametrize("cell", ["7", "True", "1e3", None])
     def test_private_categories_with_several_spellings_or_none(self, cell):
         frame = FRAME.assign(ward=np.where(FRAME["ward"] == "a", cell, FRAME["ward"]))
