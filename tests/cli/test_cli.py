@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from jsonschema import Draft202012Validator
-from studies import FEATURES, PIPELINE, N, rows, write_study
+from studies import FEATURES, PIPELINE, N, rows
 
 import ppdp
 from ppdp import Domain, Ledger, Pipeline, declare, load
@@ -29,12 +29,6 @@ from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, StandardScaler
 
 FILES = ["study.csv", "study.parquet", "study.feather", "study.arrow"]
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return write_study(tmp_path)
 
 
 def by_hand():

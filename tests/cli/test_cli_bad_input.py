@@ -7,18 +7,12 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from studies import PIPELINE, N, rows, write_study
+from studies import PIPELINE, N, rows
 
 from ppdp.cli.main import main
 
 PLAN = ["plan", "study.toml", "--rows", "1200"]
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return write_study(tmp_path)
 
 
 def state(folder):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from studies import refused
 
 from ppdp import PrivateSearchCV, declare, make_pipeline
 from ppdp.cli import data_files
@@ -38,16 +39,6 @@ N = 1000
 @pytest.fixture(autouse=True)
 def within(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def refused(capsys, *arguments):
-    """The one line of a refusal."""
-    assert main([*arguments]) == 2
-    out, line = capsys.readouterr()
-    assert out == ""
-    assert line.count("\n") == 1
-    assert "Fix:" in line
-    return line
 
 
 def half(forms):
@@ -88,12 +79,12 @@ class TestHeaders:
             ["plan", "study.toml", "--data", "rows.csv"],
             ["fit", "study.toml", "--data", "rows.csv", "--out", "out"],
         ):
-            line = refused(capsys, *command)
+            line = refused(command, capsys)
             assert not any(cell in line for cell in ("34.5", "120", "Cork", "1990", "1,234", "example"))
 
     def test_whoever_means_them_says_so(self, capsys):
         pd.DataFrame({"2019": [1.0], "2020": [2.0]}).to_csv("rows.csv", index=False)
-        assert "--header-is-names" in refused(capsys, "init", "rows.csv")
+        assert "--header-is-names" in refused(["init", "rows.csv"], capsys)
         assert main(["init", "rows.csv", "--header-is-names"]) == 0
         assert '2019 = "?"' in capsys.readouterr().out
 
@@ -102,11 +93,11 @@ class TestHeaders:
         pq.write_table(table, "rows.parquet")
         pa.feather.write_feather(table, "rows.arrow")
         for file in ("rows.parquet", "rows.arrow"):
-            assert "34.5" not in refused(capsys, "init", file)
+            assert "34.5" not in refused(["init", file], capsys)
 
     def test_a_wrong_label_prints_no_header(self, capsys):
         half("ny").to_csv("rows.csv", index=False)
-        assert "'id'" not in refused(capsys, "init", "rows.csv", "--label", "outcome")
+        assert "'id'" not in refused(["init", "rows.csv", "--label", "outcome"], capsys)
 
     def test_frames_are_warned_of(self):
         table = pd.read_csv(io.StringIO("34.5,120,0\n" + "51,135,1\n" * 500))
@@ -189,7 +180,7 @@ class TestTruthValues:
     def test_labels_of_a_type_that_no_class_has_are_refused(self, labels, classes, tmp_path, capsys):
         pq.write_table(pa.table({"x": np.zeros(200), "y": labels}), "rows.parquet")
         (tmp_path / "study.toml").write_text(STUDY.format(invalid="repair", classes=classes))
-        assert "steps[0].classes" in refused(capsys, "plan", "study.toml", "--data", "rows.parquet")
+        assert "steps[0].classes" in refused(["plan", "study.toml", "--data", "rows.parquet"], capsys)
 
     def test_features_may_be_true_and_false_in_words(self, tmp_path):
         table = half(("no", "yes")).drop(columns="id").assign(x=np.where(np.linspace(0, 1, N) > 0.5, "TRUE", "false"))
@@ -228,7 +219,7 @@ class TestIds:
         ("name", "words"), [("x", "feature"), ("idd", "did you mean 'id'?"), ("xx", "a name in the header")]
     )
     def test_are_a_column_that_is_no_feature(self, name, words, study, capsys):
-        assert words in refused(capsys, *study, "--data", "rows.csv", "--id", name, "--out", "new.csv")
+        assert words in refused([*study, "--data", "rows.csv", "--id", name, "--out", "new.csv"], capsys)
 
     def test_are_no_formulas(self, study):
         half("ny").assign(id="=1+1").to_csv("rows.csv", index=False)
@@ -244,7 +235,7 @@ class TestWidths:
         monkeypatch.setattr(data_files, "MOST_NAMES", 3)
         monkeypatch.setattr(arrow, "MOST_NAMES", 3)
         for file in ("rows.csv", "rows.parquet"):
-            assert "more than 3 columns" in refused(capsys, "init", file)
+            assert "more than 3 columns" in refused(["init", file], capsys)
         with pytest.raises(InvalidInput, match="more than 3 columns"):
             make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism()).fit("rows.parquet")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from studies import PIPELINE, N, rows, write_study
+from studies import PIPELINE, N, refused, rows
 
 from ppdp import Certificate, Ledger
 from ppdp.certificate.document import Certificate as Document
@@ -31,12 +31,6 @@ SPENT = ["--ledger", "spent.db", "--limit", "50", "1e-3"]
 LONG = "9" * 400
 
 
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return write_study(tmp_path)
-
-
 def write(study, **changes):
     """The pipeline file with something else in it."""
     text = PIPELINE
@@ -44,16 +38,6 @@ def write(study, **changes):
         assert old in text
         text = text.replace(old, new, 1)
     (study / "study.toml").write_text(text, encoding="utf-8")
-
-
-def refused(arguments, capsys):
-    """The one line of a command that cannot be carried out."""
-    assert main(arguments) == 2
-    out, line = capsys.readouterr()
-    assert out == ""
-    assert line.startswith("ppdp: error: ")
-    assert line.count("\n") == 1
-    return line
 
 
 def bad_text(column, cell=b"\xff"):

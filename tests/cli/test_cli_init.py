@@ -136,12 +136,30 @@ FILLED = {
 }
 
 
+@pytest.fixture
+def study(init, tmp_path):
+    """Write the study of a file, filled but for some other lines, and give its text."""
+
+    def write(edit=str, **lines):
+        text = edit(fill(init("text.csv", "--label", "outcome"), **FILLED | lines))
+        (tmp_path / "study.toml").write_text(text, "utf-8")
+        return text
+
+    return write
+
+
+def planned(capsys, data="text.csv"):
+    """Status and words of the plan of a study."""
+    status = main(["plan", "study.toml", "--data", data])
+    return status, "".join(capsys.readouterr())
+
+
 @pytest.mark.repeated("engine")
 @pytest.mark.parametrize("dose", ["[0, 10]", '"private"'], ids=["public", "private"])
 @pytest.mark.parametrize("engine", ["memory", "arrow"])
-def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, dose, tmp_path, capsys):
+def test_from_a_raw_file_to_a_verified_release_that_predicts(study, engine, dose, tmp_path, capsys):
     data = "text.csv"
-    (tmp_path / "study.toml").write_text(fill(init(data, "--label", "outcome"), **FILLED | {"dose": dose}), "utf-8")
+    study(dose=dose)
     if engine == "arrow":
         data = "rows.parquet"
         people().to_parquet(tmp_path / data)
@@ -169,13 +187,14 @@ def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, dose,
         ({"label": '"outcome"\ndrop = ["id"]'}, "drop is declared in [columns]"),
         ({"dose": '"drop"\n# dose'}, None),
         ({"age": '[18, 90]\noutcome = "drop"'}, None),
+        ({"sex": "[true, false]"}, 'Fix: sex = ["True", "False"] or [0, 1], as the file has them.'),
     ],
 )
-def test_bad_lines(line, words, init, tmp_path, capsys):
-    (tmp_path / "study.toml").write_text(fill(init("text.csv", "--label", "outcome"), **FILLED | line), "utf-8")
-    assert main(["plan", "study.toml", "--data", "text.csv"]) == (0 if words is None else 2)
-    if words is not None:
-        assert words in capsys.readouterr().err
+def test_bad_lines(line, words, study, capsys):
+    study(**line)
+    status, said = planned(capsys)
+    assert status == (0 if words is None else 2)
+    assert words is None or words in said
 
 
 def test_every_column_of_the_file_is_declared(init, tmp_path, capsys):
@@ -187,11 +206,11 @@ def test_every_column_of_the_file_is_declared(init, tmp_path, capsys):
     assert main(["plan", "study.toml", "--rows", "1500"]) == 0
 
 
-def test_a_slip_in_the_name_of_a_column(init, tmp_path, capsys):
-    text = fill(init("text.csv", "--label", "outcome"), **FILLED).replace("dose = ", "dosse = ")
-    (tmp_path / "study.toml").write_text(text, "utf-8")
-    assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
-    assert "Fix: did you mean 'dose' by 'dosse'?" in capsys.readouterr().err
+def test_a_slip_in_the_name_of_a_column(study, capsys):
+    study(lambda text: text.replace("dose = ", "dosse = "))
+    status, said = planned(capsys)
+    assert status == 2
+    assert "Fix: did you mean 'dose' by 'dosse'?" in said
 
 
 @pytest.mark.parametrize(
@@ -203,11 +222,12 @@ def test_a_slip_in_the_name_of_a_column(init, tmp_path, capsys):
         ({"age": '["18", "old"]'}, "'age' holds int64, and its declared categories are text"),
     ],
 )
-def test_a_type_that_no_row_can_match_is_refused_before_anything_is_spent(line, words, init, tmp_path, capsys):
-    (tmp_path / "study.toml").write_text(fill(init("text.csv", "--label", "outcome"), **FILLED | line), "utf-8")
+def test_a_type_that_no_row_can_match_is_refused_before_anything_is_spent(line, words, study, tmp_path, capsys):
+    study(**line)
     people().to_parquet(tmp_path / "rows.parquet")
-    assert main(["plan", "study.toml", "--data", "rows.parquet"]) == 2
-    assert words in capsys.readouterr().err
+    status, said = planned(capsys, "rows.parquet")
+    assert status == 2
+    assert words in said
 
 
 def test_nothing_tells_of_the_number_of_rows_which_may_be_private(tmp_path, capsys):
@@ -220,16 +240,8 @@ def test_nothing_tells_of_the_number_of_rows_which_may_be_private(tmp_path, caps
     assert tomllib.loads(texts[0])["pipeline"]["delta"] == 1e-6
 
 
-def test_truth_values_of_a_file_without_types_are_refused_with_what_it_may_hold(init, tmp_path, capsys):
-    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": "[true, false]"})
-    (tmp_path / "study.toml").write_text(text, "utf-8")
-    assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
-    assert 'Fix: sex = ["True", "False"] or [0, 1], as the file has them.' in capsys.readouterr().err
-
-
-def test_private_text_of_a_file_without_types_is_told_with_what_to_write(init, tmp_path, capsys):
-    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": '"private"'})
-    (tmp_path / "study.toml").write_text(text, "utf-8")
+def test_private_text_of_a_file_without_types_is_told_with_what_to_write(study, capsys):
+    study(sex='"private"')
     account = ["--ledger", "spent.db", "--limit", "9", "1e-3"]
     assert main(["fit", "study.toml", "--data", "text.csv", "--out", "release", *account]) == 2
     line = capsys.readouterr().err
@@ -237,19 +249,22 @@ def test_private_text_of_a_file_without_types_is_told_with_what_to_write(init, t
     assert "\"private\" is for numbers, here in 'sex': {private = 20}, " in line
 
 
-def test_what_is_private_is_told_as_numbers_before_anything_is_spent(init, tmp_path, capsys):
-    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": '"private"'})
-    (tmp_path / "study.toml").write_text(text, "utf-8")
-    assert main(["plan", "study.toml", "--data", "text.csv"]) == 0
-    assert '"private", so read as numbers: sex; one that holds text needs {private = 20}' in capsys.readouterr().out
-    (tmp_path / "study.toml").write_text(text.replace('sex = "private"', 'sex = "?"'), "utf-8")
-    assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
-    assert '"private" for the range of numbers, {private = 20} for the categories of text' in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("value", "code", "words"),
+    [
+        ('"private"', 0, '"private", so read as numbers: sex; one that holds text needs {private = 20}'),
+        ('"?"', 2, '"private" for the range of numbers, {private = 20} for the categories of text'),
+    ],
+)
+def test_what_is_private_is_told_as_numbers_before_anything_is_spent(value, code, words, study, capsys):
+    study(sex=value)
+    status, said = planned(capsys)
+    assert status == code
+    assert words in said
 
 
-def test_a_column_of_texts_is_hashed(init, tmp_path, capsys):
-    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": "{words = 4}"})
-    (tmp_path / "study.toml").write_text(text, "utf-8")
+def test_a_column_of_texts_is_hashed(study, capsys):
+    study(sex="{words = 4}")
     assert main(["fit", "study.toml", "--data", "text.csv", "--out", "release"]) == 0
     assert main(["predict", "release/model.zip", "study.toml", "--data", "text.csv", "--out", "out.csv"]) == 0
     assert len(pd.read_csv("out.csv")) == N

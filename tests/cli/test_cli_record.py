@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from studies import refused
 from zoo import certificate
 
 from ppdp.cli.main import main
@@ -49,15 +50,6 @@ def printed(arguments, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     return out
-
-
-def refused(arguments, capsys, status):
-    assert main(arguments) == status
-    out, line = capsys.readouterr()
-    assert out == ""
-    assert line.count("\n") == 1
-    assert "Fix: " in line
-    return line
 
 
 def test_it_is_that_of_python_in_both_forms(folder, capsys):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from studies import FEATURES, PIPELINE, rows, write_study
+from studies import FEATURES, PIPELINE, refused, rows, write_study
 from zoo import certificate
 
 from ppdp import Certificate, Ledger, load
@@ -17,12 +17,6 @@ from ppdp.certificate.share.files import hashed, zipped
 from ppdp.cli.main import main
 
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out"]
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return write_study(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +34,6 @@ def out(released, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(released, tmp_path / "out")
     return tmp_path / "out"
-
-
-def refused(arguments, capsys, status=2):
-    """The one line of a command that does not say yes."""
-    assert main(arguments) == status
-    printed, line = capsys.readouterr()
-    assert printed == ""
-    assert line.count("\n") == 1
-    assert "Fix: " in line
-    return line
 
 
 class TestLedger:

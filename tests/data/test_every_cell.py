@@ -251,7 +251,9 @@ def test_containers_of_objects_read_alike(what):
     assert pipe.fit(held, y).certificate_
 
 
-@pytest.mark.parametrize("container", [list, tuple])
+@pytest.mark.parametrize(
+    "container", [list, tuple, lambda y: [[label] for label in y]], ids=["list", "tuple", "column"]
+)
 @pytest.mark.parametrize("reader", ["labels", "labels of text", "targets", "ids"])
 def test_no_cell_of_a_list_stops_a_fit(reader, container):
     pipe, X, y, groups = fit_of(reader, spread(steps_of(reader)[2], ALL))

@@ -1,6 +1,5 @@
 """Every label is read by itself, whatever else stands in y and whatever holds it."""
 
-import decimal
 import math
 
 import numpy as np
@@ -11,36 +10,13 @@ import pytest
 from refusals import N, classifier, labels, rows
 
 from ppdp import Domain, Pipeline
-from ppdp.data.cells import numbers
 from ppdp.data.frames import cells, column
 from ppdp.data.rows import encode_labels
-from ppdp.data.validation import check_labels, read_labels, settled_labels, settled_targets
+from ppdp.data.validation import check_labels, read_labels, settled_labels
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, Ridge
 from ppdp.transformers import NormClipper, RowMap
 
-ODD = [
-    "x",
-    "0",
-    b"1",
-    None,
-    math.nan,
-    10**400,
-    2**63,
-    0.5,
-    1j,
-    (1, 2),
-    [3],
-    {},
-    decimal.Decimal("sNaN"),
-    np.array([1, 2]),
-]
-LISTS = {
-    "list": list,
-    "tuple": tuple,
-    "column": lambda y: [[label] for label in y],
-    "objects": lambda y: np.fromiter(y, dtype=object),
-}
 NULLABLE = {
     "Arrow": pa.array,
     "Arrow in chunks": lambda y: pa.chunked_array([y[:7], y[7:]]),
@@ -52,32 +28,6 @@ NULLABLE = {
 
 def codes(y, classes=(0, 1)):
     return settled_labels(read_labels(check_labels(np.zeros((N, 1)), y, Ridge()), classes), "repair")
-
-
-def targets(y):
-    return settled_targets(numbers(check_labels(np.zeros((N, 1)), y, Ridge())), (-1.0, 1.0), "repair")
-
-
-@pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("held", LISTS)
-@pytest.mark.parametrize("classes", [(0, 1), ("a", "b"), (2**53, 2**53 + 1)], ids=str)
-@pytest.mark.repeated("classes")
-def test_an_odd_label_changes_no_other_one(held, classes, odd):
-    y = [classes[code] for code in labels()]
-    plain = codes(LISTS[held](y), classes)
-    np.testing.assert_array_equal(plain, labels())
-    y[0] = odd
-    np.testing.assert_array_equal(codes(LISTS[held](y), classes)[1:], plain[1:])
-
-
-@pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("held", LISTS)
-@pytest.mark.repeated("held")
-def test_an_odd_target_changes_no_other_one(held, odd):
-    y = np.linspace(-1, 1, N).tolist()
-    plain = targets(LISTS[held](y))
-    y[0] = odd
-    np.testing.assert_array_equal(targets(LISTS[held](y))[1:], plain[1:])
 
 
 @pytest.mark.parametrize("held", NULLABLE)

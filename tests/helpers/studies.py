@@ -5,6 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ppdp.cli.main import main
+
 N = 1200
 PIPELINE = """\
 [data]
@@ -68,3 +70,14 @@ def write_study(folder):
     with pa.ipc.new_stream(folder / "study.arrow", arrow.schema) as file:
         file.write_table(arrow)
     return folder
+
+
+def refused(arguments, capsys, status=2):
+    """The one line of a command that does not say yes."""
+    assert main(arguments) == status
+    printed, line = capsys.readouterr()
+    assert printed == ""
+    assert line.startswith("ppdp: error: " if status == 2 else "ppdp: ")
+    assert line.count("\n") == 1
+    assert "Fix: " in line
+    return line

@@ -123,39 +123,27 @@ def test_what_a_line_hints_at_is_also_python():
     assert facts.forms == {"born": "date"}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        5,
-        None,
-        [],
-        "everything",
-        [3],
-        [9, 1],
-        [1, float("nan")],
-        ["20200101", "20210101"],
-        {"a": 1},
-        {"private": 0},
-        {"words": 0},
-    ],
-)
-def test_what_declares_nothing(value):
-    facts = ppdp.declare(X[["age"]])
-    facts["age"] = value
-    with pytest.raises(InvalidParameter, match="'age'"):
-        facts.column_map()
+NOTHING = 5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["20200101", "20210101"]
+PAIRS = (0, 5, 10), (0,), (), (0, None), ("a", "b"), (False, True), {0, 5}, frozenset(["a"]), range(2), range(18, 81)
+TEXTS = ["0", "5"], ["a", "b"], ["1990-01-01", "2030-12-31"]
+REFUSED = [
+    *(("age", value, "'age'") for value in (*NOTHING, {"a": 1}, {"private": 0}, {"words": 0})),
+    *(
+        (column, value, rf"{column} = \(low, high\) for a range, {column} = \[...\] for cat")  # whatever it holds
+        for column in ("age", "sex", "born")
+        for value in PAIRS
+    ),
+    *(("age", value, r"'age', which holds numbers. Fix: age = \(low, high\)") for value in TEXTS),
+    *(("born", value, "'born', which holds dates") for value in ((0, 5), [0, 5], [0, 5, 10])),
+    ("age", "drop", "no column is left"),
+]
 
 
-@pytest.mark.parametrize("column", ["age", "sex", "born"])
-@pytest.mark.parametrize(
-    "value",
-    [(0, 5, 10), (0,), (), (0, None), ("a", "b"), (False, True), {0, 5}, frozenset(["a"]), range(2), range(18, 81)],
-    ids=repr,
-)
-def test_a_tuple_is_a_range_and_a_list_holds_categories(column, value):
+@pytest.mark.parametrize(("column", "value", "words"), REFUSED)
+def test_what_declares_nothing_of_a_column(column, value, words):
     facts = ppdp.declare(X[[column]])
     facts[column] = value
-    with pytest.raises(InvalidParameter, match=rf"{column} = \(low, high\) for a range, {column} = \[...\] for cat"):
+    with pytest.raises(InvalidParameter, match=words):
         facts.column_map()
 
 
@@ -168,35 +156,12 @@ def test_two_numbers_are_a_range_however_they_are_listed(value):
     )
 
 
-@pytest.mark.parametrize("value", [["0", "5"], ["a", "b"], ["1990-01-01", "2030-12-31"]])
-def test_text_is_no_declaration_of_numbers(value):
-    facts = ppdp.declare(X[["age"]])
-    facts["age"] = value
-    with pytest.raises(InvalidParameter, match=r"'age', which holds numbers. Fix: age = \(low, high\)"):
-        facts.column_map()
-
-
-@pytest.mark.parametrize("value", [(0, 5), [0, 5], [0, 5, 10]])
-def test_numbers_are_no_declaration_of_dates(value):
-    facts = ppdp.declare(X[["born"]])
-    facts["born"] = value
-    with pytest.raises(InvalidParameter, match="'born', which holds dates"):
-        facts.column_map()
-
-
 @pytest.mark.parametrize(
     "ranges", [("0", "5"), ["0", "5"], (False, True), (0, 5, 10), {"age": ("0", "5")}, {"age": (0, 5, 10)}]
 )
 def test_ranges_of_a_scaler_are_pairs_of_numbers(ranges):
     with pytest.raises(InvalidParameter, match=r"ranges=\(0, 10\) for all columns, or ranges=\{column: \(0, 10\)\}"):
         Pipeline([("scale", ppdp.transformers.MinMaxScaler(ranges))]).plan(Domain(n_rows=9, feature_names=("age",)))
-
-
-def test_all_columns_may_not_be_dropped():
-    facts = ppdp.declare(X[["age"]])
-    facts["age"] = "drop"
-    with pytest.raises(InvalidParameter, match="no column is left"):
-        facts.column_map()
 
 
 def test_a_slip_in_a_name():
