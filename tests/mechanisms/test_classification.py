@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression as PublicRegression
 from sklearn.svm import SVC
-from sklearn.svm import LinearSVC as PublicSVC
 
 from ppdp import Distance, Domain, Pipeline, make_pipeline
-from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBudget
+from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms import LinearSVC, LogisticRegression
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 
@@ -43,12 +42,6 @@ LONG = {**UNCLIPPED, "alpha": 1.0, "max_iter": 500, "learning_rate": 2.0}
 
 
 class TestWhatIsLearned:
-    @pytest.mark.parametrize("model", [LogisticRegression((0, 1)), LinearSVC((0, 1))])
-    def test_two_classes_nearly_as_well_as_without_privacy(self, two, model):
-        X, y = two
-        public = PublicRegression() if isinstance(model, LogisticRegression) else PublicSVC()
-        assert pipeline(model).fit(X, y).score(X, y) > public.fit(X, y).score(X, y) - 0.03
-
     def test_three_classes_nearly_as_well_as_without_privacy(self, three):
         X, y = three
         pipe = pipeline(LogisticRegression(("a", "b", "c"))).fit(X, y)
@@ -132,13 +125,6 @@ class TestManners:
         assert not hasattr(pipeline(LinearSVC((0, 1))), "predict_proba")
         assert hasattr(pipeline(LinearSVC((0, 1))), "decision_function")
 
-    def test_classes_read_from_y_make_it_conditional(self, three):
-        X, y = three
-        pipe = pipeline(LogisticRegression()).fit(X, y)
-        assert pipe.certificate_.status == "CONDITIONAL"
-        assert pipe.certificate_.verify()
-        assert list(pipe.classes_) == ["a", "b", "c"]
-
     def test_coefficients_stay_in_the_ball(self, two, three):
         X, y = two
         for model in (LogisticRegression((0, 1)), LinearSVC((0, 1)), LogisticRegression((0, 1), solver="output")):
@@ -150,11 +136,6 @@ class TestManners:
 
 
 class TestErrors:
-    def test_a_noise_scale_is_needed(self, two):
-        for model in (LogisticRegression(), LinearSVC()):
-            with pytest.raises(MissingBudget, match="noise_scale"):
-                model.fit(*two)
-
     def test_three_classes_where_two_are_needed(self, three):
         for model in (LinearSVC(noise_scale=1.0), LogisticRegression(solver="output", noise_scale=1.0)):
             with pytest.raises(InvalidParameter, match="Only binary classification is supported"):
@@ -171,15 +152,6 @@ class TestErrors:
     def test_an_undeclared_label(self, three):
         with pytest.raises(InvalidValue, match="declared classes"):
             LogisticRegression(("a", "b", "x"), noise_scale=1.0).fit(*three)
-
-    def test_an_undeclared_label_is_repaired_to_the_first_class(self, three):
-        X, y = three
-        pipe = pipeline(LogisticRegression(("a", "b", "x")), on_invalid="repair", diagnostics=None, random_state=0).fit(
-            X, y
-        )
-        told = np.where(y == "c", "a", y)
-        same = pipeline(LogisticRegression(("a", "b", "x")), diagnostics=None, random_state=0).fit(X, told)
-        np.testing.assert_array_equal(pipe["model"].coef_, same["model"].coef_)
 
 
 class TestPrivacy:

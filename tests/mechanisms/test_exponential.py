@@ -88,12 +88,6 @@ class TestLaw:
             assert np.abs(losses).max() <= most * (1 + 1e-9) + 1e-12
         assert 0.999 * part.range <= most <= part.range
 
-    def test_choices_follow_it(self):
-        X = np.array([[-1.0]] * 2 + [[0.0]] * 4 + [[1.0]] * 3)
-        seen = [election(noise_scale=1.0, random_state=seed).fit(X).selected_ for seed in range(500)]
-        share = [seen.count(name) / 500 for name in ("low", "middle", "high")]
-        np.testing.assert_allclose(share, np.exp(log_softmax([2.0, 4.0, 3.0])), atol=0.07)
-
 
 class TestUtility:
     def test_cost_is_a_vote_lost_and_a_vote_won(self):

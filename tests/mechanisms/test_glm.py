@@ -57,20 +57,6 @@ class TestDefaults:
 
 class TestWhatIsLearned:
     @kinds
-    def test_nearly_as_well_as_without_privacy(self, kind):
-        X, y = problem(kind)
-        fresh, truth = problem(kind, seed=1)
-        pipe = pipeline(kind(RANGE)).fit(X, y)
-        public = linear_model.TweedieRegressor(power=POWER[kind], alpha=0, link="log", solver="newton-cholesky").fit(
-            X, y
-        )
-        own, best = (d2_tweedie_score(truth, m.predict(fresh), power=POWER[kind]) for m in (pipe, public))
-        assert best > 0.2
-        assert own > best - 0.06
-        assert pipe.certificate_.status == "UNCONDITIONAL"
-        assert pipe.certificate_.verify()
-
-    @kinds
     def test_coefficients_are_those_of_the_minimiser(self, kind):
         X, y = problem(kind, n=500)
         settings = {
@@ -166,17 +152,3 @@ class TestTheRange:
         assert np.isfinite(kind(noise_scale=1e-3).fit(X, np.zeros(500)).predict(X)).all()
         with pytest.raises(InvalidValue, match="negative"):
             kind(noise_scale=1e-3).fit(X, y - 1e6)
-
-
-class TestPrivacy:
-    @pytest.mark.parametrize(("name", "value"), [("y_range", [0.0, 100.0]), ("power", 1.2)])
-    def test_range_and_power_are_part_of_the_derivation(self, name, value):
-        from ppdp import Certificate
-
-        X, y = problem(PoissonRegressor, n=2000)
-        holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.01)
-        impute = MeanImputer(max_missing=200, fit_mode="exact", min_observed=1000)
-        steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", impute), ("model", PoissonRegressor(RANGE))]
-        document = Pipeline(steps, epsilon=5.0).fit(holes, y).certificate_.to_dict()
-        document["mechanism"]["parameters"][name] = value
-        assert not Certificate.sealed(document).verify()

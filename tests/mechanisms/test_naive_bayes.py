@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn import naive_bayes
 
-from ppdp import Domain, Pipeline, load
+from ppdp import Domain, Pipeline
 from ppdp.exceptions import InvalidParameter, PpdpError, UnknownParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianNB
 from ppdp.transformers import MinMaxScaler
@@ -22,15 +22,13 @@ def fitted(rows=X, y=Y, *, epsilon=5.0, model=None, **more):
     return Pipeline(steps, epsilon=epsilon, delta=1e-6, random_state=0, **more).fit(rows, y)
 
 
-def test_it_is_scikit_learns_but_for_noise(tmp_path):
+def test_it_is_scikit_learns_but_for_noise():
     pipe = fitted()
     theirs = naive_bayes.GaussianNB().fit(2 * X - 1, Y)
     assert np.abs(pipe[-1].theta_ - theirs.theta_).max() < 0.02
     assert np.abs(pipe[-1].class_prior_ - theirs.class_prior_).max() < 0.01
     assert np.abs(pipe.predict_proba(X) - theirs.predict_proba(2 * X - 1)).mean() < 0.02
     assert pipe.certificate_.verify()
-    pipe.set_params(random_state=None).fit(X, Y).export(tmp_path / "model.zip")
-    assert np.array_equal(load(tmp_path / "model.zip").predict(X), pipe.predict(X))
 
 
 def test_blocks_give_the_same_bits(tmp_path):

@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.data.rows import encode_targets
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, InvalidValue, MissingBound
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound
 from ppdp.mechanisms import LinearRegression, Ridge
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
@@ -150,18 +150,6 @@ class TestTheRange:
 
 
 class TestInvalidTargets:
-    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-    def test_stop_or_are_repaired_to_the_centre(self, houses, bad):
-        X, y = houses
-        broken, told = y.copy(), y.copy()
-        broken.iloc[::7], told.iloc[::7] = bad, 30.0
-        with pytest.raises(InvalidValue, match="NaN or infinity"):
-            pipeline(LinearRegression(RANGE)).fit(X, broken)
-        same_noise = {"diagnostics": None, "random_state": 0}
-        repaired = pipeline(LinearRegression(RANGE), on_invalid="repair", **same_noise).fit(X, broken)
-        same = pipeline(LinearRegression(RANGE), **same_noise).fit(X, told)
-        np.testing.assert_array_equal(repaired["model"].coef_, same["model"].coef_)
-
     @pytest.mark.parametrize("y", [["low"] * N, [None, "x"] * (N // 2), np.full(N, np.datetime64("2020-01-01"))])
     def test_that_are_no_numbers(self, houses, y):
         with pytest.raises(InvalidInput, match=r"y (must hold numbers|holds dates or durations)"):

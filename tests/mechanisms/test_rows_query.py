@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest
 
-import ppdp
 from ppdp import Adjacency, Distance, Domain, Pipeline
 from ppdp.data.rows import Rows
-from ppdp.exceptions import MissingBound, PpdpError
+from ppdp.exceptions import MissingBound
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, LSHDeduplicator, NormClipper, RandomProjection
@@ -73,14 +72,12 @@ class TestWhatItCosts:
 
 class TestInAPipeline:
     @pytest.mark.parametrize("before", [Deduplicator(), LSHDeduplicator(bands=2, mode="simhash")])
-    def test_projected_rows_have_a_certificate_and_leave(self, before, tmp_path):
+    def test_projected_rows_have_a_certificate_and_leave(self, before):
         X = pd.DataFrame(people(d=20))
         steps = [("clip", NormClipper(1.0)), ("dedup", before), ("sketch", RandomProjection(4))]
         pipe = Pipeline([*steps, ("rows", GaussianMechanism("rows"))], epsilon=8.0, delta=1e-5).fit(X)
         assert pipe.certificate_.verify()
         assert pipe[-1].rows_.shape == (2000, 4)
-        pipe.export(tmp_path / "sketch.zip")
-        np.testing.assert_array_equal(ppdp.load(tmp_path / "sketch.zip")[-1].rows_, pipe[-1].rows_)
 
     def test_averages_over_many_rows_come_close(self):
         """Squared distance of the means of two groups of 1000 rows, less what the noise adds to it."""
@@ -95,10 +92,3 @@ class TestInAPipeline:
         true = np.linalg.norm(X[:1000].mean(axis=0) - X[1000:].mean(axis=0)) ** 2
         found = np.linalg.norm(rows[:1000].mean(axis=0) - rows[1000:].mean(axis=0)) ** 2 - 8 * 2 * noise**2 / 1000
         assert found == pytest.approx(true, rel=0.3)
-
-    def test_rows_with_gaps_are_refused(self):
-        X = people()
-        X[0, 0] = np.nan
-        steps = [("clip", NormClipper(1.0)), ("rows", GaussianMechanism("rows"))]
-        with pytest.raises(PpdpError):
-            Pipeline(steps, epsilon=8.0).fit(X)

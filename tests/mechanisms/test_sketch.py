@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-import ppdp
 from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute, PrivacyRefusal
@@ -44,11 +43,6 @@ class TestWhatLeaves:
         assert np.abs(errors).max() < 6
         released = fitted.release_.arrays["gaussiansketch.answer"]
         np.testing.assert_array_equal(last.sketch_, released.reshape(300, D) / math.sqrt(300))
-
-    def test_an_export_is_loaded(self, floored, tmp_path):
-        floored.export(tmp_path / "release.zip")
-        loaded = ppdp.load(tmp_path / "release.zip")
-        np.testing.assert_array_equal(loaded[-1].sketch_, floored[-1].sketch_)
 
     def test_every_release_has_a_matrix_of_its_own(self):
         mechanism = GaussianSketch(5)

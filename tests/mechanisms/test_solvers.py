@@ -136,10 +136,6 @@ class TestCertificates:
         assert "experimental" in LogisticRegression.__doc__
         assert not fitted("logistic", "poisson", three, max_iter=5).certificate_["warnings"]
 
-    def test_a_seed_is_said(self, three):
-        """Coins that can be predicted amplify nothing."""
-        assert fitted("logistic", "poisson", three, max_iter=3).certificate_.status == "SEEDED"
-
     @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
     def test_more_budget_never_asks_for_fewer_numbers(self, solver):
         """What a plan sets aside for the sampler, it sets aside for the largest budget."""

@@ -151,13 +151,6 @@ class TestValues:
         ways = {way.name: way for way in stage.fit_modes(domain, ONE)}
         assert stage.prepare(rows, ways["exact"], domain)["mean"] == pytest.approx(0.6)
 
-    def test_filled_rows_keep_their_norm(self):
-        rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
-        domain, stage = Domain(n_rows=3, n_features=2, row_norm=1.0), TrimmedMeanImputer(trim=0, min_observed=2)
-        ways = {way.name: way for way in stage.fit_modes(domain, ONE)}
-        filled = stage.apply(rows, stage.prepare(rows, ways["exact"], domain))
-        np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
-
 
 class TestPipelines:
     def test_few_rows_with_gaps_are_a_condition_of_the_exact_way(self):

@@ -9,7 +9,6 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.preprocessing import MinMaxScaler as DataDrivenScaler
 
 from ppdp import Adjacency, Domain, Pipeline, PrivacyRefusal, make_pipeline
-from ppdp.data.rows import Rows
 from ppdp.exceptions import MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, MedianImputer, MinMaxScaler, RobustScaler
@@ -60,22 +59,6 @@ class TestValues:
     def test_a_column_without_values_is_filled_with_zeros(self):
         X = np.array([[1.0, GAP], [3.0, GAP]])
         np.testing.assert_array_equal(MedianImputer().fit_transform(X), [[1, 0], [3, 0]])
-
-    def test_filled_rows_keep_their_norm(self):
-        rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
-        domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
-        stage = MedianImputer(fit_mode="exact")
-        (way,) = stage.fit_modes(domain, ONE)
-        filled = stage.apply(rows, stage.prepare(rows, way, domain))
-        np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
-
-    def test_deleted_rows_do_not_count(self):
-        weight = np.array([1.0, 1.0, 1.0, 0.0, 0.0])
-        rows = Rows(np.array([[0.5], [0.6], [0.7], [0.0], [0.0]]), None, weight)
-        domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
-        for stage, name in zip(STAGES, ("median", "center")):
-            (way,) = stage.fit_modes(domain, ONE)
-            assert stage.prepare(rows, way, domain)[name] == 0.6
 
     def test_robust_scaling(self):
         X = np.arange(1.0, 10.0)[:, None]

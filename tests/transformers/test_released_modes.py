@@ -5,7 +5,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import ppdp
 from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline
 from ppdp.exceptions import InvalidParameter, MissingBudget
 from ppdp.mechanisms import LogisticRegression
@@ -36,7 +35,7 @@ def pipeline(first=None, **parameters):
 
 
 @pytest.mark.parametrize("encoding", ["onehot", "ordinal"])
-def test_gaps_become_the_mode_and_nothing_else_does(encoding, tmp_path):
+def test_gaps_become_the_mode_and_nothing_else_does(encoding):
     X, y = table()
     pipe = pipeline(encoder(encoding=encoding), random_state=None, epsilon=5.0).fit(X, y)
     few = X.iloc[:60]
@@ -48,9 +47,6 @@ def test_gaps_become_the_mode_and_nothing_else_does(encoding, tmp_path):
     assert counted["column"].tolist() == ["ward"] * 3 + ["code"] * 3
     true = [*(sum(X["ward"] == one) for one in "abc"), *(sum(X["code"] == one) for one in (0, 1, 4))]
     np.testing.assert_allclose(counted["value"], true, atol=120)
-    pipe.export(tmp_path / "model.zip")
-    loaded = ppdp.load(tmp_path / "model.zip")
-    np.testing.assert_array_equal(loaded.predict_proba(few), pipe.predict_proba(few))
 
 
 def test_its_certificate_verifies_and_counts_are_all_that_it_costs():
