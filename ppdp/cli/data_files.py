@@ -89,7 +89,10 @@ def readable(path: Path) -> Iterator[None]:
 _COMPRESSED = ("is no whole gzip file.", "compress it again; a file that is not compressed ends in .csv.")
 _OTHER = ("cannot be read as what its name says.", "rows as long as the header, UTF-8, quotes closed.")
 _REASONS = {
-    "Expected": ("a row has another number of cells than the header.", "rows as long as the header, quotes closed."),
+    "Expected": (
+        "a row has another number of cells than the header.",
+        "names of columns in the first line, rows as long as they are, quotes closed.",
+    ),
     "straddl": (f"a row has more than {BLOCK >> 20} MiB.", "close every quote; drop columns of such cells."),
     "quote": ("a quote in the header is not closed.", "close every quote, and double those within a name."),
 }
@@ -195,7 +198,8 @@ def open_source(path: Path, *, header_is_names: bool = False) -> Source:
     opened = next((open_ for ends, open_ in _FORMS if name.endswith(ends)), None)
     if opened is None:
         shown = ", ".join((*CSV, *PARQUET, *ARROW))
-        refuse("is of an unknown kind.", place=str(path), fix=f"a file that ends in one of {shown}.")
+        fix = f"a file that ends in one of {shown}; of another kind, pandas.read_excel(path).to_csv(name, index=False)."
+        refuse("is of an unknown kind.", place=str(path), fix=fix)
     if not path.is_file():
         refuse("is not there, or is no file.", place=str(path), fix="the path of a data file.")
     with _unquoted(path):

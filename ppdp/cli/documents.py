@@ -29,6 +29,7 @@ _KINDS = {
     "string": "text",
 }
 _GONE = {
+    "user_level": "person = ROWS, as many of each person at most.",
     "ledger": "leave it out and pass --ledger PATH.",
     "random_state": "leave it out: seeded noise protects no one, so it is never exported.",
 }

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.cli.documents import place_of, read_document
-from ppdp.cli.output import Misuse, refuse, suggestion
+from ppdp.cli.output import Misuse, did_you_mean, refuse
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.keywords import renamed_parameters, under_new_names
+from ppdp.core.keywords import instead_of, renamed_parameters, under_new_names
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
 
 _CODE = ("function", "preprocessor", "tokenizer", "transformer", "utility")
@@ -247,12 +247,12 @@ def _step(
     """A step from its table."""
     kind = known.get(given["use"])
     if kind is None:
-        fix = suggestion(given["use"], known)
-        refuse(
-            f"there is no stage {given['use']!r}.",
-            place=place_of(path, [*keys, "use"]),
-            fix=fix if fix.startswith("did") else "a class of ppdp, or --import the module that holds yours.",
-        )
+        from ppdp.interop.sklearn.known_estimators import KNOWN
+
+        use = given["use"]
+        other = did_you_mean(use, known) or "a class of ppdp, or --import the module that holds yours."
+        place = place_of(path, [*keys, "use"])
+        refuse(f"there is no stage {use!r}.", place=place, fix=KNOWN[use].leak.fix if use in KNOWN else other)
     parameters = {key: value for key, value in given.items() if key not in ("name", "use")}
     if isinstance(parameters.get("class_weight"), Mapping):
         parameters["class_weight"] = _by_label(parameters["class_weight"], given.get("classes", classes))
@@ -262,7 +262,7 @@ def _step(
     for key in parameters:
         place = place_of(path, [*keys, key])
         if key not in allowed:
-            refuse(f"{kind.__name__} has no parameter {key!r}.", place=place, fix=suggestion(key, allowed))
+            refuse(f"{kind.__name__} has no parameter {key!r}.", place=place, fix=instead_of(key, allowed))
         if key in _ELSEWHERE:
             refuse(f"{key} has no effect inside a pipeline.", place=place, fix=_ELSEWHERE[key])
         if key in _CODE:

@@ -43,9 +43,11 @@ def test_no_value_shows_not_even_one_of_a_type(table):
 
 def test_the_form_of_files_is_enough(tmp_path):
     TYPED.to_parquet(tmp_path / "rows.parquet")
-    facts = ppdp.declare(pyarrow.dataset.dataset(tmp_path / "rows.parquet"))
-    assert list(facts) == list(TYPED)
-    assert SECRET not in str(facts)
+    dask = pytest.importorskip("dask.dataframe").from_pandas(TYPED, npartitions=1)
+    for rows in (pyarrow.dataset.dataset(tmp_path / "rows.parquet"), tmp_path, [tmp_path / "rows.parquet"], dask):
+        facts = ppdp.declare(rows)
+        assert list(facts) == list(TYPED)
+        assert SECRET not in str(facts)
 
 
 def test_what_a_table_holds_changes_nothing():
@@ -178,7 +180,7 @@ def test_truth_values_with_gaps_are_categories_of_what_they_are():
 
 @pytest.mark.parametrize("table", [np.ones((2, 2)), [[1, 2]], pd.DataFrame([[1, 2]]), None, "rows.parquet"])
 def test_columns_without_names(table):
-    with pytest.raises(InvalidInput, match="names of columns"):
+    with pytest.raises(InvalidInput, match="there is no file" if isinstance(table, str) else "names of columns"):
         ppdp.declare(table)
 
 

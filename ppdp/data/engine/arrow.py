@@ -74,7 +74,7 @@ def _of_paths(paths: Sequence[str]) -> BlockSource:
         raise InvalidInput(
             f"the files at {names} are not all of one kind that can be read in blocks, {without_values(other)} for "
             f"example: {', '.join(FORMATS)}.",
-            fix="name the files that hold rows, as Parquet, whose columns have types.",
+            fix="name the files that hold rows, as Parquet, whose columns have types; of CSV pd.read_csv(path).",
         )
     with _unquoted():
         dataset = ds.dataset(found, format=next(iter(kinds)))

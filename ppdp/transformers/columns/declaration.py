@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -20,6 +21,7 @@ from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
 from ppdp.data.cells import seconds_of
 from ppdp.data.column_types import NESTED, described, kind_of
+from ppdp.data.engine.registry import opened_source
 from ppdp.data.frames import named
 from ppdp.data.validation import check_names, table_of, warn_of_cells
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
@@ -52,7 +54,7 @@ def declare(X: Any) -> Declaration:
 
     Parameters
     ----------
-    X : pandas, polars or Arrow table
+    X : pandas, polars or Arrow table, or whatever else ``Pipeline.fit`` reads in blocks
         Whose categories, if a type has some, are not looked at either: somebody may have read them off the rows.
 
     Returns
@@ -74,17 +76,30 @@ def declare(X: Any) -> Declaration:
     """
     if type(X).__name__ == "LazyFrame":  # which warns where it is asked for its columns
         raise InvalidInput("X is a LazyFrame, whose columns were not computed yet.", fix="pass X.head(0).collect().")
-    schema: Any = getattr(X, "schema", None)
-    rows = schema.empty_table() if hasattr(schema, "empty_table") else X[:0] if hasattr(X, "columns") else None
+    rows = _without_rows(X)
     form: Any = None if rows is None else table_of(rows)
     names = list(getattr(form, "columns", ()))
     check_names(names)
     if named(form) is None:
         numbered = "they are no text" if names else "there are none"
-        fix = "X.columns = [str(name) for name in X.columns]." if names else "pass a frame."
+        fix = "X.columns = [str(name) for name in X.columns]." if names else "pass a frame: pd.DataFrame(X, columns=...)."
         raise InvalidInput(f"a declaration goes by names of columns, and {numbered}.", fix=fix)
     warn_of_cells(names)
     return Declaration(dict(zip(names, form.dtypes)))
+
+
+def _without_rows(X: Any) -> Any:
+    """A table of the same columns that has no rows; None if they have no names."""
+    if type(X).__module__.startswith("dask.") and hasattr(X, "dtypes"):
+        import pandas as pd
+
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in X.dtypes.items()})
+    schema: Any = getattr(X, "schema", None)
+    if isinstance(X, (str, os.PathLike, list, tuple)) or type(X).__module__.startswith("ray."):
+        schema = getattr(opened_source(X), "schema", None)
+    if hasattr(schema, "empty_table"):
+        return schema.empty_table()
+    return X[:0] if hasattr(X, "columns") else None
 
 
 class Declaration(UserDict[str, Any]):
