@@ -82,7 +82,7 @@ def declare(X: Any) -> Declaration:
     check_names(names)
     if named(form) is None:
         numbered = "they are no text" if names else "there are none"
-        fix = "X.columns = [str(name) for name in X.columns]." if names else "pass a frame: pd.DataFrame(X, columns=...)."
+        fix = "X.columns = [str(name) for name in X.columns]." if names else "pass a frame, pd.DataFrame(X, columns=)."
         raise InvalidInput(f"a declaration goes by names of columns, and {numbered}.", fix=fix)
     warn_of_cells(names)
     return Declaration(dict(zip(names, form.dtypes)))
