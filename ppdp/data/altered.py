@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ppdp.bounds.release import CELL, CLASS, KEPT, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
-from ppdp.data.parallel import blocks, pieces
+from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.stream import Stream
@@ -52,9 +52,13 @@ class Marker:
     def __call__(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> Marks:
         """Marks of shape (n, counted), of ``values`` as they were read, ``X`` behind the entrance, and ``beside``."""
         found = np.zeros((X.shape[0], len(self.counted)), dtype=bool)
-        for piece in pieces(X.shape[0]):
+
+        def task(piece: slice) -> None:
             own = {kind: marks[piece].reshape(X[piece].shape[0], -1) for kind, marks in beside.items()}
             found[piece] = self._counted(self._marks(values[piece], X[piece], own))
+
+        for _ in in_parallel(task, pieces(X.shape[0]), 0):
+            pass
         return found
 
     def _marks(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> list[Any]:

@@ -279,11 +279,13 @@ def _carry(total: Total) -> Total:
 class Counts(Summary[NDArray[np.int64]]):
     """Sums of whole numbers, which a function gives for every block: rows in each of so many cells."""
 
-    d: int
+    size: int
     of: Callable[[Rows], Any]
 
+    d = 0  # no product is taken, so that each block has a thread
+
     def zero(self) -> Total:
-        return np.zeros(self.d, dtype=np.int64)
+        return np.zeros(self.size, dtype=np.int64)
 
     def add(self, total: Total, block: Rows) -> Total:
         return total + np.asarray(self.of(block)).astype(np.int64)

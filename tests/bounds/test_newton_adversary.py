@@ -264,7 +264,7 @@ def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
         assert Z.X.flags.c_contiguous  # as a private file has rows: sums over blocks hang on it
         of_rows, norms = newton._gradients_of(loss, theta, Z), rows.norms
         line = newton._scored(theta[0, :-1], whitening.norm_bound(math.sqrt(d)), True, Z)
-        squares = newton.squares_of((Z.X * Z.X).T)
+        _, squares = newton._squared(Z.X)
         return [Z.X, Z.weight, squares, line.X, line.norms, *of_rows, loss.curvatures(of_rows[1], y), norms]
 
     everywhere = computed(X, y)

@@ -22,7 +22,7 @@ from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
 from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.exact_matmul import HALF, on_grid, squares_of
-from ppdp.data.parallel import in_parallel, pieces
+from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import by_column
 from ppdp.data.stream import Stream
@@ -315,6 +315,15 @@ def _norms_of_gradients(loss: TrainingLoss, theta: Array, part: Rows) -> Array:
     return _gradients_of(loss, theta, part)[-1]
 
 
+def _squared(X: Array) -> tuple[Array, Array]:
+    """Squares of entries, and sums of their squares along each row, so that no row's place shows in its bits."""
+    squares, sums = np.empty(X.shape), np.empty(len(X))
+    for part in blocks(*X.shape):
+        own = np.square(X[part], out=squares[part])
+        np.square(own).sum(axis=1, out=sums[part])
+    return squares, sums
+
+
 def _lengths(of_scores: Array) -> Array:
     """Norm of every row; a single number needs no square, which might be too large."""
     return np.asarray(np.abs(of_scores[:, 0]) if of_scores.shape[1] == 1 else np.sqrt(squares_of(of_scores.T)))
@@ -359,8 +368,8 @@ def _step_sums(
         return gradients
     curvatures, Z, sizes = loss.curvatures(scores, part.y), part.X.T, norms**2
     if diagonal:
-        Z = np.square(Z, order="C")
-        sizes = np.sqrt(squares_of(Z) + intercept + LEAST_SQUARE)
+        squares, sizes = _squared(part.X)
+        sizes, Z = np.sqrt(sizes + intercept + LEAST_SQUARE), squares.T
     sizes = sizes * _lengths(curvatures)
     curvatures[~np.isfinite(sizes) | (norms == 0)] = 0.0
     curvatures = np.maximum(curvatures, 0.0) * (part.weight / np.fmax(sizes, curvature_clip))[:, None]
