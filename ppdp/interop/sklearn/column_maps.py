@@ -35,9 +35,10 @@ from ppdp.transformers.columns.maps import (
 
 
 def _names(columns: Any) -> list[Any]:
-    """Names of columns as in a ``ColumnTransformer``; none if they have none."""
+    """Names of columns as in a ``ColumnTransformer``; none if they have none, as in a slice or a mask."""
     names = [columns] if isinstance(columns, (str, int)) else columns
-    return [] if names is None or isinstance(names, slice) else list(names)
+    masked = names is None or isinstance(names, slice) or any(isinstance(one, bool) for one in names)
+    return [] if masked else list(names)
 
 
 def _released(step: Step, given: Any, facts: DeclaredFacts, columns: Any) -> int | None:
@@ -86,7 +87,8 @@ def _declared(step: Step, facts: DeclaredFacts, names: list[Any]) -> list[Any]:
         step.refuse(
             "which categories occur would be read off the rows, and its columns have no names here.",
             f"{step.kind}(categories=[['a', 'b'], ...]), a list for each column; "
-            'or name its columns in a ColumnTransformer; or from_sklearn(..., categories="private").',
+            "or name its columns in a ColumnTransformer, or by from_sklearn(..., types=X.dtypes); or "
+            'categories="private".',
         )
     missing = [name for name in names if name not in facts.categories]
     if missing:

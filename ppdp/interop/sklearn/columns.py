@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from ppdp.core.checks import shown
 from ppdp.core.formula import AT
-from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.exceptions import PpdpError
 from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.models import CLUSTERS
+from ppdp.interop.sklearn.schema import columns_taken, is_listed
 from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, is_word, named_parts, own_name
 from ppdp.interop.sklearn.trees import only_trees
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
@@ -107,6 +108,9 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
 
     What stands in front of a union stands in front of each of its parts, and each of them takes all columns.
     """
+    if step.given()["transformer_weights"] is not None and [role_of(later) for later in behind] == ["model"]:
+        step.estimator = clone(step.estimator).set_params(transformer_weights=None)
+        step.changed.append("transformer_weights is left out: a penalty, if there is one, weighs all columns alike")
     if step.kind == "FeatureUnion":
         parts = [
             _Branch(None, steps, prefix, group=f"part-{i}")
@@ -277,79 +281,13 @@ def _apart(branch: _Branch, facts: DeclaredFacts) -> Iterator[_Branch]:
         yield replace(branch, columns=columns)
 
 
-def is_listed(columns: Any) -> bool:
-    """Whether columns are given by a list of names."""
-    return isinstance(columns, (list, tuple)) and len(columns) > 0 and all(isinstance(one, str) for one in columns)
-
-
-def frame_of_types(types: Any) -> Any:
-    """An empty frame with columns of these names and types; None for none."""
-    if types is None:
-        return None
-    import pandas as pd
-
-    try:
-        if hasattr(types, "empty_table"):
-            return types.empty_table().to_pandas(ignore_metadata=True)
-        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})
-    except Exception:  # whatever else was passed
-        pass
-    raise InvalidParameter(
-        f"types must be those of columns, got {shown(types)}.", fix="types=X.dtypes of a pandas frame."
-    )
-
-
-def _chosen(step: Step, name: str, columns: Any, facts: DeclaredFacts) -> list[Any]:
-    """The columns that a function takes, if their public names and types are all that it sees."""
-    if own_name(columns) == "make_column_selector":
-        form, names = facts.types, facts.domain.feature_names
-        if form is None and names is not None and columns.dtype_include is None and columns.dtype_exclude is None:
-            form = frame_of_types(dict.fromkeys(names, float))
-        with step.reading():
-            if form is not None:
-                return list(columns(form))
-            chosen = _by_declared(columns, facts)
-        if chosen is not None:
-            step.changed.append(
-                f"{name!r} takes {', '.join(map(repr, chosen)) or 'no column'}: its selector chose among the columns "
-                "that are declared, ranges for numbers and categories for text; others are left out"
-            )
-            return chosen
-    step.refuse(
-        f"the columns of {name!r} are chosen by a function of the data.",
-        "name them in a list, for example ['age', 'dose']; a make_column_selector chooses by what is declared by name, "
-        f"{facts.call}ranges={{'column': (low, high), ...}}, ...), or by types=X.dtypes.",
-    )
-
-
-_NUMBERS, _LABELS = ("float64", "int64"), ("object", "category", "string")
-
-
-def _by_declared(selector: Any, facts: DeclaredFacts) -> list[Any] | None:
-    """What a selector takes of the columns that are declared; None if they are not all told by name."""
-    kinds = [(facts.ranges or {}, _NUMBERS), (facts.categories or {}, _LABELS)]
-    if not all(isinstance(declared, Mapping) for declared, _ in kinds) or not any(declared for declared, _ in kinds):
-        return None
-    chosen: list[Any] = []
-    for declared, types in kinds:
-        takes = (
-            [set(selector(frame_of_types(dict.fromkeys(declared, kind)))) for kind in types] if declared else [set()]
-        )
-        # A type that is asked for is any of its kind, and one that is excluded must be none of them.
-        taken = set.union(*takes) if selector.dtype_include is not None else set.intersection(*takes)
-        chosen += [column for column in declared if column in taken and column not in chosen]
-    return chosen
-
-
 def _column_branches(step: Step, facts: DeclaredFacts) -> Iterator[_Branch]:
     """Those of a ``ColumnTransformer``; a union in one of them is several with the same columns."""
     given = step.read("transformers", "remainder", "verbose_feature_names_out", fixes=WEIGHTS)
     parts = named_parts(step.name, "transformers", given["transformers"], "(name, transformer, columns)")
     listed = [(name, one, columns, False) for name, one, columns in parts]
     for name, one, columns, rest in [*listed, ("remainder", given["remainder"], None, True)]:
-        if callable(columns):
-            columns = _chosen(step, name, columns, facts)
-        columns = columns.tolist() if hasattr(columns, "tolist") else columns  # arrays and pandas' own lists of names
+        columns = columns_taken(step, name, columns, facts)
         prefix = f"{name}__" if given["verbose_feature_names_out"] is True else ""
         if isinstance(one, str) and one == "drop":
             if not rest:

@@ -17,6 +17,7 @@ from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
+from ppdp.interop.sklearn.schema import with_picked
 from ppdp.interop.sklearn.steps import TEXTS, Step, flattened, is_word
 from ppdp.interop.sklearn.trees import (
     TREES,
@@ -56,7 +57,7 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
         )
-    steps = _bare(with_codes(flattened("", estimator), facts))
+    steps = _bare(with_codes(with_picked(flattened("", estimator), facts), facts))
     steps = hoisted(in_even_units(steps) if facts.max_norm is None else steps)
     ahead = _ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]

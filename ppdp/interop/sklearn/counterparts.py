@@ -49,7 +49,7 @@ def role_of(step: Step) -> str:
 
 
 def _has_quantile_bins(step: Step) -> bool:
-    return step.kind == "KBinsDiscretizer" and is_word(step.given()["strategy"], "quantile")
+    return step.kind == "KBinsDiscretizer" and is_word(step.given()["strategy"], "kmeans", "quantile")
 
 
 def is_public(step: Step) -> bool:

@@ -14,6 +14,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage
 from ppdp.interop.sklearn.steps import ENCODERS, Step
+from ppdp.transformers.columns.categories import Categorical
 from ppdp.transformers.columns.category_encoder import HASHED
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.declaration import MOST
@@ -171,7 +172,7 @@ class DeclaredFacts:
                 others = [name for name in given if isinstance(name, str) and name not in taken]
                 unused[parameter] = [name for name in others if not self._is_slip(name, taken)]
         self._check_ranges(blocks, [name for name in ranges if name not in unused["ranges"]])
-        asked = [name for name in categories if name not in unused["categories"]]
+        asked = [n for n in categories if n not in unused["categories"] and not _repeats(categories[n], n, blocks)]
         _check_asked("categories", asked, self.encoded, "which no encoder without categories of its own takes")
         _check_asked("functions", self.functions, self.mapped, "which is the name of no FunctionTransformer")
         return tuple(f"{parameter} of {name!r}" for parameter, names in unused.items() for name in names)
@@ -205,6 +206,13 @@ def _are_numbers(listed: Any) -> bool:
 
 def _is_private(given: Any) -> bool:
     return isinstance(given, str) and given == PRIVATE
+
+
+def _repeats(listed: Any, name: str, blocks: Sequence[ColumnGroup]) -> bool:
+    """Whether an encoder of this column has the same categories of its own."""
+    given = set(listed) if isinstance(listed, (list, tuple)) else None
+    own = [(block.named, block.encoder.categories) for block in blocks if isinstance(block.encoder, Categorical)]
+    return any(column == name and set(labels) == given for names, lists in own for column, labels in zip(names, lists))
 
 
 def _numbered(errors: Sequence[PpdpError]) -> str:

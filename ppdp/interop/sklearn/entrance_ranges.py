@@ -8,8 +8,8 @@ from typing import Any
 
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.interop.sklearn.columns import is_listed
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.schema import is_listed
 from ppdp.interop.sklearn.steps import Step
 from ppdp.transformers import MinMaxScaler
 from ppdp.transformers.columns.column_group import ColumnGroup

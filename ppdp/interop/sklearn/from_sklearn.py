@@ -11,11 +11,11 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
 from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn.columns import frame_of_types
 from ppdp.interop.sklearn.conversion import Conversion
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import root_of
+from ppdp.interop.sklearn.schema import frame_of_types
 from ppdp.interop.sklearn.steps import is_named
 from ppdp.transformers.columns.spread_steps import spread
 
@@ -101,7 +101,8 @@ class FromSklearn:
         rows_per_unit : int, optional
             Most rows that one person has, as in ``Domain(rows_per_unit=...)``. Default: that of the domain, else 1.
         types : mapping or pyarrow.Schema, optional
-            Public types of the columns, ``X.dtypes``, by which a ``make_column_selector`` chooses.
+            Public types of the columns, ``X.dtypes``, by which a ``make_column_selector``, or a function of names and
+            types, chooses, and which tell what columns stand at positions.
         domain, **options
             Parameters of the class.
 

@@ -282,8 +282,8 @@ def kernel_regressor(step: Step, facts: DeclaredFacts) -> Any:
 
 
 def _regressor(step: Step, kind: Any, facts: DeclaredFacts, given: dict[str, Any], **parameters: Any) -> Any:
-    penalty = step.kind in ("Ridge", "LinearRegression")
-    step.changed.append("trained with noise" if penalty else "trained with noise, without a penalty")
+    as_given = kind is mechanisms.Ridge or step.kind == "LinearRegression"
+    step.changed.append("trained with noise" if as_given else "trained with noise, without a penalty")
     return kind(facts.y_range, fit_intercept=given["fit_intercept"], **parameters)
 
 
@@ -324,6 +324,13 @@ def _check_penalty(step: Step) -> None:
 def log_link(step: Step, facts: DeclaredFacts) -> Any:
     """Counts and amounts, with a logarithm as link."""
     fixes = {"link": "leave it out: the link is the logarithm."}
+    if (
+        step.kind == "TweedieRegressor"
+        and step.given()["power"] == 0
+        and is_word(step.given()["link"], "auto", "identity")
+    ):
+        step.changed.append("power=0 is squared error; the weight of its penalty is alpha='auto'")
+        return _regressor(step, mechanisms.Ridge, facts, step.read("alpha power link fit_intercept"))
     _check_penalty(step)
     if step.kind != "TweedieRegressor":
         return _regressor(step, getattr(mechanisms, step.kind), facts, step.read("alpha", "fit_intercept", fixes=fixes))

@@ -75,6 +75,8 @@ def quantile_bins(step: Step, facts: DeclaredFacts) -> Any:
     bins = integer("n_bins", given["n_bins"], step.name, least=2, most=MOST_QUANTILES)
     encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
     step.changed.append("its edges are quantiles that are released with noise")
+    if given["strategy"] == "kmeans":
+        step.changed.append("bins hold about as many rows each, instead of those that lie near one of n_bins centres")
     return transformers.KBinsDiscretizer(bins, "ordinal" if encode == "ordinal" else "onehot")
 
 
@@ -109,8 +111,10 @@ def _components(step: Step, value: Any) -> int:
 
 def pca(step: Step, facts: DeclaredFacts) -> Any:
     """The projection on the components."""
-    whiten = {"whiten": "leave it out, and put StandardScaler before it."}
-    rank = step.read("n_components", "batch_size", fixes=whiten)["n_components"]
+    given = step.read("n_components", "batch_size", "whiten")
+    rank = given["n_components"]
+    if given.get("whiten", False) is not False:
+        step.changed.append("whiten is left out: penalties and distances weigh components by their variance")
     if step.kind == "PCA" and isinstance(rank, float) and 0 < rank < 1:
         step.changed.append("how many components have this share of the variance is told by the released second moment")
     else:

@@ -110,7 +110,7 @@ class ColumnGroup:
         if columns and all(isinstance(c, (bool, np.bool_)) for c in columns):
             if len(columns) != count:
                 raise DomainMismatch("a mask of columns has another length.", stage=self.stage, fix="name them.")
-            return list(np.flatnonzero(columns))
+            return np.flatnonzero(columns).tolist()
         plain = [int(c) if isinstance(c, np.integer) else str(c) if isinstance(c, str) else c for c in columns]
         plain = [count + c if isinstance(c, int) and c < 0 else c for c in plain]
         return columns_of("columns", plain, names, count, self.stage) if plain else []

@@ -144,10 +144,11 @@ class TestSlips:
         pipe = Pipeline.from_sklearn(parts, categories={"q1": [False, True], "q2": [False, True]})
         assert pipe.steps[0][1].ranges == {"q2": (0, 1)}
 
-    def test_an_encoder_with_categories_of_its_own_asks_for_none(self):
+    def test_an_encoder_with_categories_of_its_own_asks_for_none_and_others_are_refused(self):
         own = OneHotEncoder(categories=list(WARDS.values()))
+        assert convert(columns(labels=own), MODEL).conversion
         with pytest.raises(InvalidParameter, match="no encoder without categories of its own"):
-            convert(columns(labels=own), MODEL)
+            convert(columns(labels=own), MODEL, categories={name: ["other"] for name in WARDS})
         assert convert(columns(labels=own), MODEL, categories=None).conversion
 
     def test_a_function_by_another_name(self):

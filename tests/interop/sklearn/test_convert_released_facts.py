@@ -149,9 +149,50 @@ class TestColumnsByType:
             convert(("numbers", NUMBERS, columns), ranges=(0, 1))
         assert "types=X.dtypes" in refused.value.fix
 
-    def test_a_function_that_may_look_at_cells_is_refused_in_any_case(self, table):
-        with pytest.raises(InvalidParameter, match="chosen by a function"):
-            convert(("numbers", NUMBERS, lambda X: list(X.columns[X.nunique() > 5])), types=table[0].dtypes)
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda X: [name for name in X if name in RANGES],
+            lambda X: X.select_dtypes("number").columns,
+            lambda X: [X[name].dtype.kind in "if" for name in X],
+        ],
+    )
+    def test_a_function_of_names_and_types_chooses_among_what_is_declared(self, table, function):
+        for types in (None, table[0].astype(dict.fromkeys(LABELS, object)).dtypes):
+            pipe = convert(("numbers", NUMBERS, function), labels(), categories=LABELS, types=types)
+            assert pipe.steps[0][1].blocks[0].columns == ["age", "dose"]
+        assert "chose among the columns that are declared" in str(
+            convert(("numbers", NUMBERS, function), labels(), categories=LABELS).conversion
+        )
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda X: list(X.columns[X.nunique() > 5]),
+            lambda X: X.columns[X.isna().any()],
+            lambda X: X.columns[[X[name].max() == 0 for name in X]],
+            lambda X: X.iloc[0],
+        ],
+    )
+    def test_a_function_that_looks_at_cells_is_refused_in_any_case(self, table, function):
+        for types in (None, table[0].dtypes):
+            with pytest.raises(InvalidParameter, match="chosen by a function"):
+                convert(("numbers", NUMBERS, function), types=types)
+
+    def test_a_function_that_goes_by_an_order_or_a_type_that_nobody_knows_is_refused(self, table):
+        for function in (lambda X: slice(0, 1), lambda X: X.dtypes == "int64"):
+            with pytest.raises(InvalidParameter, match="chosen by a function"):
+                convert(("numbers", NUMBERS, function), labels(), categories=LABELS)
+            types = {"age": "int64", "dose": float, **dict.fromkeys(LABELS, object)}
+            pipe = convert(("numbers", NUMBERS, function), labels(), categories=LABELS, types=types)
+            assert pipe.steps[0][1].blocks[0].columns == ["age"]
+
+    @pytest.mark.parametrize("numbers", [[0, 1], slice(0, 2), [True, True, False]])
+    def test_types_tell_who_stands_at_a_position(self, table, numbers):
+        X = table[0][["age", "dose", "sex"]]
+        sex = ("labels", OneHotEncoder(), [False, False, True])
+        pipe = convert(("numbers", NUMBERS, numbers), sex, categories={"sex": LABELS["sex"]}, types=X.dtypes)
+        assert [block.columns for block in pipe.steps[0][1].blocks] == [["age", "dose"], ["sex"]]
 
     @pytest.mark.parametrize("odd", [5, "x", {"age": "no type"}, ["age"]])
     def test_what_are_no_types(self, odd):

@@ -51,6 +51,7 @@ from sklearn.linear_model import (
     SGDClassifier,
     SGDRegressor,
     TheilSenRegressor,
+    TweedieRegressor,
 )
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
@@ -150,6 +151,15 @@ CASES = {
     "ranks": ([QuantileTransformer(n_quantiles=500), LOG], {}, "QuantileTransformer", "n_quantiles=500 became 20"),
     "powers": ([PowerTransformer(), LOG], {}, "QuantileTransformer", "instead of the power that fits best"),
     "bins": ([SimpleImputer(), KBinsDiscretizer(3), LOG], {}, "KBinsDiscretizer", "its edges are quantiles"),
+    "bins near centres": ([KBinsDiscretizer(3, strategy="kmeans"), LOG], {}, "KBinsDiscretizer", "near one of n_bins"),
+    "whitened": ([StandardScaler(), PCA(2, whiten=True), SVC()], {}, "PCA", "whiten is left out"),
+    "a weighted union": (
+        [FeatureUnion([("a", StandardScaler())], transformer_weights={"a": 2.0}), LOG],
+        {},
+        "StandardScaler",
+        "transformer_weights is left out",
+    ),
+    "squared error": (TweedieRegressor(), AMOUNT, "Ridge", "power=0 is squared error"),
     "columns that vary": ([VarianceThreshold(), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
     "columns that hardly vary": ([VarianceThreshold(0.1), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
     "other components": ([StandardScaler(), FastICA(2), LOG], {}, "PCA", "in place of those of FastICA"),
@@ -399,6 +409,15 @@ def test_selectors_choose_among_what_is_declared(numbers, labels, taken):
     pipe = convert([make_column_transformer(*parts), LOG], **declared)
     assert [block.columns for block in pipe.steps[0][1].blocks] == taken
     assert "chose among the columns that are declared" in str(pipe.conversion)
+
+
+def test_a_function_that_picks_columns_of_a_frame_is_a_column_transformer():
+    ranges = {"age": (0, 100), "dose": (0, 1), "id": (0, 9)}
+    for pick in (lambda X: X[["dose", "age"]], lambda X: X.drop(columns="id")):
+        pipe = convert([FunctionTransformer(pick), StandardScaler(), LOG], ranges=ranges, classes=(0, 1))
+        assert {*pipe.steps[0][1].blocks[0].columns} == {"age", "dose"}
+    with pytest.raises(InvalidParameter, match="takes a frame"):
+        convert([FunctionTransformer(lambda X: X.assign(age=X["age"] + 1)), LOG], ranges=ranges, classes=(0, 1))
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -88,7 +88,7 @@ def test_a_search_sets_their_parameters():
         ([("range", PlainRange())], MissingBound, "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ranges="),
         ([("gaps", SimpleImputer()), ("model", LogisticRegression())], MissingBound, "Pipeline.from_sklearn("),
         ([("shape", SelectFdr())], UnknownStage, "public knowledge"),
-        ([("bins", KBinsDiscretizer(strategy="kmeans"))], InvalidParameter, "strategy='uniform'"),
+        ([("bins", KBinsDiscretizer([2, 3]))], InvalidParameter, "one number of bins"),
         ([("range", MinMaxScaler(ranges=(0, 1))), ("k", PCA("mle"))], InvalidParameter, "n_components=5"),
         ([("range", MinMaxScaler(ranges=(0, 1))), ("model", Ridge())], MissingBound, "y_range=(low, high)"),
         (
