@@ -15,7 +15,7 @@ from ppdp.certificate.guarantee import draws_of, epsilon_at, loss_of
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import read_statements
 from ppdp.certificate.pages import renderers
-from ppdp.certificate.pages.statements import printable_view
+from ppdp.certificate.pages.statements import view_of
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
 from ppdp.certificate.replay.verify import Verification, verify
@@ -324,7 +324,7 @@ class Certificate(Registered, Saved):
         str
             The section without its heading; its first word is the status.
         """
-        text = renderers.render_card(printable_view(self._held(", so it gets no model card")))
+        text = renderers.render_card(view_of(self._held(", so it gets no model card")))
         if card is not None:
             renderers.add_to_card(card, text)
         return text

@@ -15,7 +15,7 @@ from ppdp.certificate.pages.statement import minus, typeset
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
-ASSUMED = "Nobody has stated (by rows_per_unit) that each person has one row: the program assumed it."
+ASSUMED = "Nobody has stated (by rows_per_unit) that each person has one row: it was assumed."
 
 
 def text(c):

@@ -9,7 +9,7 @@ from zoo import ZOO, certificate
 
 from ppdp.certificate.pages.renderers import CUT, LINES, WIDTH, render_brief
 from ppdp.certificate.pages.statement import Statement, Topic, typeset
-from ppdp.certificate.pages.statements import printable_view
+from ppdp.certificate.pages.statements import view_of
 
 NAMED = ("protects", "released", "rests on", "not covered", "digest", "the rest")
 
@@ -45,8 +45,9 @@ def test_a_notebook_shows_the_same_before_all_that_is_folded(name):
 
 def test_what_is_cut_says_so():
     long = Statement(Topic.RESTS_ON, "word " * 500), Statement(Topic.WARNING, "loud " * 99)
-    view = replace(printable_view(certificate("conditional").record), statements=long)
+    view = replace(view_of(certificate("conditional").record), statements=long)
     lines = render_brief(view).splitlines()
     assert len(lines) == LINES
     assert max(map(len, lines[1:])) <= WIDTH
-    assert {"loud", "word"} < {line.split()[-2] for line in lines if line.endswith(CUT)}
+    assert {"loud", "word"} <= {line.split()[-2] for line in lines if line.endswith(CUT)}
+    assert sum(line.endswith(" more)") for line in lines) >= 1, "of a list whole parts, and a count"

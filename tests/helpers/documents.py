@@ -15,7 +15,7 @@ def record_of(document):
 
 
 def view_of(document):
-    return statements.printable_view(record_of(document))
+    return statements.view_of(record_of(document))
 
 
 def of_document(function, made=record_of):

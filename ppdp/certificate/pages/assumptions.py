@@ -154,19 +154,13 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
 
 def _setting(fact: PublicFact, n_rows: int) -> tuple[str, str]:
     """What a step has, or what it does."""
-    if fact.name == MIN_FILLED and (rows := _least_rows(fact, n_rows)):
+    least = fact.number or 0.0
+    if fact.name == MIN_FILLED and least > 0 and least != 1:  # which may be a share of the declared number, or a number
+        rows = math.ceil(least * n_rows if least < 1 else min(least, n_rows))
         return "", f"assumes at least {figure(rows)} values present in a column"
     if len(fact.value) > MOST_LETTERS:
         return fact.name, ""
     return ("", f"acts on {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
-
-
-def _least_rows(fact: PublicFact, n_rows: int) -> int:
-    """A number of rows, or a share of the declared number, as a number; 0 for 1, which may be either."""
-    least = fact.number or 0.0
-    if least <= 0 or least == 1:
-        return 0
-    return math.ceil(least * n_rows if least < 1 else min(least, n_rows))
 
 
 def _on_a_word(c: Record, facts: Iterable[PublicFact]) -> Iterator[str]:

@@ -196,16 +196,15 @@ def expected_error(c: Record, *, short: bool = False) -> str:
             shares.setdefault(what, []).append(f"for {of} {share}" if of else share)
     named = ", ".join(f"{what} {', '.join(of_it)}" for what, of_it in shares.items())
     m, left = c.mechanism, sum(noise.times * noise.size for noise in noises)
-    if short and m is not None and is_model(m):
-        shares = {}
-    told = [f"noise (standard error), as a share of the largest possible value: {named}"] if shares else []
+    beside = short and m is not None and is_model(m)
+    told = [f"noise (standard error), as a share of the largest possible value: {named}"] * bool(shares and not beside)
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")
     if m is not None and is_model(m):
         accuracy = None if c.issued is None else c.issued.accuracy
         told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
-    return "; ".join([*told, f"{figure(left)} number{' comes' if left == 1 else 's come'} out, made from {n}"])
+    return "; ".join([*told, f"what comes out rests on {figure(left)} noisy number{'s' * (left != 1)} about {n}"])
 
 
 def loses_most(c: Record) -> str:
@@ -213,9 +212,8 @@ def loses_most(c: Record) -> str:
     m, few = c.mechanism, ""
     if m is not None and (error := _of_a_count(m)) is not None:
         few = f" (a count of fewer than {figure(math.ceil(error / TENTH))} people errs by more than a tenth)"
-    return (
-        f"small groups, rare classes and categories{few}; people with values that are clipped or of no listed category"
-    )
+    clipped = "people with values that are clipped or of no listed category"
+    return f"small groups, rare classes and categories{few}; {clipped}"
 
 
 def _relative_error(noise: NoisyRelease) -> str:

@@ -55,12 +55,8 @@ class GaussianSummary:
 def detection_power(content: Record, false_alarm: float) -> float:
     """Most often that an attacker's test can be right, at a given probability of an alarm on the other dataset.
 
-    Notes
-    -----
-    With f = failure, t = the sampler's total variation, g = delta of a gate under the "max" rule (else 0),
-
-    ``f + (1 - f) Φ(μ + Φ⁻¹((α + t)/(1 - f))) + t + g``;
-
+    ``f + (1 - f) Φ(μ + Φ⁻¹((α + t)/(1 - f))) + t + g`` with f = failure, t = the sampler's total variation and g =
+    delta of a gate under the "max" rule (else 0);
     where not everything is Gaussian, the least that a pair (epsilon, delta) which the certificate promises allows.
     Source: ``docs/theory/accounting.md``, 7.
     """

@@ -66,7 +66,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "said": statements,
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "ledger": interpretation.ledger_view(c),
-        "listed": _name_of(stated["status_list"]),
+        "listed": (re.findall(r"/(\w[\w.-]*)$", stated["status_list"]) or ["LIST"])[0],  # as a command takes it
         "further": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in further),
         "lawful": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(statements.LABELS[name] for name in LAWFUL if not stated[name]),
@@ -76,12 +76,6 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
     }
-
-
-def _name_of(address: str) -> str:
-    """The file at the end of an address, as a command takes it."""
-    end = re.search(r"/([A-Za-z0-9_][A-Za-z0-9_.-]*)$", address)
-    return end[1] if end else "LIST"
 
 
 def _neighbours(words: str, c: Record) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from ppdp.certificate.pages.derivation import distance_bars
 from ppdp.certificate.pages.interpretation import powers_in_words
 from ppdp.certificate.pages.statement import WORDS, Topic, printable
-from ppdp.certificate.pages.statements import View, excluded_in_short, printable_view, what_left
+from ppdp.certificate.pages.statements import View, excluded_in_short, view_of, what_left
 from ppdp.certificate.replay.verify import Verification
 from ppdp.exceptions import InvalidParameter
 
@@ -36,7 +36,7 @@ _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸
 def text(result: Verification, *, full: bool = False) -> str:
     """For a terminal, at a glance or in full."""
     if result.record is not None:
-        view = printable_view(result.record)
+        view = view_of(result.record)
         return render_text(view) if full else render_brief(view)
     return "\n".join([f"{REFUSED} - {MEANING}", *(f"  - {problem}" for problem in _problems(result))])
 
@@ -44,7 +44,7 @@ def text(result: Verification, *, full: bool = False) -> str:
 def fragment(result: Verification) -> str:
     """For a notebook."""
     if result.record is not None:
-        return render_fragment(printable_view(result.record))
+        return render_fragment(view_of(result.record))
     refused = {"c": None, "status": REFUSED, "meaning": MEANING, "problems": _problems(result)}
     return rendered("notebook.html", {"Topic": Topic, "texts": lambda *_: [], **refused})
 
@@ -55,7 +55,7 @@ def page(result: Verification) -> str:
     from ppdp.certificate.pages.templating import html_page, render  # not above: Jinja is for what is shown
 
     if result.record is not None:
-        return render_page(printable_view(result.record), result.signer)
+        return render_page(view_of(result.record), result.signer)
     context = {"refused": REFUSED, "meaning": MEANING, "problems": _problems(result)}
     return html_page("A certificate that DOES NOT HOLD", render("refused.html", context))
 
@@ -82,30 +82,41 @@ def render_fragment(view: View) -> str:
 
 
 def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
-    """Names and their lines behind the headline; the longest are cut until all fit, and say so."""
+    """Names and their lines behind the headline; of the longest the first parts, and how many more there are."""
     c = view.record
-    said = {
-        "because": " ".join(c.reasons),
-        "warning": " ".join(view.texts(Topic.WARNING)),
-        "protects": f"{WORDS['provided'][c.status]}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})",
-        "released": ", ".join(what_left(c, article="") or ["this certificate"]),
-        "rests on": " ".join(s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)),
-        "not covered": "; ".join(excluded_in_short(c)),
-        "digest": c.digest,
-        "the rest": REST,
+    protects = f"{WORDS['provided'][c.status]}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})"
+    said: dict[str, tuple[str, Sequence[str]]] = {
+        "because": ("; ", c.reasons),
+        "warning": (" ", view.texts(Topic.WARNING)),
+        "protects": ("", [protects]),
+        "released": (", ", what_left(c, article="") or ["this certificate"]),
+        "rests on": (" ", [s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)]),
+        "not covered": ("; ", excluded_in_short(c)),
+        "digest": ("", [c.digest]),
+        "the rest": ("", [REST]),
     }
-    width = WIDTH - NAME_AT_A_GLANCE - 2
-    lines = {name: _wrapped(words, width) for name, words in said.items() if words}
+    lines = {name: _fitted(*parts) for name, parts in said.items() if parts[1]}
     room = LINES - 1 - len(view.texts(Topic.BESIDE))
     able = [name for name in MAY_BE_CUT if name in lines]
     while sum(map(len, lines.values())) > room and max((len(lines[name]) for name in able), default=0) > 1:
         longest = max(able, key=lambda name: len(lines[name]))
-        lines[longest] = _wrapped(said[longest], width, len(lines[longest]) - 1)
+        lines[longest] = _fitted(*said[longest], len(lines[longest]) - 1)
     return list(lines.items())
 
 
-def _wrapped(words: str, width: int, most: int | None = None) -> list[str]:
-    return wrap(words, width, break_long_words=False, break_on_hyphens=False, max_lines=most, placeholder=CUT)
+def _fitted(joint: str, parts: Sequence[str], most: int | None = None) -> list[str]:
+    """The first of these parts in at most so many lines, and how many more there are; the first alone may be cut."""
+    width = WIDTH - NAME_AT_A_GLANCE - 2
+    for shown in range(len(parts), 0, -1):
+        more = f" (and {len(parts) - shown} more)" if shown < len(parts) else ""
+        lines = _wrapped(joint.join(parts[:shown]) + more, width)
+        if most is None or len(lines) <= most:
+            return lines
+    return _wrapped(joint.join(parts), width, most, CUT + (f" ({len(parts)} in all)" if len(parts) > 1 else ""))
+
+
+def _wrapped(words: str, width: int, most: int | None = None, cut: str = "") -> list[str]:
+    return wrap(words, width, break_long_words=False, break_on_hyphens=False, max_lines=most, placeholder=cut)
 
 
 def render_brief(view: View) -> str:

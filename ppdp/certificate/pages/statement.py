@@ -17,8 +17,7 @@ from ppdp.core.figures import figure
 WORDS = shipped("ppdp.certificate.pages", "words.json")
 GLOSSARY: Mapping[str, str] = WORDS["glossary"]
 WAYS: Mapping[str, str] = WORDS["ways"]
-TERMS: Mapping[str, str] = WORDS["terms"]
-"""Names of statistics, parameters and changes of rows, explained where a table has them."""
+TERMS: Mapping[str, str] = WORDS["terms"]  # of statistics, parameters and changes of rows, where a table has them
 
 _QUOTED = re.compile(r"(?<![\w=])'([^']+)'(?!\w)")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
@@ -100,24 +99,13 @@ def up(value: float) -> str:
     return figure(value, upward=True)
 
 
-def capitalised(words: str) -> str:
-    """The same as the beginning of a sentence."""
-    return words[:1].upper() + words[1:]
-
-
 def sentences(parts: Iterable[str]) -> str:
     """Each of these, but for empty ones, as a sentence."""
     return " ".join(part.rstrip(". ") + "." for part in parts if part)
 
 
 def typeset(words: str) -> str:
-    """Quotation marks and apostrophes as print has them.
-
-    Examples
-    --------
-    >>> typeset("one person's rows in the step 'log'")
-    'one person’s rows in the step “log”'
-    """
+    """Quotation marks and apostrophes as print has them."""
     return _APOSTROPHE.sub("’", _QUOTED.sub(r"“\1”", words))
 
 

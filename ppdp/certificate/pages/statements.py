@@ -22,8 +22,7 @@ from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import escaped
 from ppdp.privacy.losses import Part
 
-LABELS: Mapping[str, str] = WORDS["stated"]
-"""What the issuer may state, in words."""
+LABELS: Mapping[str, str] = WORDS["stated"]  # what the issuer may state, in words
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
 TESTED = "What the stages need of the rows was checked first, by a noisy test whose cost is included."
@@ -278,11 +277,7 @@ class View:
         }
 
 
-def view_of(c: Record) -> View:
-    """What is said of a certificate that holds."""
+def view_of(record: Record, *, raw: bool = False) -> View:
+    """What is said of a certificate that holds; unless ``raw`` without invisible characters, as people read it."""
+    c = record if raw else read_as(Record, printable(written(record)))
     return View(c, tuple(statements_of(c)), derivation.points_of(c), tuple(derivation.noises_of(c)))
-
-
-def printable_view(c: Record) -> View:
-    """The same of a certificate without invisible characters: for whatever people read."""
-    return view_of(read_as(Record, printable(written(c))))

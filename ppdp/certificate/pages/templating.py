@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ppdp.certificate.pages.interpretation import rounded_up
-from ppdp.certificate.pages.statement import capitalised, markdown_text, minus, sentences, together, typeset, up
+from ppdp.certificate.pages.statement import markdown_text, minus, sentences, together, typeset, up
 from ppdp.core.figures import figure
 
 
@@ -41,7 +41,7 @@ def _environment(kind: str) -> Environment:
         up=up,
         number=number,
         bound=lambda value: number(value, upward=True),
-        cap=capitalised,
+        cap=lambda words: words[:1].upper() + words[1:],
         lower_first=lambda words: words[:1].lower() + words[1:],
         minus=minus,
         sentences=sentences,

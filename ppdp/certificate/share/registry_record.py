@@ -177,7 +177,7 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 
 def _known(c: Record) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
-    view, m = view_of(c), c.mechanism
+    view, m = view_of(c, raw=True), c.mechanism
     shown = {
         "assumed": [f"It rests on this: {words}" for words in view.texts(Topic.RESTS_ON, Topic.READ_OFF)],
         "not_covered": [f"Not covered: {words}" for words in c.not_covered],
