@@ -135,7 +135,6 @@ class AuditReport(AttackReport):
 
     @property
     def violated(self) -> bool:
-        """Whether anything that is claimed was exceeded."""
         return self.stability.violated or (self.output is not None and self.output.violated)
 
     @property
@@ -146,7 +145,6 @@ class AuditReport(AttackReport):
 
     @property
     def verdict(self) -> str:
-        """What that means, in words."""
         told = self.output is not None and self.output.violated
         false = {finding.quantity for finding in self.stability.violations}
         said = (PUSHED, bool(false - SIZES)), (LONGER, bool(false & SIZES)), (TOLD, told)
@@ -250,7 +248,6 @@ class ReplayReport(AttackReport):
 
     @property
     def violated(self) -> bool:
-        """Whether any claim is false."""
         return bool(self.violations)
 
     @property
@@ -260,7 +257,6 @@ class ReplayReport(AttackReport):
 
     @property
     def verdict(self) -> str:
-        """What that means, in words."""
         parts = [FALSE if self.violated else UNSHOWN, REFUSED * self.refused, UNSEEN * (not self.counted)]
         return " ".join(part for part in parts if part)
 
@@ -336,7 +332,6 @@ class MembershipReport(AttackReport):
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is false."""
         return self.refuted
 
     @property
@@ -345,7 +340,6 @@ class MembershipReport(AttackReport):
 
     @property
     def verdict(self) -> str:
-        """What that means, in words."""
         return f"{TOLD} {REPORT}" if self.violated else NOTHING
 
     def __repr__(self) -> str:

@@ -110,7 +110,6 @@ class PlanTarget(_PlanTarget):
 
     @property
     def certified(self) -> Certified:
-        """The plan's loss and its promise."""
         return Certified(self.plan.loss, self.plan.epsilon, self.plan.delta, self._sampler)
 
     def outcome(self, side: int, noise: Noise) -> Array:
@@ -188,7 +187,6 @@ class _ClaimedTarget(Target):
 
     @property
     def certified(self) -> Certified:
-        """The loss."""
         return Certified(self.loss, self.loss.epsilon(self.delta), self.delta)
 
 
@@ -261,7 +259,6 @@ class FunctionTarget(_ClaimedTarget):
         check_claim(self.loss, self.delta)
 
     def outcome(self, side: int, noise: Noise) -> Array:
-        """What the function says."""
         found = self.release(side, noise)
         return self._refused if found is None else np.append(1.0, numbers_of(found))
 

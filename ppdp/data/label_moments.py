@@ -78,7 +78,7 @@ def measured(rows: Rows | Stream, domain: Domain, *, weight: float | None = None
     maps = [partial(_of_part, part, domain.classes is not None) for part in range(label_parts(domain))]
     squares, *found = together(
         rows,
-        (None, ColumnSums(rows.n, rows.d, [(partial(_squares, entry), entry)])),
+        (None, ColumnSums(rows.n, rows.d, [(partial(scaled_squares, entry), entry)])),
         *((own, Weight(rows.n)) for own in maps),
         *((own, ColumnSums(rows.n, rows.d, [(None, entry)])) for own in maps),
     )
@@ -95,5 +95,6 @@ def _of_part(part: int, classified: bool, rows: Rows) -> Rows:
     return replace(rows, weight=rows.weight * share)
 
 
-def _squares(entry: float, X: Array) -> Array:
+def scaled_squares(entry: float, X: Array) -> Array:
+    """Of all entries, over the largest that there may be."""
     return np.asarray(X * X / entry)

@@ -84,7 +84,6 @@ class ColumnSums(Summary[Array]):
         return np.zeros((len(self.terms), self.d), dtype=np.int64)
 
     def add(self, total: Total, block: Rows) -> Total:
-        """Add whole numbers of grid steps."""
         gaps = False
         for part in blocks(block.n, self.d):
             rows, weight = block.X[part], block.weight[part]
@@ -158,11 +157,9 @@ class SecondMoment(Summary[Array]):
     bound: float
 
     def zero(self) -> Total:
-        """No rows."""
         return np.zeros((2, 3, self.d, self.d), dtype=np.int64)
 
     def add(self, total: Total, block: Rows) -> Total:
-        """Add the products of slices."""
         rows = min(self._rows, max(320, 16_000 // self.d))  # the fastest products
         several = min(CARRIED, max(1, TOGETHER // (rows * self.d)))
         roots = None if (block.weight == 1).all() else np.sqrt(block.weight)
@@ -184,11 +181,9 @@ class SecondMoment(Summary[Array]):
         return _carry(total)
 
     def merge(self, one: Total, other: Total) -> Total:
-        """Both, with one form for equal totals."""
         return _carry(one + other)
 
     def finish(self, total: Total) -> Array:
-        """The matrix."""
         bits = slice_bits(self.d)
         coarse, mixed, fine = _float(total)
         steps = coarse + np.ldexp(mixed + mixed.T, -bits - 1) + np.ldexp(fine, -2 * (bits + 1))
@@ -234,11 +229,9 @@ class CoarseMoment(SecondMoment):
     """
 
     def zero(self) -> Total:
-        """No rows."""
         return np.zeros((2, 1, self.d, self.d), dtype=np.int64)
 
     def finish(self, total: Total) -> Array:
-        """The matrix."""
         (product,) = _float(total)
         return np.ldexp(product + product.T, 2 * (self._exponent - COARSE) - FINER - 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ppdp.data.summary import column_sums
 from ppdp.data.unit_conversion import Columns
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.fit_mode import FitMode
-from ppdp.transformers.impute.regression_imputer import EigenvalueMargin
+from ppdp.transformers.impute.regression_imputer import eigenvalue_margin
 
 
 class DataAssumption(Stage):
@@ -47,23 +48,16 @@ class MeanFloor(DataAssumption):
         self._norm_of_complete_rows(domain)
         cosine = number("min_cosine", self.min_cosine, self, above=0, most=1 - 2.0**-40)
         least = least_norm(domain, distance.moving(None), cosine)
-        measure = {"wishart.norm": _NormMargin(domain, least)}
+        measure = {"wishart.norm": partial(_norm_margin, domain, least)}
         return (FitMode.by("wishart.floor", domain, distance, measures=measure, min_cosine=cosine, min_norm=least),)
 
 
-@dataclass(frozen=True, slots=True)
-class _NormMargin:
+def _norm_margin(domain: Domain, least: float, rows: Rows, unit: float) -> float:
     """Margin of "the mean of the rows has a norm of at least ``least``"."""
-
-    domain: Domain
-    least: float
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        """Measure."""
-        mean = column_sums(rows, float(self.domain.require("row_norm"))) / rows.n
-        error = norm_error(self.domain)
-        room = float(np.linalg.norm(mean)) - error - self.least
-        return room / (unit + 2 * error) if room > 0 else 0.0
+    mean = column_sums(rows, float(domain.require("row_norm"))) / rows.n
+    error = norm_error(domain)
+    room = float(np.linalg.norm(mean)) - error - least
+    return room / (unit + 2 * error) if room > 0 else 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -82,5 +76,5 @@ class EigenvalueFloor(DataAssumption):
         self._norm_of_complete_rows(domain)
         norm = float(domain.require("row_norm"))
         share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
-        measure = {"regression.eigenvalue": EigenvalueMargin(share * norm**2, norm)}
+        measure = {"regression.eigenvalue": partial(eigenvalue_margin, share * norm**2, norm)}
         return (FitMode.by("sketch.floor", domain, distance, measures=measure, share=share),)

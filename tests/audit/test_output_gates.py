@@ -10,7 +10,7 @@ from ppdp.audit.output import judged
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gate import GATE_KINDS, Gate
-from ppdp.transformers.impute.column_imputers import MissingMargin
+from ppdp.transformers.impute import column_imputers
 
 KINDS = tuple(GATE_KINDS)
 GATES = ("gaussian gate, open", "laplace gate, closed", "eigengap gate, closed")
@@ -32,8 +32,8 @@ def test_gates_are_not_refuted(name):
 
 class TestOffByOne:
     def test_in_the_margin_of_a_stage(self, monkeypatch):
-        honest = MissingMargin.__call__
-        monkeypatch.setattr(MissingMargin, "__call__", lambda self, rows, unit: honest(self, rows, unit) + 1)
+        honest = column_imputers.missing_margin
+        monkeypatch.setattr(column_imputers, "missing_margin", lambda *given: honest(*given) + 1)
         assert attacked("gaussian gate, closed").violated
 
     def test_in_the_gate(self, monkeypatch):

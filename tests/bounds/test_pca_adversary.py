@@ -304,7 +304,7 @@ def test_the_margin_of_a_coarse_gap_changes_by_at_most_one(center):
     (way,) = (way for way in PCA(1, 0.01, with_mean=center).fit_modes(domain, ONE) if way.name == "exact")
     (condition,) = way.conditions
     assert "coarse" in way.formula
-    assert condition.measure.coarse
+    assert condition.measure.keywords["coarse"]
     assert 0.1 < abs(condition.margin(pair.left) - condition.margin(pair.right)) <= ROUNDING
 
 

@@ -49,12 +49,10 @@ class _DiskCache(BlockSource):
         raise InvalidInput("rows that were read once are no tables any more.", fix="the files that they came from.")
 
     def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
-        """Results of a task for every block."""
         results = in_parallel(lambda first: task(first, self.block(first)), range(0, self.n, self.rows), width)
         return paced(results, self.n, self.rows)
 
     def block_rows(self, names: Sequence[str]) -> int:
-        """As it was written."""
         return self.rows
 
     def block(self, first: int) -> Rows:

@@ -127,7 +127,6 @@ class TaskSource(BlockSource):
             yield from some
 
     def held(self, task: Callable[[int, Any], Rows], names: Sequence[str], width: int) -> TaskSource:
-        """The rows that a task makes of every block, which workers hold for as long as they are asked for."""
         parts = self.workers.held(self._tasks(task, names, width, list))
         other = self._next([(_as_it_is, [part]) for part in parts], self.ends)
         other.kept = parts

@@ -151,18 +151,14 @@ class LinearModel(SharedDocstring, Supervised):
 
     needs_y = True
     predicts = True
+    weighs = True
 
     @property
     def in_memory(self) -> bool:
         return solver_of(self).in_memory
 
     @property
-    def weighs(self) -> bool:
-        return True
-
-    @property
     def samples_rows(self) -> bool:
-        """Whether gradients are taken of some of the rows."""
         return solver_of(self).samples_rows
 
     def passes(self, question: QuerySpec, domain: Domain) -> int:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.bounds.queries import longest_row
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.label_moments import scaled_squares
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import ColumnSums
@@ -90,8 +92,8 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
 
     def release(self, rows: Rows | Stream, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         norm, entry = question.bound / rows.n, float(question.parameters["entry_bound"])
-        sums = ColumnSums(rows.n, rows.d, [(None, norm), (partial(_squares, entry=entry), norm)])
-        maps = [partial(_of_class, own=own) for own in np.eye(question.parameters["n_classes"])]
+        sums = ColumnSums(rows.n, rows.d, [(None, norm), (partial(scaled_squares, entry), norm)])
+        maps = [methodcaller("weighted", own) for own in np.eye(question.parameters["n_classes"])]
         found = together(rows, *((of_class, one) for of_class in maps for one in (Weight(rows.n), sums)))
         parts = [part for weight, of_class in zip(found[::2], found[1::2]) for part in (norm * weight, *of_class)]
         return {"answer": noise.release(np.concatenate(parts), noise_scale, question.bound)}
@@ -148,12 +150,3 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "theta_")
-
-
-def _of_class(rows: Rows, own: Array) -> Rows:
-    """Rows that count only if they are of one class."""
-    return rows.weighted(own)
-
-
-def _squares(X: Array, entry: float) -> Array:
-    return np.asarray(X * X / entry)

@@ -90,19 +90,15 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         """Whether it chooses quantiles, whose ranks are told."""
         return self.query == "quantile"
 
+    in_memory = False
+
     @property
     def writes_units(self) -> bool:
-        """Whether candidates are those for quantiles."""
         return self.query == "quantile"
 
     def in_units(self, columns: Columns) -> Any:
         given = grid_in_units("candidates", self.candidates, columns, self, edges=False)
         return clone(self).set_params(candidates=given)
-
-    @property
-    def in_memory(self) -> bool:
-        """No: it counts and adds up."""
-        return False
 
     def declarations(self) -> tuple[str, ...]:
         if self.query != "utility":

@@ -161,11 +161,7 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
     random_state: Any = None
 
     guard = ("MeanFloor", "min_cosine")
-
-    @property
-    def in_memory(self) -> bool:
-        """No: it takes a mean."""
-        return False
+    in_memory = False
 
     @classmethod
     def example(cls) -> Any:

@@ -86,21 +86,13 @@ class Report(StandaloneQueryMixin, Mechanism):
     fills_gaps = True
     takes_codes = True
     tells_errors = True
+    in_memory = False  # all of it are sums
+    writes_units = True  # of grids, or of ranges that it takes from the stages in front
     typical_rows = "where values are spread evenly over their ranges"
 
     @classmethod
     def example(cls) -> Any:
         return cls(["quantile", "histogram"], noise_scale=1e-3)
-
-    @property
-    def in_memory(self) -> bool:
-        """No: all of it are sums."""
-        return False
-
-    @property
-    def writes_units(self) -> bool:
-        """Whether it has grids, or takes ranges from the stages in front."""
-        return True
 
     def in_units(self, columns: Columns) -> Any:
         domain = Domain(n_features=len(columns.names), feature_names=columns.names)

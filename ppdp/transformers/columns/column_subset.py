@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, groupby, pairwise
 from typing import Any
 
@@ -203,7 +204,8 @@ class ColumnSubset(Transformer):
             raise UnknownStage(what, stage=type(self.stage).__name__, fix=fix)
         _, start, stop = span_of(domain, self.group)
         measures: dict[str, Measure] = {
-            f"{one.formula}{AT}{self.group}": _OfGroup(one.measure, domain, self.group) for one in way.conditions
+            f"{one.formula}{AT}{self.group}": partial(_of_columns, one.measure, domain, self.group)
+            for one in way.conditions
         }
         request = way.request
         if request is not None:
@@ -340,13 +342,5 @@ def class_of(step: Any, formula: str) -> str:
     return type(getattr(step, "stage", step) if AT in formula else step).__name__
 
 
-@dataclass(frozen=True, slots=True)
-class _OfGroup:
-    """A measurement of the columns of a group."""
-
-    measure: Measure
-    domain: Domain
-    group: str
-
-    def __call__(self, rows: Any, unit: float) -> float:
-        return self.measure(rows_of_group(rows, self.domain, self.group), unit)
+def _of_columns(measure: Measure, domain: Domain, group: str, rows: Any, unit: float) -> float:
+    return measure(rows_of_group(rows, domain, group), unit)

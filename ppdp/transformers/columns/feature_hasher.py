@@ -39,7 +39,6 @@ class TermsParser(WordsParser):
     """Cells as names with numbers, of which each is a text in JSON."""
 
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
-        """The column as codes of its texts, and these texts, which are private."""
         if described(column.dtype) not in NESTED:
             super().learned(column[:0], name)  # which refuses types that hold no text
         return coded_texts(column, _terms)

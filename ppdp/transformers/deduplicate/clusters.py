@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -202,17 +203,10 @@ def _ranges(starts: Indices, lengths: Indices) -> Indices:
     return np.arange(ends[-1]) + np.repeat(starts - ends + lengths, lengths)
 
 
-@dataclass(frozen=True)
-class Crowding:
+def _crowding_margin(radius: float, most: int, compare: str, rows: Rows, unit: float) -> float:
     """How many rows must be replaced before more than ``most`` rows crowd within ``radius``."""
-
-    radius: float
-    most: int
-    compare: str
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        comparable = Comparable.of(compared(rows, self.compare), rows.y, rows.weight)
-        return (self.most + 1 - crowding(comparable, self.radius * SLACK, self.most)) / unit
+    comparable = Comparable.of(compared(rows, compare), rows.y, rows.weight)
+    return (most + 1 - crowding(comparable, radius * SLACK, most)) / unit
 
 
 class _ClusterStage(RowSelector):
@@ -234,7 +228,7 @@ class _ClusterStage(RowSelector):
             raise InvalidParameter(what, stage=stage, fix="low_dimension=False.", parameter="low_dimension")
         most = integer("max_cluster", self.max_cluster, self)
         parameters: dict[str, Any] = {"eta": radius, "max_cluster": most, "low_dimension": self.low_dimension}
-        measure = Crowding(reach(self.low_dimension) * radius, most, self.compare)
+        measure = partial(_crowding_margin, reach(self.low_dimension) * radius, most, self.compare)
         measures = {"clusters.raw-crowding": measure, "clusters.crowding": measure}
         if raw:
             parameters["raw"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,17 +106,12 @@ def least_observed(min_observed: Any, n: int, stage: object) -> int:
     return integer("min_observed", min_observed, stage, most=n)
 
 
-@dataclass(frozen=True, slots=True)
-class MissingMargin:
+def missing_margin(limit: int, rows: Rows, unit: float) -> float:
     """Margin of "at most ``limit`` rows have missing values"."""
-
-    limit: int
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        room = self.limit + 1 - incomplete(rows)
-        if unit == 0:  # neighbouring datasets have as many, too many or not
-            return math.inf if room > 0 else 0.0
-        return room / unit
+    room = limit + 1 - incomplete(rows)
+    if unit == 0:  # neighbouring datasets have as many, too many or not
+        return math.inf if room > 0 else 0.0
+    return room / unit
 
 
 @dataclass(eq=False, repr=False)
@@ -194,8 +190,8 @@ class MeanImputer(ColumnImputer):
             request = StatisticRequest("squares-in-parts", which)
         noisy = FitMode.by("imputation.public", domain, distance, request=request)
         measures: dict[str, Measure] = {
-            "imputation.missing": MissingMargin(limit),
-            "imputation.observed": ObservedMargin(floor, columns),
+            "imputation.missing": partial(missing_margin, limit),
+            "imputation.observed": partial(_observed_margin, floor, columns),
         }
         # Where nobody is absent every column is observed in all complete rows: a floor up to their number is idle.
         if self.use_floor and nobody_absent(domain, distance):
@@ -235,21 +231,13 @@ class MeanImputer(ColumnImputer):
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedMargin:
+def _observed_margin(n0: int, columns: list[int] | None, rows: Rows, unit: float) -> float:
     """Margin of "every column is observed in at least ``n0`` rows"."""
-
-    n0: int
-    columns: list[int] | None
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        counts = observed_counts(rows)
-        if self.columns is not None:
-            counts = counts[self.columns]
-        room = float(counts.min() - self.n0)
-        if unit == 0:  # neighbouring datasets have the same counts, enough or not
-            return math.inf if room >= 0 else 0.0
-        return room / unit
+    counts = observed_counts(rows)
+    room = float((counts if columns is None else counts[columns]).min() - n0)
+    if unit == 0:  # neighbouring datasets have the same counts, enough or not
+        return math.inf if room >= 0 else 0.0
+    return room / unit
 
 
 @dataclass(eq=False, repr=False)
@@ -312,7 +300,7 @@ class MedianImputer(ColumnImputer):
 
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         refuse_weights(distance, self)
-        measures: dict[str, Measure] = {"imputation.missing": MissingMargin(limit)}
+        measures: dict[str, Measure] = {"imputation.missing": partial(missing_margin, limit)}
         measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
         request, known = StatisticRequest("medians", parameters), {**parameters, "max_missing": limit}
         exact = FitMode.by("imputation.median", domain, distance, measures=measures, request=request, **known)
@@ -388,7 +376,7 @@ class TrimmedMeanImputer(ColumnImputer):
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         refuse_weights(distance, self)
         request = StatisticRequest("trimmed-means", parameters)
-        measures = {"imputation.missing": MissingMargin(limit)}
+        measures = {"imputation.missing": partial(missing_margin, limit)}
         counts = {**parameters, "max_missing": limit}
         exact = FitMode.by("imputation.trimmed-mean", domain, distance, measures=measures, request=request, **counts)
         return {"noisy": FitMode.by("imputation.trimmed-public", domain, distance, request=request), "exact": exact}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ppdp.data.summary import second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
-from ppdp.transformers.impute.column_imputers import Imputer, MissingMargin
+from ppdp.transformers.impute.column_imputers import Imputer, missing_margin
 
 # Numbers held at once by the systems of equations of a block of rows.
 BLOCK_SIZE = 2**22
@@ -98,8 +99,8 @@ class RegressionImputer(Imputer):
     def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, FitMode]:
         norm, request = float(domain.require("row_norm")), StatisticRequest("complete-matrix")
         measures: dict[str, Measure] = {
-            "imputation.missing": MissingMargin(limit),
-            "regression.eigenvalue": EigenvalueMargin(parameters["share"] * norm**2, norm),
+            "imputation.missing": partial(missing_margin, limit),
+            "regression.eigenvalue": partial(eigenvalue_margin, parameters["share"] * norm**2, norm),
         }
         exact_parameters = {**parameters, "max_missing": limit}
         exact = FitMode.by("regression.exact", domain, distance, measures=measures, request=request, **exact_parameters)
@@ -181,17 +182,11 @@ def coefficients(moment: Array, ridge: float, missing: NDArray[np.bool_]) -> Arr
     return np.linalg.solve(np.where(both, moment + ridge * identity, identity), np.where(across, moment, 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class EigenvalueMargin:
+def eigenvalue_margin(least: float, norm: float, rows: Rows, unit: float) -> float:
     """Margin of "the second moment of the complete rows has no eigenvalue below ``least``"."""
-
-    least: float
-    norm: float
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        smallest = float(np.linalg.eigvalsh(second_moment(rows, self.norm) / rows.n)[0])
-        error = product_error(rows.n, self.norm) / rows.n + eigen_error(rows.d, self.norm)
-        room = smallest - self.least - error
-        if unit == 0:
-            return math.inf if room > 0 else 0.0
-        return room / (unit + 2 * error)
+    smallest = float(np.linalg.eigvalsh(second_moment(rows, norm) / rows.n)[0])
+    error = product_error(rows.n, norm) / rows.n + eigen_error(rows.d, norm)
+    room = smallest - least - error
+    if unit == 0:
+        return math.inf if room > 0 else 0.0
+    return room / (unit + 2 * error)

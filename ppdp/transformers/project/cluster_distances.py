@@ -66,7 +66,6 @@ class ClusterDistances(ClassNamePrefixFeaturesOutMixin, Transformer):
         return cls(2)
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
-        """From a release; nothing moves."""
         self._norm_of_complete_rows(domain)
         count = count_of_clusters(self, domain)
         request = StatisticRequest("clusters", {"n_clusters": count})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -147,10 +148,11 @@ class PCA(Transformer):
         min_gap = share * min(domain.usual_norm or np.inf, float(domain.require("row_norm"))) ** 2
         frames = columns is not None and self._frames(domain.d, columns)
         coarse = k < domain.d and not frames and coarse_suffices(domain, distance, min_gap)
-        gap = GapMargin(domain, k, min_gap, center, coarse)
-        facts: dict[str, Any] = {"min_gap": gap.gap}
+        facts: dict[str, Any] = {"min_gap": min_gap}
         name, request, centred = "rank", None, "centred-" if center else ""
-        measures: dict[str, Measure] = {f"pca.{centred}gap": gap}
+        measures: dict[str, Measure] = {
+            f"pca.{centred}gap": partial(_gap_margin, domain, k, min_gap, center=center, coarse=coarse)
+        }
         if columns is not None:
             name, request = "projected", _request(center)
             facts |= {"n_components": k, "columns": columns.number, "center": center}
@@ -159,7 +161,9 @@ class PCA(Transformer):
                 if self.min_alignment is not None:
                     least = number("min_alignment", self.min_alignment, self, least=1e-6, most=1)
                 name, facts["min_alignment"] = "aligned", least
-                measures[f"pca.{centred}alignment"] = AlignmentMargin(gap, least, columns.matrix)
+                measures[f"pca.{centred}alignment"] = partial(
+                    _alignment_margin, domain, k, min_gap, center=center, least=least, basis=columns.matrix
+                )
         elif center:
             name, facts["n_components"] = "centred-rank", k
         name = f"pca.coarse-{name}" if coarse else f"pca.{name}"
@@ -315,38 +319,21 @@ class Spectrum:
         return cls.of(sums[0][0] / rows.n if center else np.zeros(rows.d), matrix / rows.n, k, center=center)
 
 
-@dataclass(frozen=True, slots=True)
-class GapMargin:
+def _gap_margin(domain: Domain, k: int, gap: float, rows: Rows, unit: float, *, center: bool, coarse: bool) -> float:
     """Margin of "the eigengap after the k-th eigenvalue is at least ``gap``"."""
-
-    domain: Domain
-    k: int
-    gap: float
-    center: bool
-    coarse: bool = False
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        """Measure."""
-        spectrum = Spectrum.of_rows(rows, self.domain, self.k, center=self.center, coarse=self.coarse)
-        error = moment_error(self.domain, center=self.center)
-        room = spectrum.gap - self.gap - 2 * error
-        return room / (unit + 4 * error) if room > 0 else 0.0
+    spectrum = Spectrum.of_rows(rows, domain, k, center=center, coarse=coarse)
+    error = moment_error(domain, center=center)
+    room = spectrum.gap - gap - 2 * error
+    return room / (unit + 4 * error) if room > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class AlignmentMargin:
+def _alignment_margin(
+    domain: Domain, k: int, gap: float, rows: Rows, unit: float, *, center: bool, least: float, basis: Array
+) -> float:
     """Margin of "the singular values of ``P G`` are at least ``least``", where the condition on the gap holds."""
-
-    eigengap: GapMargin
-    least: float
-    basis: Array
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        """Measure."""
-        domain, k, gap, center = self.eigengap.domain, self.eigengap.k, self.eigengap.gap, self.eigengap.center
-        components = Spectrum.of_rows(rows, domain, k, center=center).components
-        cosine = float(np.linalg.svd(components @ self.basis, compute_uv=False)[k - 1])
-        error = moment_error(domain, center=center)
-        slack = gap * map_error(domain.d, 1.0)  # of the computed cosine
-        room = (gap - 2 * error) * (cosine - self.least) - slack
-        return room / (inflate(unit + 2 * error) + 2 * slack) if room > 0 else 0.0
+    components = Spectrum.of_rows(rows, domain, k, center=center).components
+    cosine = float(np.linalg.svd(components @ basis, compute_uv=False)[k - 1])
+    error = moment_error(domain, center=center)
+    slack = gap * map_error(domain.d, 1.0)  # of the computed cosine
+    room = (gap - 2 * error) * (cosine - least) - slack
+    return room / (inflate(unit + 2 * error) + 2 * slack) if room > 0 else 0.0

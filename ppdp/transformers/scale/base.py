@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -145,7 +145,7 @@ def measured_on(measures: Mapping[str, Measure], columns: Sequence[int] | None) 
     """The same measurements, of these columns of the rows."""
     if columns is None:
         return dict(measures)
-    return {name: _OfColumns(measure, tuple(columns)) for name, measure in measures.items()}
+    return {name: partial(_of_columns, measure, tuple(columns)) for name, measure in measures.items()}
 
 
 def among_all(values: Array, d: int, columns: Sequence[int] | None, elsewhere: float) -> Array:
@@ -165,12 +165,5 @@ def mapped_columns(X: Array, columns: Sequence[int], function: Callable[[Array],
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class _OfColumns:
-    """A measurement of some columns of the rows."""
-
-    measure: Measure
-    columns: tuple[int, ...]
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        return self.measure(of_columns(rows, self.columns), unit)
+def _of_columns(measure: Measure, columns: tuple[int, ...], rows: Rows, unit: float) -> float:
+    return measure(of_columns(rows, columns), unit)
