@@ -43,7 +43,7 @@ class QuerySpec:
     share: float = 1.0  # of the rows, how many the first half of the steps look at
     factors: tuple[float, ...] = ()  # as what part of a row the loss of each class counts; empty if all weigh the same
     largest_weight: float = 1.0  # of a row: over it weights are parts of a row, and penalties beside their losses
-    learned: int = 0  # how many numbers of length 1 at most a step is about, where answers hold others as well
+    drowning: float = 0.0  # noise of scale 1 over what is told, where that is less than the numbers of an answer
 
     @classmethod
     def asked(

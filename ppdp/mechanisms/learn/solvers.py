@@ -198,10 +198,9 @@ class Newton(Solver):
         }
         if config.loss == "logistic" and certain >= CALIBRATED:
             parameters["calibration"] = CALIBRATION
-        learned = config.n_scores * newton_width(domain, intercept)
-        return QuerySpec.asked(
-            "learning.newton", "mechanism", domain, parameters, answers(**parameters), learned=learned
-        )
+        steps, learned = answers(**parameters), config.n_scores * newton_width(domain, intercept)  # numbers of length 1
+        drowning = math.sqrt(learned / steps)
+        return QuerySpec.asked("learning.newton", "mechanism", domain, parameters, steps, drowning=drowning)
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         given = run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters

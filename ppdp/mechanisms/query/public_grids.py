@@ -9,6 +9,7 @@ import numpy as np
 
 from ppdp.core.checks import integer, shown
 from ppdp.core.domain import Domain
+from ppdp.core.names import nearest
 from ppdp.data.unit_conversion import Codes, Columns, Dates
 from ppdp.exceptions import InvalidParameter, MissingBound
 
@@ -55,7 +56,7 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     domain = Domain(n_features=len(columns.names), feature_names=columns.names)
     if not isinstance(given, Mapping):
         given = dict.fromkeys(range(domain.d), given)
-    listed = [(i, marks) for column, marks in given.items() for i in _positions(name, column, columns, domain, stage)]
+    listed = [(i, marks) for column, marks in given.items() for i in positions_of(name, column, columns, domain, stage)]
     grid = dict(listed)
     if len(grid) < len(listed):
         raise InvalidParameter(
@@ -71,7 +72,7 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     return converted
 
 
-def _positions(name: str, column: Any, columns: Columns, domain: Domain, stage: object) -> list[int]:
+def positions_of(name: str, column: Any, columns: Columns, domain: Domain, stage: object) -> list[int]:
     """Where a column is, or the columns of 0 and 1 that a column of categories became."""
     kinds = enumerate(columns.kinds)
     coded = [i for i, kind in kinds if isinstance(column, str) and isinstance(kind, Codes) and kind.column == column]
@@ -127,7 +128,8 @@ def position_of(name: str, column: Any, domain: Domain, stage: object) -> int:
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < domain.d:
         return int(column)
     what = f"{name} names the column {shown(column)}, which is not there."
-    fix = "name columns of the rows at this step, or count them from 0."
+    meant = nearest(column, names) if isinstance(column, str) else None
+    fix = f"did you mean {meant!r}?" if meant else "name columns of the rows at this step, or count them from 0."
     raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
 
 

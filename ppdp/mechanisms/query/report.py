@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +20,7 @@ from ppdp.data.summary import Counts, fold
 from ppdp.data.unit_conversion import Answers, Codes, Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms.base import Mechanism, QuerySpec
-from ppdp.mechanisms.query.public_grids import grid_in_units, position_of, public_grid
+from ppdp.mechanisms.query.public_grids import grid_in_units, position_of, positions_of, public_grid
 from ppdp.mechanisms.query.report_parts import ReportPart, parts_of
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
@@ -97,7 +97,7 @@ class Report(StandaloneQueryMixin, Mechanism):
     def in_units(self, columns: Columns) -> Any:
         domain = Domain(n_features=len(columns.names), feature_names=columns.names)
         coded = {i for i, kind in enumerate(columns.kinds) if isinstance(kind, Codes)}
-        asked = self._asked(domain, coded)
+        asked = self._asked(domain, coded, columns)
         for name in ("mean", "quantile", "covariance"):
             for column in asked[name]:
                 if column in coded:
@@ -141,8 +141,10 @@ class Report(StandaloneQueryMixin, Mechanism):
             "replaces": distance.moved_as_replaced().unmatched[0] > 0,
             "shares": self._shares([len(asked[name]) for name in STATISTICS]),
         }
-        self._quantiles()
-        return QuerySpec.asked("query.report", "mechanism", domain, parameters)
+        question = QuerySpec.asked("query.report", "mechanism", domain, parameters)
+        made, parts = self._made(question)
+        factors = (factor for factor in scales(made, parameters["shares"]) if factor)
+        return replace(question, drowning=max(part.spread / factor for part, factor in zip(parts, factors)) / domain.n)
 
     def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         made, parts = self._made(question)
@@ -182,8 +184,9 @@ class Report(StandaloneQueryMixin, Mechanism):
         made = layout(**question.parameters)
         return made, parts_of(made, question.parameters, self._quantiles())
 
-    def _asked(self, domain: Domain, coded: set[int]) -> dict[str, list[int]]:
-        """Columns of every statistic, by position."""
+    def _asked(self, domain: Domain, coded: set[int], columns: Columns | None = None) -> dict[str, list[int]]:
+        """Columns of every statistic, by position; one of categories may have become several."""
+        known = columns or Columns.raw(domain.feature_names or ())
         given, everything = self.queries, list(range(domain.d))
         numbers = [column for column in everything if column not in coded]
         if isinstance(given, str):
@@ -197,11 +200,11 @@ class Report(StandaloneQueryMixin, Mechanism):
         if unknown := [name for name in given if name not in STATISTICS]:
             self._refuse("queries", f"there is no statistic {shown(unknown[0])}.", f"one of {', '.join(STATISTICS)}.")
         asked: dict[str, list[int]] = {name: [] for name in STATISTICS}
-        for name, columns in given.items():
-            if columns is None:
-                columns = everything if name == "histogram" else numbers
-            listed = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
-            places = [position_of("queries", column, domain, self) for column in listed]
+        for name, of in given.items():
+            if of is None:
+                of = everything if name == "histogram" else numbers
+            listed = [of] if isinstance(of, (str, int, np.integer)) else list(of)
+            places = [at for column in listed for at in positions_of("queries", column, known, domain, self)]
             if len(set(places)) < len(places):
                 self._refuse("queries", f"{name} names a column twice.", "name it once.")
             asked[name] = sorted(places)

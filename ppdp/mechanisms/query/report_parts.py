@@ -67,6 +67,11 @@ class ReportPart(ABC):
     def size(self) -> int:
         """How many whole numbers are summed over the rows."""
 
+    @property
+    @abstractmethod
+    def spread(self) -> float:
+        """Error that noise of scale 1 leaves in what is told of one column, over what a row adds to that."""
+
     @abstractmethod
     def steps(self, rows: Rows, step: float) -> Array:
         """What rows add, in whole numbers of a public step."""
@@ -108,6 +113,10 @@ class Means(ReportPart):
     @property
     def size(self) -> int:
         return len(self.columns) * (3 if self.count_weight else 2)
+
+    @property
+    def spread(self) -> float:
+        return 3 * ROOT  # of a variance, which is 1/3 where values are spread evenly
 
     def steps(self, rows: Rows, step: float) -> Array:
         values = self.scaling.scaled(rows.X[:, list(self.columns)])
@@ -194,6 +203,11 @@ class Quantiles(ReportPart):
     def size(self) -> int:
         return len(self.columns) * (self.cells + 1)
 
+    @property
+    def spread(self) -> float:
+        of_edges, with_all, of_all = _covariances(self.cells)
+        return 2 * math.sqrt((of_edges - with_all + of_all / 4).max())  # of the rank of a median, over half of the rows
+
     def steps(self, rows: Rows, step: float) -> Array:
         values, weights = self.scaling.scaled(rows.X[:, list(self.columns)]), np.floor(rows.weight / step)
         codes = (self.grid.of_column(0, values[:, column]) for column in range(values.shape[1]))
@@ -266,6 +280,10 @@ class Histograms(ReportPart):
     def size(self) -> int:
         return sum(self.sizes)  # cells, and one for missing values
 
+    @property
+    def spread(self) -> float:
+        return math.sqrt(max(self.sizes))  # of all cells of a column
+
     def steps(self, rows: Rows, step: float) -> Array:
         inner = [marks[1:-1] for marks in by_column(self.sizes, self.edges)]
         found, weights = between(self.columns, inner)(rows.X), np.floor(rows.weight / step)
@@ -315,6 +333,10 @@ class Covariances(ReportPart):
     @property
     def size(self) -> int:
         return len(self.columns) + len(self.upper[0]) + bool(self.count_weight)
+
+    @property
+    def spread(self) -> float:
+        return 3 * ROOT * self.norm
 
     def steps(self, rows: Rows, step: float) -> Array:
         values = self.scaling.scaled(rows.X[:, list(self.columns)])

@@ -54,10 +54,9 @@ class PlannedMechanism:
 
     @property
     def share_of_noise(self) -> float:
-        """Length of the noise of all answers averaged, over the largest that an answer can be."""
+        """Length of the noise of all answers averaged, over the largest that an answer can be, or over what is told."""
         q = self.question
-        size, bound = (q.learned, 1.0) if q.learned else (q.size, q.bound)
-        return self.noise_scale * math.sqrt(size / q.steps) / bound
+        return self.noise_scale * (q.drowning or math.sqrt(q.size / q.steps) / q.bound)
 
     @property
     def lightest(self) -> float:
