@@ -20,7 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 CACHED = 2**18  # entries
-NARROW = 128  # columns
+NARROW, WIDE = 128, 1024  # columns of which linear algebra gets no threads, and of which no block has one of its own
 PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait for the interpreter more than they work
 ENTRIES = 2**20  # of a block that is read: of wide rows it has fewer
 HELD = 1.5  # items for every thread: one at work, and one that waits for every other thread
@@ -57,9 +57,10 @@ def pieces(n: int) -> Iterator[slice]:
 def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = MOST) -> Iterator[T]:
     """Results of a task for every item, in order, from at most so many threads; only a few items are held at once.
 
-    Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
-    product would wait for each other. A task that has tasks of its own does them one after the other. An error of an
-    item, or of what gives the items, comes in its turn, and no task runs any more once it is raised.
+    Products of matrices are faster with one thread each, several at a time: the threads of one product wait for each
+    other, and go on spinning behind it. Of many columns that is so where all threads have an item; of very many what
+    tasks hold would fill memory. A task that has tasks of its own does them one after the other. An error of an item,
+    or of what gives the items, comes in its turn, and no task runs any more once it is raised.
     """
     _keep_memory()
     silent = np.geterr()  # threads of their own would warn, of private rows
@@ -72,10 +73,12 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
             return task(item)
 
     given, threads = _with_error(items), min(most, workers())
-    first = list(islice(given, 2))
+    enough = 2 if d <= NARROW else max(2, threads)
+    first = list(islice(given, enough))
     given = chain(first, given)
-    with threads_for(d):
-        if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
+    apart = len(first) == enough and threads > 1 and d <= WIDE and not hasattr(_HERE, "works")
+    with threads_for(0 if apart else d):
+        if not apart:
             for pair in given:
                 yield run(pair)
             return

@@ -35,19 +35,22 @@ def test_no_piece_but_the_last_is_so_short_that_threads_wait_for_each_other():
     assert sizes == [PIECE, PIECE, PIECE, 1]
 
 
-@pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (5, 8), (5, 2)])
-def test_results_come_in_order_whoever_made_them(monkeypatch, cores, most):
+@pytest.mark.parametrize(
+    ("cores", "most", "d", "items", "threads"),
+    [(1, 8, 4, 40, 1), (2, 8, 4, 40, 2), (5, 8, 4, 40, 5), (5, 2, 4, 40, 2), (5, 8, 640, 40, 5), (5, 8, 640, 3, 1)],
+)
+def test_results_come_in_order_whoever_made_them(monkeypatch, cores, most, d, items, threads):
     monkeypatch.setattr(parallel, "workers", lambda: cores)
     parallel._pool.cache_clear()
-    threads = set()
+    seen = set()
 
     def task(item):
         time.sleep(0.002 * (item % 3))
-        threads.add(threading.get_ident())
+        seen.add(threading.get_ident())
         return item
 
-    assert list(in_parallel(task, range(40), 4, most)) == list(range(40))
-    assert min(2, cores) <= len(threads) <= min(most, cores)
+    assert list(in_parallel(task, range(items), d, most)) == list(range(items))
+    assert min(2, threads) <= len(seen) <= threads
     parallel._pool.cache_clear()
 
 
