@@ -191,7 +191,7 @@ def released_median_imputation(
     return public_imputation(domain, distance)
 
 
-@_released("row-wise.released-quantiles", used_by=("KBinsDiscretizer", "QuantileTransformer"))
+@_released("row-wise.released-quantiles", used_by=("KBinsDiscretizer", "QuantileTransformer", "SplineTransformer"))
 def released_quantile_map(
     domain: Domain,
     distance: Distance,
@@ -203,7 +203,7 @@ def released_quantile_map(
     columns: Sequence[int] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> tuple[Domain, Distance]:
-    """Bins or ranks between released quantiles, clipped to a public norm: row-wise, and equal rows stay equal.
+    """Bins, ranks or splines between released quantiles, clipped to a public norm: row-wise, and equal rows stay equal.
 
     A row that moved counts as replaced: it may have crossed an edge.
     """

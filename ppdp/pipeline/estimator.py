@@ -200,11 +200,15 @@ def remember(estimator: PrivateEstimator, **changes: Any) -> None:
     estimator._state = replace(estimator._state, **changes)
 
 
+_DRAWN = {"bagging": "_bagging", "boosting": "_weight_boosting"}
+
+
 def begin_fit(estimator: PrivateEstimator) -> None:
-    """Drop what an earlier fit left, so that one that fails has no certificate; refuse bagging, which repeats rows."""
-    if called_from("sklearn.ensemble._bagging"):
+    """Drop what an earlier fit left, so that one that fails has no certificate; refuse what repeats rows."""
+    drawn = next((name for name, module in _DRAWN.items() if called_from(f"sklearn.ensemble.{module}")), None)
+    if drawn is not None:
         raise UnsupportedOrder(
-            "bagging draws some rows several times, sets seeds, and fits many models on the same people.",
+            f"{drawn} draws some rows several times, sets seeds, and fits many models on the same people.",
             fix="fit this pipeline alone: noise is added once, and averages over models cost budget for each.",
         )
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:

@@ -6,7 +6,7 @@ from ppdp.transformers.columns.column_selectors import SelectKBest, SelectPercen
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.feature_hasher import FeatureHasher
 from ppdp.transformers.columns.hashing_vectorizer import HashingVectorizer
-from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer, QuantileTransformer
+from ppdp.transformers.columns.quantile_maps import KBinsDiscretizer, QuantileTransformer, SplineTransformer
 from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
 from ppdp.transformers.deduplicate.clusters import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate.deduplicator import Deduplicator
@@ -52,6 +52,7 @@ __all__ = [
     "SelectKBest",
     "SelectPercentile",
     "SoftPCA",
+    "SplineTransformer",
     "StandardScaler",
     "TargetMeanEncoder",
     "TrimmedMeanImputer",

@@ -78,6 +78,7 @@ NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
         "SelectPercentile",
         "KBinsDiscretizer",
         "QuantileTransformer",
+        "SplineTransformer",
     )  # which have no exact way
 }
 HALVED |= {

@@ -7,6 +7,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     StackingClassifier,
@@ -50,6 +51,11 @@ def test_bagging_is_refused_before_a_spend_by_its_name(bagged, bootstrap):
         bagged.set_params(n_estimators=2, bootstrap=bootstrap).fit(X, Y)
     assert "fit this pipeline alone" in refused.value.fix
     assert not len(ledger)
+
+
+def test_boosting_around_it_is_refused_by_its_name():
+    with pytest.raises(UnsupportedOrder, match="boosting draws"):
+        AdaBoostRegressor(REGRESSOR, n_estimators=2).fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize(

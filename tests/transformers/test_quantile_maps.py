@@ -1,14 +1,14 @@
-"""Bins and ranks between quantiles: scikit-learn's where they are exact, and close to them where they are released."""
+"""Bins, ranks and splines between quantiles: scikit-learn's where these are exact, and close to them if released."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import preprocessing
 
-from ppdp import Domain, Pipeline
+from ppdp import ColumnTransformer, Domain, Pipeline
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import LogisticRegression
-from ppdp.transformers import CategoryEncoder, KBinsDiscretizer, MinMaxScaler, QuantileTransformer
+from ppdp.transformers import CategoryEncoder, KBinsDiscretizer, MinMaxScaler, QuantileTransformer, SplineTransformer
 
 N = 4000
 X = np.random.default_rng(0).lognormal(size=(N, 2))
@@ -44,6 +44,30 @@ def test_ranks_are_those_of_scikit_learn_but_for_straight_lines(output):
     assert pipe.certificate_.verify()
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_splines_are_those_of_scikit_learn_with_these_knots(bias):
+    pipe = private(SplineTransformer(6, include_bias=bias))
+    knots = np.vstack([np.full((1, 2), -1.0), 0.99 * pipe[1].edges_, np.full((1, 2), 1.0)])
+    knots[1:-1] += 0.01 * np.linspace(-1, 1, 6)[1:-1, None]
+    theirs = preprocessing.SplineTransformer(knots=knots, include_bias=bias).fit(knots).transform(pipe[:1].transform(X))
+    np.testing.assert_allclose(pipe[:-1].transform(X), theirs, atol=1e-7)
+    assert pipe.certificate_.verify()
+    assert pipe[1].edges_[0, 0] < pipe[1].edges_[-1, 0] < 0  # where the rows are, not the range
+
+
+def test_splines_beside_columns_of_categories():
+    table = pd.DataFrame({"kind": np.where(X[:, 1] > 1, "a", "b"), "size": CLIPPED[:, 0]})
+    encoder = CategoryEncoder({"kind": ["a", "b"]}, other=None)
+    columns = ColumnTransformer([("kind", encoder, ["kind"]), ("size", MinMaxScaler(ranges=(0, 20)), ["size"])])
+    steps = [("columns", columns), ("splines", SplineTransformer(4)), ("m", LogisticRegression((0, 1)))]
+    pipe = Pipeline(steps, random_state=0).fit(table, (X[:, 0] > 1).astype(int))
+    rows = pipe[:-1].transform(table)
+    assert rows.shape == (N, 2 + 6)
+    assert rows[:, 2:].min() >= 0
+    assert np.allclose(rows[:, 2:].sum(axis=1), 1)
+    assert pipe.score(table, (X[:, 0] > 1).astype(int)) > 0.9
+
+
 def test_columns_of_categories_stay_and_names_tell_the_bins():
     table = pd.DataFrame({"kind": np.where(X[:, 1] > 1, "a", "b")})
     pipe = Pipeline(
@@ -64,18 +88,28 @@ def test_columns_of_categories_stay_and_names_tell_the_bins():
 def test_missing_values_are_zeros_or_stay():
     rows = np.array([[1.0, np.nan], [2.0, 3.0], [5.0, 4.0]])
     assert KBinsDiscretizer(2).fit(rows).transform(rows)[0].tolist() == [1, 0, 0, 0]
+    assert not SplineTransformer().fit(rows).transform(rows)[0, 7:].any()
     for stage in (KBinsDiscretizer(2, "ordinal"), QuantileTransformer(2)):
         assert np.isnan(stage.fit(rows).transform(rows)).tolist() == np.isnan(rows).tolist()
 
 
 def test_a_column_of_one_value_has_bins():
     flat = np.column_stack([np.full(N, 3.0), X[:, 1]])
-    assert private(KBinsDiscretizer(3), flat).certificate_.verify()
+    for stage in (KBinsDiscretizer(3), SplineTransformer()):
+        assert private(stage, flat).certificate_.verify()
 
 
 @pytest.mark.parametrize(
     "stage",
-    [KBinsDiscretizer(1), KBinsDiscretizer(10**6), KBinsDiscretizer(3, "dense"), QuantileTransformer(4, "beta")],
+    [
+        KBinsDiscretizer(1),
+        KBinsDiscretizer(10**6),
+        KBinsDiscretizer(3, "dense"),
+        QuantileTransformer(4, "beta"),
+        SplineTransformer(2),
+        SplineTransformer(degree=0),
+        SplineTransformer(include_bias="no"),
+    ],
 )
 def test_what_is_refused(stage):
     with pytest.raises(InvalidParameter):

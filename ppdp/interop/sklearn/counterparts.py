@@ -17,7 +17,7 @@ from ppdp.interop.sklearn.column_maps import MAPS, fill_value, filled, most_freq
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import leak_of, root_of
 from ppdp.interop.sklearn.models import CLUSTERS, MODELS, cluster_distances
-from ppdp.interop.sklearn.stages import FITTED, quantile_bins
+from ppdp.interop.sklearn.stages import FITTED, QUANTILES
 from ppdp.interop.sklearn.steps import ENCODERS, TERMS, TEXTS, Step, is_word
 from ppdp.interop.sklearn.trees import TREES, boosted
 from ppdp.mechanisms.base import Mechanism
@@ -43,13 +43,16 @@ def role_of(step: Step) -> str:
     """What becomes of its class, by :data:`COUNTERPARTS`; empty if nothing."""
     if step.encodes:
         return "map"
-    if _has_quantile_bins(step):
+    if _by_quantiles(step):
         return "quantiles"
     return COUNTERPARTS[step.kind][0] if step.kind in COUNTERPARTS else ""
 
 
-def _has_quantile_bins(step: Step) -> bool:
-    return step.kind == "KBinsDiscretizer" and is_word(step.given()["strategy"], "kmeans", "quantile")
+def _by_quantiles(step: Step) -> bool:
+    """Whether edges or knots go by quantiles of the rows, which a stage releases."""
+    if step.kind not in QUANTILES or is_word(step.given().get("extrapolation"), "periodic"):
+        return False
+    return is_word(step.given()[QUANTILES[step.kind][0]], "kmeans", "quantile")
 
 
 def is_public(step: Step) -> bool:
@@ -161,7 +164,7 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
         step.refuse("a model must be the last step.", "move it to the end.")
     if role in (*STAGES, "model"):
         with step.reading():
-            counterpart = (quantile_bins if _has_quantile_bins(step) else COUNTERPARTS[step.kind][1])(step, facts)
+            counterpart = (QUANTILES if _by_quantiles(step) else COUNTERPARTS)[step.kind][1](step, facts)
         if role == "model":
             if step.target_func is not None:
                 _learn_function(step, counterpart)

@@ -231,6 +231,11 @@ def ranks(step: Any) -> Any:
     return _of_columns(step, made)
 
 
+def splines(step: Any) -> Any:
+    """Splines of the released knots."""
+    return _of_columns(step, lambda edges: step.fitted(edges, step.reach_))
+
+
 def _of_columns(step: Any, made: Any) -> Any:
     """What is made for the columns that a stage maps; the others stay in their places between them."""
     if step.columns_ is None:

@@ -80,6 +80,20 @@ def quantile_bins(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.KBinsDiscretizer(bins, "ordinal" if encode == "ordinal" else "onehot")
 
 
+def quantile_splines(step: Step, facts: DeclaredFacts) -> Any:
+    """Splines with knots at released quantiles."""
+    given = step.read("n_knots", "knots", "degree", "extrapolation", "include_bias", "handle_missing")
+    step.changed.append(
+        "its knots are the public ends of ranges, and between them quantiles that are released with noise"
+    )
+    return transformers.SplineTransformer(given["n_knots"], given["degree"], given["include_bias"])
+
+
+QUANTILES = {
+    "KBinsDiscretizer": ("strategy", quantile_bins),
+    "SplineTransformer": ("knots", quantile_splines),
+}
+"""By class: the parameter that may ask for quantiles of the rows, and what releases them."""
 _PARTS = 20
 
 

@@ -23,7 +23,7 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import plain_objects as plain
 from ppdp.interop.sklearn import plain_trees
-from ppdp.interop.sklearn.plain_columns import bins, naive_bayes, plain_columns, ranks
+from ppdp.interop.sklearn.plain_columns import bins, naive_bayes, plain_columns, ranks, splines
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.target_functions import FUNCTIONS
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -196,8 +196,8 @@ def _quantiles(name: str, step: Any, domain: Domain) -> Objects:
     if isinstance(step, transformers.QuantileTransformer):
         return [ranks(step)]
     if domain.max_missing != 0:
-        _refuse("rows may have missing values here, which scikit-learn's bins refuse.", name, "an imputer in front.")
-    return [bins(step)]
+        _refuse("rows may have missing values here, which scikit-learn refuses.", name, "an imputer in front.")
+    return [(splines if isinstance(step, transformers.SplineTransformer) else bins)(step)]
 
 
 def _selected(name: str, step: Any, domain: Domain) -> Objects:
@@ -235,6 +235,7 @@ STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     transformers.SelectKBest: _selected,
     transformers.SelectPercentile: _selected,
     transformers.SoftPCA: lambda name, step, domain: [plain.linear(step.shrinkage_)],
+    transformers.SplineTransformer: _quantiles,
     transformers.StandardScaler: _standard,
     transformers.TrimmedMeanImputer: _imputed,
 }

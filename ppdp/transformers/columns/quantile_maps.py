@@ -1,4 +1,4 @@
-"""Bins and ranks of columns, between released quantiles: ``docs/theory/released-quantiles.md``."""
+"""Bins, ranks and splines of columns, between released quantiles: ``docs/theory/released-quantiles.md``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from sklearn.preprocessing import SplineTransformer as PlainSplines
 
-from ppdp.core.checks import choice, integer
+from ppdp.core.checks import choice, flag, integer
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import inflate
@@ -34,6 +35,8 @@ class _QuantileMap(ColumnScaler):
     allows_gaps = True
     chooses = False  # there is one way
     elementwise = False
+    indicates = False
+    """Whether a column becomes several of 0 and 1."""
     leakage = "high", "quantiles of columns, which are values of single rows"
     statistic_names = ("edges", "columns", "norm", "reach")
 
@@ -87,7 +90,10 @@ class _QuantileMap(ColumnScaler):
         places = self._places(domain.d, columns)
         known = {i for i in domain.indicators if columns is not None and i not in columns}
         hot = [
-            place for i, own_places in enumerate(places) for place in own_places if len(own_places) > 1 or i in known
+            place
+            for i, own_places in enumerate(places)
+            for place in own_places
+            if (self.indicates and len(own_places) > 1) or i in known
         ]
         return (replace(way, domain=way.domain.with_indicators(tuple(hot))),)
 
@@ -204,6 +210,8 @@ class KBinsDiscretizer(_QuantileMap):
     encode: str = "onehot"
     columns: Any = None
 
+    indicates = True
+
     @property
     def _hot(self) -> bool:
         return choice("encode", self.encode, ("onehot", "ordinal"), self) == "onehot"
@@ -281,3 +289,72 @@ class QuantileTransformer(_QuantileMap):
         up, down = np.interp(column, knots, levels), np.interp(-column, -knots[::-1], -levels[::-1])
         ranks = np.clip((up - down) / 2, 0.0, 1.0)
         return np.clip(ndtri(ranks), -WIDEST_SCORE, WIDEST_SCORE) if self._normal else ranks
+
+
+_EVEN = 0.01  # the part of a knot that equal steps are: so no two knots are the same, however close quantiles are
+
+
+@dataclass(eq=False, repr=False)
+class SplineTransformer(_QuantileMap):
+    """Splines of columns with knots at released quantiles: smooth curves for a linear model, finer where rows are many.
+
+    Parameters
+    ----------
+    n_knots : int, default=5
+        Knots of every column: the public ends of its entries, and quantiles of equal steps between them, each moved by
+        a hundredth of its way to equal steps of entries.
+    degree : int, default=3
+        Degree of the polynomials between knots.
+    include_bias : bool, default=True
+        Whether the last spline of a column is kept; without it those of a column do not add up to 1.
+    columns : "all" or list of names or positions, optional
+        As for :class:`KBinsDiscretizer`.
+
+    Attributes
+    ----------
+    edges_ : ndarray of shape (n_knots - 2, n_mapped)
+        The quantiles. Private if fitted alone, released if taken from a fitted pipeline.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/released-quantiles.md``): that of :class:`KBinsDiscretizer`. Splines are never negative
+    and add up to 1 at most, so those of one column have length 1 at most. A missing value is a row of zeros. Knots at
+    equal steps of public ranges, which cost nothing, are those of scikit-learn's ``SplineTransformer(knots="uniform")``
+    in :meth:`ppdp.Pipeline.from_sklearn`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [30.0]])
+    >>> SplineTransformer(n_knots=3, degree=1).fit_transform(X).round(2)
+    array([[0.03, 0.97, 0.  ],
+           [0.  , 1.  , 0.  ],
+           [0.  , 0.97, 0.03],
+           [0.  , 0.  , 1.  ]])
+    """
+
+    n_knots: int = 5
+    degree: int = 3
+    include_bias: bool = True
+    columns: Any = None
+
+    @property
+    def _levels(self) -> list[float]:
+        knots = integer("n_knots", self.n_knots, self, least=3, most=MOST_QUANTILES)
+        return [i / (knots - 1) for i in range(1, knots - 1)]
+
+    @property
+    def _width(self) -> int:
+        degree = integer("degree", self.degree, self, least=1, most=10)
+        return len(self._levels) + degree + bool(flag("include_bias", self.include_bias, self))
+
+    def fitted(self, edges: Array, reach: float) -> PlainSplines:
+        """Scikit-learn's, of columns with these quantiles."""
+        even = np.linspace(-reach, reach, self.n_knots)[:, None] + np.zeros(edges.shape[1])
+        knots = even.copy()
+        knots[1:-1] = (1 - _EVEN) * edges + _EVEN * even[1:-1]
+        made = PlainSplines(knots=knots, degree=self.degree, extrapolation="constant", include_bias=self.include_bias)
+        return made.fit(knots)
+
+    def _of_column(self, column: Array, edges: Array, reach: float) -> Array:
+        return np.clip(self.fitted(edges[:, None], reach).transform(column[:, None]), 0.0, 1.0)

@@ -108,7 +108,13 @@ CASES = {
     "boosted medians": (HistGradientBoostingRegressor(loss="absolute_error"), AMOUNT, "GradientBoostingRegressor", ""),
     "boosted quantiles": (GradientBoostingRegressor(loss="quantile"), AMOUNT, "GradientBoostingRegressor", ""),
     "sketched powers": ([PolynomialCountSketch(), LOG], {}, "ColumnMap", "by the same polynomial kernel"),
-    "knots by the rows": ([SplineTransformer(knots="quantile"), LOG], {}, "ColumnMap", "instead of quantiles"),
+    "knots by the rows": ([SplineTransformer(knots="quantile"), LOG], {}, "SplineTransformer", "knots are the public"),
+    "a circle": (
+        [SplineTransformer(knots="quantile", extrapolation="periodic"), LOG],
+        {},
+        "ColumnMap",
+        "instead of quantiles",
+    ),
     "balanced trees": (
         ExtraTreesClassifier(class_weight="balanced_subsample"),
         {},

@@ -47,6 +47,7 @@ from ppdp.transformers import (
     RobustScaler,
     RowMap,
     SoftPCA,
+    SplineTransformer,
     StandardScaler,
     TrimmedMeanImputer,
 )
@@ -129,7 +130,7 @@ STAGES_TRIED = {
     "distances": [RANGES, ClusterDistances(3)],
     "bins": [RANGES, KBinsDiscretizer(4)],
     "numbers of bins of some columns": [RANGES, KBinsDiscretizer(3, encode="ordinal", columns=[2, 0])],
-    "bins of one column": [RANGES, KBinsDiscretizer(3, columns=[1])],
+    "splines of some columns": [RANGES, SplineTransformer(4, columns=[3, 1])],
     "ranks": [RANGES, QuantileTransformer(5)],
     "normal scores of some columns": [RANGES, QuantileTransformer(8, "normal", columns=[3, 1])],
     "function": [RANGES, RowMap(np.tanh, out_ranges=(-0.5, 0.5), lipschitz=1.0)],
