@@ -146,7 +146,8 @@ def _opened(path: Path, *, place: str, fix: str) -> Ledger:
 
 TABLE = "report.csv"
 _SHOWN = ("statistic", "column", "category", "low", "high", "value", "lower", "upper", "note")
-_CELL = "a cell holds what the pipeline file does not declare: a gap, a word or infinity."
+_CELL = "a cell holds what the pipeline file does not declare: a gap, a word, infinity, or another form of number."
+_WRITTEN = "numbers as 1234.5 and dates as 2030-12-31: pandas.read_csv(path, decimal=',', thousands='.') reads others"
 _COLUMN = "prediction"
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -239,7 +240,7 @@ def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
     if error.parameter == "sample_weight":
         what = f"a weight in {rules.sample_weight!r} is missing, below 0, infinite or no number, or all are 0."
         return f"{what}{spent}", f"{repair} takes it as 0."
-    fix = 'on_invalid = "repair" in [pipeline], an imputer, or missing that covers it.'
+    fix = f'on_invalid = "repair" in [pipeline], an imputer, or missing that covers it; {_WRITTEN}.'
     if rules.declared is not None and rules.declared.private:
         other = '{private = 20}, ["a", "b"] or "drop" where one of them holds text, a first and a last day for dates.'
         fix = f'"private" is for numbers, here in {words_of(rules.declared.private)}: {other} Otherwise {fix}'
@@ -358,7 +359,7 @@ def predict(options: Namespace) -> int:
             return 0
         predicted = getattr(model, method)(X if layout.source.blocks is not None else X.select(list(wanted)))
     except InvalidValue:
-        refuse(_CELL, place=str(options.data), fix="correct the cell, or leave the row out.")
+        refuse(_CELL, place=str(options.data), fix=f"correct the cell, or leave the row out; {_WRITTEN}.")
     if options.proba:
         table = pd.DataFrame(predicted, columns=[f"probability of {label}" for label in model.classes_])
     else:

@@ -53,6 +53,14 @@ class Parser(argparse.ArgumentParser):
         given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **given)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is unknown by the parser of the command, which knows its own options alone."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            command = commands_of(self).get(getattr(found, "command", None) or "", self)
+            command.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
         raise Misuse(message[:1].lower() + message[1:].rstrip(".") + ".", place=f"{self.prog}", fix=self._fix(message))
@@ -62,11 +70,16 @@ class Parser(argparse.ArgumentParser):
         if chosen is not None:
             return suggestion(chosen[1], re.findall(r"[\w-]+", chosen[2]))
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
-        parsers = [self, *commands_of(self).values()]
-        actions = [action for parser in parsers for action in parser._actions]
-        options = {option for action in actions for option in action.option_strings if option.startswith("--")}
         if unknown is not None and unknown[1].startswith("-"):
-            return suggestion(unknown[1].partition("=")[0], options)
+            from ppdp.cli.documents import schema
+
+            option = unknown[1].partition("=")[0]
+            key = option.lstrip("-").replace("-", "_")
+            table = next(
+                (name for name, one in schema()["properties"].items() if key in one.get("properties", ())), None
+            )
+            known = {one for action in self._actions for one in action.option_strings if one.startswith("--")}
+            return suggestion(option, known) if table is None else f"{key} = ... in [{table}] of the pipeline file."
         return f"{' '.join(self.format_usage().split()[1:])}."
 
 

@@ -109,7 +109,9 @@ class PipelineFile:
         if not fix and default not in (None, inspect.Parameter.empty):
             fix = f"{keys[-1]} = {default!r} is the default."
         last = f"correct it, or leave {keys[-1]} out." if keys and isinstance(keys[-1], str) else _FIX
-        return Misuse(error.message, place=place_of(self.path, keys), fix=fix or last)
+        made = Misuse(error.message, place=place_of(self.path, keys), fix=fix or last)
+        made.advice, made.details = error.advice, error.details
+        return made
 
     def _keys(self, error: PpdpError) -> tuple[list[str | int], Any]:
         """Where in the file the parameter stands that an error is about, and what its default is."""

@@ -111,6 +111,7 @@ ARGUMENTS = {
     "no command": ([], "ppdp", "see `ppdp help`"),
     "an unknown command": (["plann"], "ppdp", "did you mean 'plan'?"),
     "an unknown option": ([*PLAN, "--jsn"], "ppdp", "did you mean '--json'?"),
+    "an option of the pipeline file": ([*PLAN, "--epsilon", "2"], "ppdp plan", "epsilon = ... in [pipeline]"),
     "no data": (FIT[:2], "ppdp fit", "--data"),
     "an option without its value": ([*PLAN[:2], "--rows"], "ppdp plan", "expected one argument"),
     "rows in words": ([*PLAN[:2], "--rows", "many"], "ppdp plan", "'many'"),
