@@ -9,6 +9,7 @@ from adversary import DISTANCES, World, attack, named
 from effort import found, rounds
 from neighbours import ROUNDING, Pair
 from sklearn.base import clone
+from steering import answers, apart
 
 from ppdp import Distance, Domain
 from ppdp.bounds.boosting import diameter, of_answers
@@ -19,7 +20,6 @@ from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegresso
 from ppdp.mechanisms.boosting import blocks, estimators, learner, plans, training
 from ppdp.testing import check_mechanism
 from ppdp.testing import neighbours as drawn
-from ppdp.testing.answers import RecordingNoise
 
 N = 8
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0)
@@ -45,24 +45,6 @@ def few_rows_are_enough_for_indicators_and_trees(monkeypatch):
 
 
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
-
-
-def answers(model, question, rows, given=(), noise_scale=0.1):
-    """What is asked of rows and what was answered, which is what was asked where nothing is given."""
-    told = RecordingNoise(given=given, silent=True)
-    with np.errstate(all="ignore"):
-        model.release(rows, question, told, noise_scale)
-    assert all(asked.value.size == question.size for asked in told.asked)
-    assert all(np.abs(asked.value).max() <= question.bound * ROUNDING for asked in told.asked)
-    return [asked.value for asked in told.asked], [asked.answer for asked in told.asked]
-
-
-def apart(model, question, pair, given=(), noise_scale=0.1):
-    """How far the answers of a pair are apart, one by one, later ones behind equal earlier ones."""
-    mine, told = answers(model, question, pair.left, given, noise_scale)
-    yours, _ = answers(model, question, pair.right, told, noise_scale)
-    assert len(mine) == len(yours) == question.steps
-    return np.array([np.linalg.norm(one - other) for one, other in zip(mine, yours)])
 
 
 def steep(question, seed, size):

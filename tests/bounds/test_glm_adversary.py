@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, World, attack, domains, named
+from adversary import DISTANCES, World, attack, named
 from effort import found
 from neighbours import ROUNDING, Pair
 from slopes import Slopes
@@ -106,47 +106,6 @@ def use(power, domain, distance, theta, **parameters):
         return gradient_at(theta, model, question, ends)
 
     return lambda pair: float(np.linalg.norm(gradient(pair.left) - gradient(pair.right))) / bound
-
-
-@pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
-@pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain", "power", keep=2)
-def test_no_pair_exceeds_the_sensitivity_of_a_step(power, domain, distance):
-    world = World(domain, distance, labels=True, deleted=True)
-    rng = np.random.default_rng(0)
-    for intercept, clip, coef_norm in ((True, 10.0, 0.6), (False, 0.3, 2.0), (True, 1.0, 5.0)):
-        theta = rng.standard_normal(domain.d + intercept)
-        theta *= coef_norm * rng.choice([0.5, 1.0]) / np.linalg.norm(theta)
-        towards = theta[: domain.d] / np.linalg.norm(theta[: domain.d])
-        X = np.tile(domain.row_norm * towards, (8, 1))
-        first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
-        ratio = use(
-            power, domain, distance, theta, fit_intercept=intercept, max_grad_norm=clip, max_coef_norm=coef_norm
-        )
-        reached, _ = attack(world, ratio, draws=5, steps=6, first=first)
-        assert reached <= ROUNDING
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0])
-@pytest.mark.parametrize(
-    ("distance", "other"),
-    [(Distance(replaced=1), [-1.0, 0.0]), (Distance(toggled=1), None), (Distance(moved=1, radius=1e-4), "moved")],
-    ids=["reversed", "removed", "moved"],
-)
-def test_every_part_of_the_distance_is_nearly_attained(power, distance, other):
-    """A reversed or removed row is clipped; one that moves along its coefficients is not."""
-    domain = Domain(n_rows=5, n_features=2, row_norm=1.0)
-    X, Z = np.zeros((5, 2)), np.zeros((5, 2))
-    X[0] = [0.9999 if distance.moved else 1.0, 0.0]
-    Z[0] = [1.0, 0.0] if distance.moved else other or [0.0, 0.0]
-    pair = Pair.of(X, Z, (np.full(5, power - 1.0),) * 2)
-    if other is None:
-        pair.right.weight[0] = 0.0
-    theta = np.array([(3.0 if power == 1 else -3.0) if distance.moved else 0.0, 0.0])
-    clip = 1e4 if distance.moved else 0.1
-    reached = use(power, domain, distance, theta, fit_intercept=False, max_grad_norm=clip, max_coef_norm=3.0)(pair)
-    assert 0.999 <= reached <= ROUNDING
 
 
 @pytest.mark.parametrize("power", POWERS)

@@ -10,6 +10,7 @@ from adversary import DISTANCES, World, attack, named
 from effort import found, rounds
 from neighbours import ROUNDING, Pair
 from sklearn.base import clone
+from steering import answers, apart
 
 from ppdp import Distance, Domain, Pipeline, PrivacyLoss
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, of_answers, triangle
@@ -67,24 +68,6 @@ def question_of(model, domain=DOMAIN, mu=1.0, **form):
         form.pop("calibration", None)
     parameters = {**asked.parameters, **form}
     return QuerySpec.asked("learning.newton", "mechanism", domain, parameters, number_of_answers(**parameters))
-
-
-def answers(model, question, rows, given=(), noise_scale=0.1):
-    """What is asked of rows and what was answered, which is what was asked where nothing is given."""
-    told = RecordingNoise(given=given, silent=True)
-    with np.errstate(all="ignore"):  # as in every fit
-        released = model.release(rows, question, told, noise_scale)
-    assert all(asked.value.size == question.size for asked in told.asked)
-    assert all(np.abs(asked.value).max() <= question.bound * ROUNDING for asked in told.asked)
-    return [asked.value for asked in told.asked], [asked.answer for asked in told.asked], released
-
-
-def apart(model, question, pair, given=(), noise_scale=0.1):
-    """How far the answers of a pair are apart, one by one, later ones behind equal earlier ones."""
-    mine, told, _ = answers(model, question, pair.left, given, noise_scale)
-    yours, _, _ = answers(model, question, pair.right, told, noise_scale)
-    assert len(mine) == len(yours) == question.steps
-    return np.array([np.linalg.norm(one - other) for one, other in zip(mine, yours)])
 
 
 def labelled(pair, labels):

@@ -156,14 +156,9 @@ ATTAINED = [
 @pytest.mark.parametrize(("name", "kind", "least"), ATTAINED)
 def test_every_part_of_the_distance_is_attained(name, kind, least):
     distance, left, right = PAIRS[kind]
-    sides = []
-    for changed in (left, right):
-        X, weight = np.zeros((30, 2)), np.ones(30)
-        X[: len(changed)] = [row or [0.0, 0.0] for row in changed]
-        weight[: len(changed)] = [row is not None for row in changed]
-        sides.append(Rows(X, None, weight))
+    pair = Pair.in_front(30, left, right)
     domain = Domain(n_rows=30, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
-    assert least - 1e-7 <= use(name, domain, distance)(*sides) <= ROUNDING
+    assert least - 1e-7 <= use(name, domain, distance)(pair.left, pair.right) <= ROUNDING
 
 
 def rows_of(values, rest=(-1.0,) * 2 + (0.0,) * 5 + (1.0,) * 3):

@@ -248,11 +248,8 @@ GAP = np.nan
 def test_the_release_attains_every_part_of_its_sensitivity(distance, left, right):
     domain = Domain(n_rows=20, n_features=2, row_norm=1.0)
     statistic = STATISTICS["complete-matrix"]
-    rest = [[0.0, 0.0]] * 19
-    weight = np.ones(20)
-    weight[0] = right is not None
-    pair = Rows.of([left, *rest]), Rows(np.array([right or [0.0, 0.0], *rest]), None, weight)
-    values = [statistic.measure(rows, domain, {}) for rows in pair]
+    pair = Pair.in_front(20, [left], [right])
+    values = [statistic.measure(rows, domain, {}) for rows in (pair.left, pair.right)]
     reached = np.linalg.norm(values[0] - values[1]) / lookup(statistic.formula, "release")(domain, distance)
     assert 1 - 1e-5 <= reached <= ROUNDING
 

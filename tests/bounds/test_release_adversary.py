@@ -130,15 +130,8 @@ TIGHT = {
 @pytest.mark.parametrize("case", TIGHT, ids=" ".join)
 def test_every_part_of_the_distance_is_attained(case):
     least, distance, left, right = TIGHT[case]
-    n = 30
-    sides = []
-    for changed in (left, right):
-        X, weight = np.zeros((n, 2)), np.ones(n)
-        X[: len(changed)] = [row or [0.0, 0.0] for row in changed]
-        weight[: len(changed)] = [row is not None for row in changed]
-        sides.append(Rows(X, None, weight))
-    domain = Domain(n_rows=n, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
-    assert least - 1e-8 <= use(case[0], domain, distance)(Pair(*sides)) <= ROUNDING
+    domain = Domain(n_rows=30, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
+    assert least - 1e-8 <= use(case[0], domain, distance)(Pair.in_front(30, left, right)) <= ROUNDING
 
 
 def test_no_larger_weight_of_the_squares_comes_free():

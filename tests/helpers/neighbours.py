@@ -36,6 +36,17 @@ class Pair:
         """A pair of two arrays, all rows present."""
         return cls(Rows.of(np.array(left, float), labels[0]), Rows.of(np.array(right, float), labels[1]))
 
+    @classmethod
+    def in_front(cls, n: int, left: Sequence[Any], right: Sequence[Any]) -> Pair:
+        """A pair of two columns; the first rows are these, of which None is absent, and all others zeros."""
+        sides = []
+        for changed in (left, right):
+            X, weight = np.zeros((n, 2)), np.ones(n)
+            X[: len(changed)] = [row or (0.0, 0.0) for row in changed]
+            weight[: len(changed)] = [row is not None for row in changed]
+            sides.append(Rows(X, None, weight))
+        return cls(*sides)
+
     def mapped(self, function: Callable[[Rows], Rows]) -> Pair:
         """The pair after a map of datasets."""
         return Pair(function(self.left), function(self.right))
