@@ -6,6 +6,8 @@ import json
 import random
 import re
 
+from ppdp.exceptions import PpdpError
+
 _NUMBER = re.compile(r"(?<=[\s\[])-?\d+(\.\d+)?([eE][+-]?\d+)?(?=[,\s\]])")
 
 
@@ -98,3 +100,17 @@ TEXT_CHANGES = (
     truncated, characters, characters, other_digit, no_number, key_twice, more_behind, wrapped, bytes_of_another_kind,
     *NEUTRAL,
 )  # fmt: skip
+
+
+def bits_flipped(path, read, whole, runs):
+    """How often a file is refused of which one bit is another; what is read of it otherwise is the whole."""
+    content, refused = path.read_bytes(), 0
+    for seed in range(runs):
+        rng, data = random.Random(seed), bytearray(content)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(bytes(data))
+        try:
+            assert read(path) == whole
+        except PpdpError:
+            refused += 1
+    return refused

@@ -49,19 +49,15 @@ class TestWhatIsLearned:
         assert pipe.certificate_.status == "UNCONDITIONAL"
         assert pipe.certificate_.verify()
 
-    def test_coefficients_tend_to_those_of_scikit_learn(self, two):
-        X, y = (table[:300] for table in two)
-        model = LogisticRegression((0, 1), **LONG).fit(X, y)
-        public = PublicRegression(tol=1e-10).fit(X, y)
-        np.testing.assert_allclose(model.coef_, public.coef_, atol=2e-3)
-        np.testing.assert_allclose(model.intercept_, public.intercept_, atol=2e-3)
-
-    def test_coefficients_of_three_classes_tend_to_those_of_scikit_learn(self, three):
-        X, y = (table[:300] for table in three)
+    @pytest.mark.parametrize("rows", ["two", "three"])
+    def test_coefficients_tend_to_those_of_scikit_learn(self, rows, request):
+        X, y = (table[:300] for table in request.getfixturevalue(rows))
         model = LogisticRegression(**LONG).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=3e-3)
         np.testing.assert_allclose(model.predict_proba(X), public.predict_proba(X), atol=3e-3)
+        if rows == "two":  # of three classes they may all be shifted
+            np.testing.assert_allclose(model.intercept_, public.intercept_, atol=2e-3)
 
     def test_a_smooth_hinge_is_nearly_the_hinge(self, two):
         X, y = (table[:500] for table in two)

@@ -8,7 +8,7 @@ import pytest
 from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute, PrivacyRefusal
-from ppdp.mechanisms import GaussianSketch, Ridge
+from ppdp.mechanisms import GaussianSketch, Ridge, WishartMechanism
 from ppdp.pipeline.steps import guard_of
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified
@@ -44,10 +44,10 @@ class TestWhatLeaves:
         released = fitted.release_.arrays["gaussiansketch.answer"]
         np.testing.assert_array_equal(last.sketch_, released.reshape(300, D) / math.sqrt(300))
 
-    def test_every_release_has_a_matrix_of_its_own(self):
-        mechanism = GaussianSketch(5)
-        question = mechanism.query_spec(FACTS.but(row_norm=1.0))
-        one, other = (mechanism.release(Rows.of(X), question, Noise(), 1.0)["answer"] for _ in "ab")
+    @pytest.mark.parametrize("mechanism", [GaussianSketch(5), WishartMechanism(5, 0.9)], ids=str)
+    def test_every_release_has_a_matrix_of_its_own(self, mechanism):
+        question = mechanism.query_spec(FACTS.but(row_norm=1.0, max_missing=0))
+        one, other = (mechanism.release(Rows.of(X), question, Noise(), 0.1)["answer"] for _ in "ab")
         assert (one != other).all()
 
 

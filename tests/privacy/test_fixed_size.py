@@ -23,6 +23,16 @@ class TestFixedSize:
         samples, weights = fixed_samples(len(left), size)
         return true_profile_1d(left, right, samples, weights, sigma)
 
+    def share(self, distance, left, right, rng, noise_scales):
+        """How much of the certified profile a pair uses, of batches of some size."""
+        size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice(noise_scales)
+        mu, profile = fixed_size_step(
+            distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
+        )
+        assert mu == 0
+        ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
+        return float(ratio.max())
+
     @pytest.mark.parametrize(("n", "size"), [(2, 1), (5, 2), (6, 5), (7, 3), (4, 4)])
     def test_one_replaced_row_against_its_opposites_attains_it(self, n, size):
         left, right = -np.ones(n), -np.ones(n)
@@ -38,13 +48,7 @@ class TestFixedSize:
                 left, right = within(distance, 1.0, 1.25, rng)
                 left, right = (np.append(side[:, 0], rng.uniform(-1, 1, 3)) for side in (left, right))
                 right[-3:] = left[-3:]
-                size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice([0.7, 1.5])
-                mu, profile = fixed_size_step(
-                    distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
-                )
-                assert mu == 0
-                ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
-                worst = max(worst, float(ratio.max()))
+                worst = max(worst, self.share(distance, left, right, rng, [0.7, 1.5]))
         assert 0.7 < worst <= 1
 
     @pytest.mark.parametrize("total", [math.inf, 0.5])
@@ -57,13 +61,7 @@ class TestFixedSize:
             if trial < 10:
                 each = 1.25 * distance.total / 3
                 left, right = (np.array([end, *[-1.0 + move] * 3, -1.0]) for end, move in ((1.0, each), (-1.0, 0.0)))
-            size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice([1.0, 2.0])
-            mu, profile = fixed_size_step(
-                distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
-            )
-            assert mu == 0
-            ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
-            worst = max(worst, float(ratio.max()))
+            worst = max(worst, self.share(distance, left, right, rng, [1.0, 2.0]))
         assert 0.8 < worst <= 1
 
     @pytest.mark.parametrize(("n", "size"), [(5, 2), (6, 5), (7, 3)])

@@ -90,11 +90,14 @@ class TestMaps:
         X = rows()
         assert PCA(with_mean=True).fit_transform(X) == pytest.approx(X)
 
-    @pytest.mark.parametrize("center", [False, True])
-    @pytest.mark.parametrize("output", OUTPUTS)
-    def test_released_moments_go_through_the_map(self, output, center):
+    @pytest.mark.parametrize(
+        "stage",
+        [*(PCA(2, with_mean=center, output=output) for center in (False, True) for output in OUTPUTS), SoftPCA()],
+        ids=str,
+    )
+    def test_released_moments_go_through_the_map(self, stage):
         X = rows()
-        stage = PCA(2, with_mean=center, output=output).fit(X)
+        stage = clone(stage).fit(X)
         carried = stage.carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage.held())
         Z = stage.transform(X)
         assert carried.mean == pytest.approx(Z.mean(axis=0))
