@@ -9,66 +9,46 @@ from dataclasses import replace
 import pytest
 
 from ppdp import Adjacency, Distance, Domain
+from ppdp import transformers as S
 from ppdp.audit import attack_stability
 from ppdp.testing import REGISTRY
-from ppdp.transformers import (
-    PCA,
-    CategoryEncoder,
-    ClusterDeduplicator,
-    ClusterQuantizer,
-    DateEncoder,
-    Deduplicator,
-    FeatureHasher,
-    GridDeduplicator,
-    GridQuantizer,
-    HashingVectorizer,
-    LSHDeduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    RegressionImputer,
-    RobustScaler,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 from ppdp.transformers.base import RowWiseTransformer, Stage
 
 ONE = Adjacency.replace().distance
 MOVES = Distance(replaced=1, moved=3, radius=0.1, total=0.2)
-WINDOW = LSHDeduplicator(bands=1, rows_per_band=2, mode="simhash", rule="window", window=2)
+WINDOW = S.LSHDeduplicator(bands=1, rows_per_band=2, mode="simhash", rule="window", window=2)
 HALVED = {
-    "whole records": (Deduplicator(), 12, 2, ONE, "reordered"),
-    "labels that agree": (Deduplicator(label_rule="unanimous"), 12, 2, ONE, "reordered"),
-    "first in a cell": (GridDeduplicator(keep="first"), 12, 2, ONE, "reordered"),
-    "weights in cells": (GridDeduplicator(keep="soft"), 12, 2, ONE, "one_sided"),
-    "bands": (LSHDeduplicator(bands=2, rows_per_band=4, mode="simhash"), 6, 2, ONE, "toggled"),
-    "weights in bands": (LSHDeduplicator(bands=2, mode="simhash", rule="soft"), 12, 2, ONE, "one_sided"),
+    "whole records": (S.Deduplicator(), 12, 2, ONE, "reordered"),
+    "labels that agree": (S.Deduplicator(label_rule="unanimous"), 12, 2, ONE, "reordered"),
+    "first in a cell": (S.GridDeduplicator(keep="first"), 12, 2, ONE, "reordered"),
+    "weights in cells": (S.GridDeduplicator(keep="soft"), 12, 2, ONE, "one_sided"),
+    "bands": (S.LSHDeduplicator(bands=2, rows_per_band=4, mode="simhash"), 6, 2, ONE, "toggled"),
+    "weights in bands": (S.LSHDeduplicator(bands=2, mode="simhash", rule="soft"), 12, 2, ONE, "one_sided"),
     "window of a band": (WINDOW, 12, 2, ONE, "toggled"),
-    "clusters, one of each": (ClusterDeduplicator(), 12, 2, ONE, "toggled"),
-    "clusters, how far": (ClusterQuantizer(), 12, 2, ONE, "radius"),
-    "clusters, in all": (ClusterQuantizer(), 12, 2, ONE, "total"),
-    "means": (MeanImputer(), 12, 2, ONE, "radius"),
-    "means, in all": (MeanImputer(), 12, 2, ONE, "total"),
-    "medians": (MedianImputer(max_quantile_gap=0.1), 12, 1, ONE, "radius"),
-    "trimmed means": (TrimmedMeanImputer(), 12, 2, ONE, "radius"),
-    "regression": (RegressionImputer(0.5), 12, 2, ONE, "radius"),
-    "regression of three columns": (RegressionImputer(0.5), 6, 3, ONE, "radius"),
-    "deviations": (StandardScaler(0.5), 12, 1, ONE, "radius"),
-    "deviations under a condition": (StandardScaler(0.5, use_floor=False), 12, 1, ONE, "radius"),
-    "deviations and a clip": (StandardScaler(0.5, clip=1.0), 12, 1, ONE, "radius"),
-    "quantiles": (MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.3, max_quantile_gap=0.01), 20, 1, ONE, "radius"),
-    "quartiles": (RobustScaler(min_width=0.3, max_quantile_gap=0.01, clip=0.5), 20, 1, ONE, "radius"),
-    "directions": (PCA(1, min_gap=0.1, with_mean=False), 12, 2, ONE, "radius"),
-    "directions, in all": (PCA(1, min_gap=0.2, with_mean=False), 12, 2, ONE, "total"),
-    "directions from a mean": (PCA(1, min_gap=0.1, with_mean=True), 12, 2, ONE, "radius"),
-    "soft directions": (SoftPCA(0.5), 12, 2, ONE, "radius"),
-    "soft directions, in all": (SoftPCA(0.5), 12, 2, ONE, "total"),
-    "cells": (GridQuantizer(), 12, 2, MOVES, "replaced"),
-    "categories": (CategoryEncoder([0, 1, -1]), 12, 2, MOVES, "replaced"),
-    "dates": (DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
-    "names": (FeatureHasher(4), 12, 2, MOVES, "replaced"),
-    "words": (HashingVectorizer(4, analyzer="char"), 12, 2, MOVES, "replaced"),
+    "clusters, one of each": (S.ClusterDeduplicator(), 12, 2, ONE, "toggled"),
+    "clusters, how far": (S.ClusterQuantizer(), 12, 2, ONE, "radius"),
+    "clusters, in all": (S.ClusterQuantizer(), 12, 2, ONE, "total"),
+    "means": (S.MeanImputer(), 12, 2, ONE, "radius"),
+    "means, in all": (S.MeanImputer(), 12, 2, ONE, "total"),
+    "medians": (S.MedianImputer(max_quantile_gap=0.1), 12, 1, ONE, "radius"),
+    "trimmed means": (S.TrimmedMeanImputer(), 12, 2, ONE, "radius"),
+    "regression": (S.RegressionImputer(0.5), 12, 2, ONE, "radius"),
+    "regression of three columns": (S.RegressionImputer(0.5), 6, 3, ONE, "radius"),
+    "deviations": (S.StandardScaler(0.5), 12, 1, ONE, "radius"),
+    "deviations under a condition": (S.StandardScaler(0.5, use_floor=False), 12, 1, ONE, "radius"),
+    "deviations and a clip": (S.StandardScaler(0.5, clip=1.0), 12, 1, ONE, "radius"),
+    "quantiles": (S.MinMaxScaler(quantiles=(0.25, 0.75), min_width=0.3, max_quantile_gap=0.01), 20, 1, ONE, "radius"),
+    "quartiles": (S.RobustScaler(min_width=0.3, max_quantile_gap=0.01, clip=0.5), 20, 1, ONE, "radius"),
+    "directions": (S.PCA(1, min_gap=0.1, with_mean=False), 12, 2, ONE, "radius"),
+    "directions, in all": (S.PCA(1, min_gap=0.2, with_mean=False), 12, 2, ONE, "total"),
+    "directions from a mean": (S.PCA(1, min_gap=0.1, with_mean=True), 12, 2, ONE, "radius"),
+    "soft directions": (S.SoftPCA(0.5), 12, 2, ONE, "radius"),
+    "soft directions, in all": (S.SoftPCA(0.5), 12, 2, ONE, "total"),
+    "cells": (S.GridQuantizer(), 12, 2, MOVES, "replaced"),
+    "categories": (S.CategoryEncoder([0, 1, -1]), 12, 2, MOVES, "replaced"),
+    "dates": (S.DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
+    "names": (S.FeatureHasher(4), 12, 2, MOVES, "replaced"),
+    "words": (S.HashingVectorizer(4, analyzer="char"), 12, 2, MOVES, "replaced"),
 }
 NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
     *(

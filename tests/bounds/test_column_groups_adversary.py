@@ -9,6 +9,7 @@ from neighbours import ROUNDING, Chain, Pair
 from worst_cases import FLOORED, four_values
 
 from ppdp import Adjacency, Domain
+from ppdp import transformers as S
 from ppdp.bounds.column_groups import distance_of, domain_of
 from ppdp.core.distance import Distance, GroupMoves
 from ppdp.core.domain import ColumnBounds
@@ -17,21 +18,6 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError, UnknownStage, UnsupportedOrder
 from ppdp.testing import check_stage
-from ppdp.transformers import (
-    PCA,
-    Deduplicator,
-    GridDeduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    NormClipper,
-    RandomProjection,
-    RobustScaler,
-    SelectKBest,
-    SoftPCA,
-    StandardScaler,
-    TargetMeanEncoder,
-)
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 
 ONE = Adjacency.replace().distance
@@ -43,16 +29,16 @@ SPLIT = ColumnSplit([("a", [1]), ("b", None)])
 @pytest.mark.parametrize(
     ("stage", "group", "least"),
     [
-        (StandardScaler(), "b", 0.9),
-        (StandardScaler(0.05, use_floor=False, clip=None), "a", 0.8),
-        (MeanImputer(), "b", 0.6),
-        (MedianImputer(max_quantile_gap=0.5), "b", 0.6),
-        (MinMaxScaler((-0.5, 0.7)), "a", 0.8),
-        (RandomProjection(2), "b", 0.9),
-        (PCA(1, fit_mode="noisy"), "b", 0.6),
-        (RobustScaler(), "b", 0.9),
-        (SelectKBest(2), "b", 0.6),
-        (TargetMeanEncoder(), "b", 0.0),  # of which rows that move count as replaced
+        (S.StandardScaler(), "b", 0.9),
+        (S.StandardScaler(0.05, use_floor=False, clip=None), "a", 0.8),
+        (S.MeanImputer(), "b", 0.6),
+        (S.MedianImputer(max_quantile_gap=0.5), "b", 0.6),
+        (S.MinMaxScaler((-0.5, 0.7)), "a", 0.8),
+        (S.RandomProjection(2), "b", 0.9),
+        (S.PCA(1, fit_mode="noisy"), "b", 0.6),
+        (S.RobustScaler(), "b", 0.9),
+        (S.SelectKBest(2), "b", 0.6),
+        (S.TargetMeanEncoder(), "b", 0.0),  # of which rows that move count as replaced
     ],
     ids=str,
 )
@@ -76,7 +62,7 @@ def test_the_same_rows_move_most_in_both_groups(setting):
     """The radius of two scalers is that of one, times the root of 2, and is reached."""
     case = four_values(setting[0], *FLOORED[setting], s=setting[1], clip=None, floor=True)
     domain = Domain(n_rows=setting[0], n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, max_missing=0)
-    scaler = StandardScaler(case.stage.min_std, clip=None)
+    scaler = S.StandardScaler(case.stage.min_std, clip=None)
     split = ColumnSplit([("a", [0]), ("b", [1])])
     chain = Chain.of([split, ColumnSubset(scaler, "a"), ColumnSubset(scaler, "b")], domain, ONE)
     assert chain.distance.radius == pytest.approx(math.sqrt(2) * case.certified.radius, rel=1e-6)
@@ -91,7 +77,7 @@ def test_other_rows_move_in_every_group():
     left, right = rest.copy(), rest.copy()
     left[0], right[0] = -1.0, 1.0
     domain = Domain(n_rows=n, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, min_present=n)
-    split, imputer = ColumnSplit([("a", [0]), ("b", [1])]), MeanImputer(max_missing=k)
+    split, imputer = ColumnSplit([("a", [0]), ("b", [1])]), S.MeanImputer(max_missing=k)
     chain = Chain.of([split, ColumnSubset(imputer, "a"), ColumnSubset(imputer, "b")], domain, ONE)
     assert chain.domain.missing_rows == 0
     assert chain.distance.moved == 2 * k
@@ -107,8 +93,8 @@ def test_columns_that_never_change_cost_nothing():
     """A group without a column that neighbours change is the same on both sides: exact statistics there are free."""
     adjacency = Adjacency.change(coordinate={"y": 0.1})
     domain = Domain(n_rows=50, feature_names=("x", "y", "z"), n_features=3, max_missing=0, adjacency=adjacency)
-    ranges, split = MinMaxScaler((-1, 1)), ColumnSplit([("a", ["x", "z"]), ("b", ["y"])])
-    scaler = StandardScaler(fit_mode="exact")
+    ranges, split = S.MinMaxScaler((-1, 1)), ColumnSplit([("a", ["x", "z"]), ("b", ["y"])])
+    scaler = S.StandardScaler(fit_mode="exact")
     chain = Chain.of([ranges, split, ColumnSubset(scaler, "a")], domain, domain.neighbours)
     assert chain.distance.moved == 1
     assert chain.distance.radius == pytest.approx(0.1, rel=1e-6)
@@ -132,10 +118,10 @@ def test_statistics_are_charged_for_the_columns_of_their_group():
 def test_what_is_no_stage_of_a_group():
     domain = BOX.in_groups(GROUPS)
     with pytest.raises(UnknownStage, match="acts on whole rows"):
-        ColumnSubset(Deduplicator(), "a").fit_modes(domain, ONE)
+        ColumnSubset(S.Deduplicator(), "a").fit_modes(domain, ONE)
     with pytest.raises(UnknownStage, match="no group of columns"):
-        ColumnSubset(StandardScaler(), "a").fit_modes(BOX, ONE)
-    (way,) = ColumnSubset(StandardScaler(), "of no columns").fit_modes(domain, ONE)
+        ColumnSubset(S.StandardScaler(), "a").fit_modes(BOX, ONE)
+    (way,) = ColumnSubset(S.StandardScaler(), "of no columns").fit_modes(domain, ONE)
     assert (way.domain, way.distance) == (domain, ONE)
     with pytest.raises(CertificateError):
         lookup("column-groups.none", "stability")(BOX, ONE)
@@ -160,15 +146,15 @@ def test_what_is_no_stage_of_a_group():
 
 
 STAGES = [
-    lambda: StandardScaler(0.3),
-    lambda: StandardScaler(0.25, use_floor=False, clip=1.0),
-    lambda: RobustScaler(min_width=0.2, max_quantile_gap=0.5),
-    lambda: PCA(1, 0.1, with_mean=False),
-    lambda: SoftPCA(0.2),
-    lambda: RandomProjection(2),
-    lambda: NormClipper(0.8),
+    lambda: S.StandardScaler(0.3),
+    lambda: S.StandardScaler(0.25, use_floor=False, clip=1.0),
+    lambda: S.RobustScaler(min_width=0.2, max_quantile_gap=0.5),
+    lambda: S.PCA(1, 0.1, with_mean=False),
+    lambda: S.SoftPCA(0.2),
+    lambda: S.RandomProjection(2),
+    lambda: S.NormClipper(0.8),
 ]
-FRONT = [lambda: Deduplicator(), lambda: NormClipper(0.9), lambda: GridDeduplicator(cell_width=0.3, keep="soft")]
+FRONT = [lambda: S.Deduplicator(), lambda: S.NormClipper(0.9), lambda: S.GridDeduplicator(cell_width=0.3, keep="soft")]
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -179,7 +165,7 @@ def test_pipelines_with_groups_drawn_at_random(seed):
     gaps = 4 if rng.random() < 0.4 else 0
     domain = Domain(n_rows=30, n_features=3, row_norm=1.0, min_present=30, max_missing=None if gaps else 0)
     distance = (ONE, Adjacency.replace(2).distance, Distance(replaced=1, moved=2, radius=0.1))[rng.integers(3)]
-    fill = [MeanImputer(0.4, max_missing=5)] if gaps else []
+    fill = [S.MeanImputer(0.4, max_missing=5)] if gaps else []
     own = [(group, [*fill, rng.choice(STAGES)()]) for group in "ab"]
     groups = [ColumnSubset(stage, group) for group, stages in own for stage in stages]
     behind = [rng.choice(STAGES)() for _ in range(rng.integers(2))]

@@ -11,23 +11,9 @@ from sklearn.base import clone
 from zoo import sealed
 
 from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline, mechanisms
+from ppdp import mechanisms as M
 from ppdp.certificate.replay.verify import verify
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GammaRegressor,
-    GaussianMechanism,
-    GaussianSketch,
-    LaplaceMechanism,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    SignMechanism,
-    TweedieRegressor,
-    WishartMechanism,
-)
 from ppdp.mechanisms.base import SharedDocstring
 from ppdp.mechanisms.query.signs import FLIPS, STEPPED
 from ppdp.transformers import Deduplicator, GridDeduplicator, NormClipper
@@ -45,24 +31,24 @@ def votes(X):
 
 COUNTS = ("mean", "sum", "count", "histogram")
 QUERIES = {
-    **{f"Gaussian {query}": GaussianMechanism(query) for query in (*COUNTS, "covariance", "rows")},
-    **{f"Laplace {query}": LaplaceMechanism(query) for query in COUNTS},
-    "quantile": ExponentialMechanism(),
-    "upper quantile": ExponentialMechanism(q=0.9, candidates=[-0.5, 0, 0.5]),
-    "utility": ExponentialMechanism("utility", candidates=["yes", "no"], utility=votes),
-    "sketch": GaussianSketch(30),
-    **{f"signs {flips}": SignMechanism(flips) for flips in FLIPS},
+    **{f"Gaussian {query}": M.GaussianMechanism(query) for query in (*COUNTS, "covariance", "rows")},
+    **{f"Laplace {query}": M.LaplaceMechanism(query) for query in COUNTS},
+    "quantile": M.ExponentialMechanism(),
+    "upper quantile": M.ExponentialMechanism(q=0.9, candidates=[-0.5, 0, 0.5]),
+    "utility": M.ExponentialMechanism("utility", candidates=["yes", "no"], utility=votes),
+    "sketch": M.GaussianSketch(30),
+    **{f"signs {flips}": M.SignMechanism(flips) for flips in FLIPS},
 }
 SOLVERS = ("newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 MODELS = {
-    **{f"logistic {solver}": LogisticRegression((0, 1), solver=solver) for solver in SOLVERS},
-    "softmax": LogisticRegression((0, 1, 2)),
-    "hinge": LinearSVC((0, 1)),
-    "squared": LinearRegression(TARGETS),
-    "ridge": Ridge(TARGETS),
-    "ridge output": Ridge(TARGETS, solver="output"),
-    "ridge moments": Ridge(TARGETS, solver="moments"),
-    **{kind.__name__: kind(TARGETS) for kind in (PoissonRegressor, TweedieRegressor, GammaRegressor)},
+    **{f"logistic {solver}": M.LogisticRegression((0, 1), solver=solver) for solver in SOLVERS},
+    "softmax": M.LogisticRegression((0, 1, 2)),
+    "hinge": M.LinearSVC((0, 1)),
+    "squared": M.LinearRegression(TARGETS),
+    "ridge": M.Ridge(TARGETS),
+    "ridge output": M.Ridge(TARGETS, solver="output"),
+    "ridge moments": M.Ridge(TARGETS, solver="moments"),
+    **{kind.__name__: kind(TARGETS) for kind in (M.PoissonRegressor, M.TweedieRegressor, M.GammaRegressor)},
 }
 
 
@@ -80,7 +66,7 @@ def test_calibration_fills_the_budget(name):
     if name in MODELS:
         assert calibrated.privacy_map(FACTS, ONE).epsilon(1e-6) <= spent
         assert isinstance(calibrated.max_iter, int)
-    if isinstance(mechanism, SignMechanism):
+    if isinstance(mechanism, M.SignMechanism):
         assert (calibrated.unit is None) == (mechanism.flips not in STEPPED)
 
 
@@ -101,18 +87,18 @@ def test_a_certificate_is_issued_and_verified(name, stage):
 
 NO_LENGTH = (0.0, -1.0, math.inf, math.nan, "wide", True)
 IMPOSSIBLE = {
-    GaussianMechanism(): {"query": ("median", None, [])},
-    LaplaceMechanism(): {"query": ("covariance", "median", None, [])},
-    ExponentialMechanism(): {
+    M.GaussianMechanism(): {"query": ("median", None, [])},
+    M.LaplaceMechanism(): {"query": ("covariance", "median", None, [])},
+    M.ExponentialMechanism(): {
         "q": (-0.1, 1.1, math.nan, "0.5", None),
         "candidates": (1, 0, [], [1], [2, 1], "ten", {3: 5}),
         "query": ("mean", None, []),
     },
-    SignMechanism(): {"flips": ("exact", None), "unit": NO_LENGTH},
-    WishartMechanism(20, 0.9995): {"rank": (0, 2.5), "min_cosine": (0.0, 1.0, -0.5), "query": ("sum",)},
-    GaussianSketch(): {"rank": (0, 2.5), "min_eigenvalue": (0.0, 0.5, -1)},
-    TweedieRegressor(TARGETS): {"power": (0.5, 2.5, "1", None, np.nan), "fit_intercept": (1, 0, "no", None)},
-    LogisticRegression((0, 1), solver="poisson"): {"batch_size": (0, -3, 2.5, "many", None, True)},
+    M.SignMechanism(): {"flips": ("exact", None), "unit": NO_LENGTH},
+    M.WishartMechanism(20, 0.9995): {"rank": (0, 2.5), "min_cosine": (0.0, 1.0, -0.5), "query": ("sum",)},
+    M.GaussianSketch(): {"rank": (0, 2.5), "min_eigenvalue": (0.0, 0.5, -1)},
+    M.TweedieRegressor(TARGETS): {"power": (0.5, 2.5, "1", None, np.nan), "fit_intercept": (1, 0, "no", None)},
+    M.LogisticRegression((0, 1), solver="poisson"): {"batch_size": (0, -3, 2.5, "many", None, True)},
 }
 
 
@@ -147,7 +133,7 @@ def assuming():
     """Certificates of mechanisms that assume something of the rows."""
     rng = np.random.default_rng(0)
     wide, long = rng.uniform(-0.55, 0.55, (4000, 3)), rng.normal([0.8, *[0] * 19], 0.02, (3000, 20))
-    fits = (GaussianSketch(300, min_eigenvalue=0.05), wide), (WishartMechanism(20, 0.9995), long)
+    fits = (M.GaussianSketch(300, min_eigenvalue=0.05), wide), (M.WishartMechanism(20, 0.9995), long)
     return {
         type(last).__name__: make_pipeline(NormClipper(), last, epsilon=2.0, delta=1e-6).fit(X).certificate_.to_dict()
         for last, X in fits

@@ -17,22 +17,8 @@ from scipy.special import log_softmax
 from sources import held_alone
 
 from ppdp import Domain, Pipeline
+from ppdp import mechanisms as M
 from ppdp.data.rows import Rows
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GammaRegressor,
-    GaussianMechanism,
-    GaussianSketch,
-    LaplaceMechanism,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    TweedieRegressor,
-    WishartMechanism,
-    base,
-)
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.execute import execute
 from ppdp.privacy.noise.sampler import Noise
@@ -107,21 +93,21 @@ def p_value_whole(k, scale):
 
 QUERIES = ("mean", "sum", "count", "covariance", "histogram")
 GAUSSIAN = {
-    **{query: GaussianMechanism(query, bins=100) for query in QUERIES if query != "count"},
-    "logistic": LogisticRegression((0, 1), max_iter=20),
-    "softmax": LogisticRegression((0, 1, 2), max_iter=20),
-    "hinge": LinearSVC((0, 1), max_iter=20),
-    "squared": LinearRegression((1, 2), max_iter=20),
-    "ridge": Ridge((1, 2), max_iter=20),
-    "poisson": PoissonRegressor((0, 2), max_iter=20),
-    "gamma": GammaRegressor((1, 2), max_iter=20),
-    "tweedie": TweedieRegressor((1, 2), max_iter=20),
-    "Poisson samples": LogisticRegression((0, 1), solver="poisson", batch_size=10, max_iter=20),
-    "batches of fixed size": LinearSVC((0, 1), solver="fixed-size", batch_size=10, max_iter=20),
-    "epochs": Ridge((1, 2), solver="epochs", batch_size=10, max_iter=4),
-    "hidden": LogisticRegression((0, 1), solver="hidden", batch_size=5),
-    "minimised logistic": LogisticRegression((0, 1), solver="output", max_iter=3),
-    "minimised squares": Ridge((1, 2), solver="output", max_iter=3),
+    **{query: M.GaussianMechanism(query, bins=100) for query in QUERIES if query != "count"},
+    "logistic": M.LogisticRegression((0, 1), max_iter=20),
+    "softmax": M.LogisticRegression((0, 1, 2), max_iter=20),
+    "hinge": M.LinearSVC((0, 1), max_iter=20),
+    "squared": M.LinearRegression((1, 2), max_iter=20),
+    "ridge": M.Ridge((1, 2), max_iter=20),
+    "poisson": M.PoissonRegressor((0, 2), max_iter=20),
+    "gamma": M.GammaRegressor((1, 2), max_iter=20),
+    "tweedie": M.TweedieRegressor((1, 2), max_iter=20),
+    "Poisson samples": M.LogisticRegression((0, 1), solver="poisson", batch_size=10, max_iter=20),
+    "batches of fixed size": M.LinearSVC((0, 1), solver="fixed-size", batch_size=10, max_iter=20),
+    "epochs": M.Ridge((1, 2), solver="epochs", batch_size=10, max_iter=4),
+    "hidden": M.LogisticRegression((0, 1), solver="hidden", batch_size=5),
+    "minimised logistic": M.LogisticRegression((0, 1), solver="output", max_iter=3),
+    "minimised squares": M.Ridge((1, 2), solver="output", max_iter=3),
 }
 
 
@@ -158,7 +144,7 @@ def released(plan, mechanism, noise, exact, least=DRAWS):
 
 
 @pytest.mark.parametrize("query", ["mean", "sum"])
-@pytest.mark.parametrize(("kind", "law"), [(GaussianMechanism, "norm"), (LaplaceMechanism, "laplace")])
+@pytest.mark.parametrize(("kind", "law"), [(M.GaussianMechanism, "norm"), (M.LaplaceMechanism, "laplace")])
 @pytest.mark.repeated("query")
 def test_noise_on_what_leaves(query, kind, law):
     """Seen from outside: releases against sums that are taken here."""
@@ -172,7 +158,7 @@ def test_noise_on_what_leaves(query, kind, law):
     assert p_value(z / OFF, law) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+@pytest.mark.parametrize("kind", [M.GaussianMechanism, M.LaplaceMechanism])
 def test_a_scale_that_is_off_inside_the_mechanism_is_noticed(kind, monkeypatch):
     """The tests above, on a mechanism that is wrong."""
     mechanism, X = kind("sum"), data(kind())[0]
@@ -182,11 +168,11 @@ def test_a_scale_that_is_off_inside_the_mechanism_is_noticed(kind, monkeypatch):
         kind, "release", lambda self, rows, question, noise, scale: right(self, rows, question, noise, scale / OFF)
     )
     z = released(plan, mechanism, Noise(4), X.sum(axis=0)) / certificate["mechanism"]["noise_scale"]
-    assert p_value(z, "norm" if kind is GaussianMechanism else "laplace") < FALSE_ALARM
+    assert p_value(z, "norm" if kind is M.GaussianMechanism else "laplace") < FALSE_ALARM
 
 
 def test_whole_noise_on_counts_in_cells():
-    mechanism = LaplaceMechanism("histogram", bins={0: 1000})
+    mechanism = M.LaplaceMechanism("histogram", bins={0: 1000})
     plan, certificate = planned(mechanism, epsilon=0.7)
     scale = certificate["mechanism"]["noise_scale"]
     exact = np.histogram(data(mechanism)[0][:, 0], np.linspace(-1, 1, 1001))[0]
@@ -197,14 +183,14 @@ def test_whole_noise_on_counts_in_cells():
         assert p_value_whole(k, off) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+@pytest.mark.parametrize("kind", [M.GaussianMechanism, M.LaplaceMechanism])
 def test_noise_on_one_count(kind):
     """A number at a time is slow, so a scale is noticed that is off by a quarter."""
     mechanism = kind("count")
     plan, certificate = planned(mechanism, epsilon=0.5)
     scale = certificate["mechanism"]["noise_scale"]
     z = released(plan, mechanism, Noise(6), N, least=1500)
-    right = (lambda s: p_value(z / s)) if kind is GaussianMechanism else (lambda s: p_value_whole(z, s))
+    right = (lambda s: p_value(z / s)) if kind is M.GaussianMechanism else (lambda s: p_value_whole(z, s))
     assert right(scale) > FALSE_ALARM
     assert right(scale * 1.25) < FALSE_ALARM
     assert right(scale / 1.25) < FALSE_ALARM
@@ -218,7 +204,7 @@ def test_choices_follow_the_declared_scale():
         return np.tile(shares, (len(X), 1))
 
     utility = partial(utility, shares=1 - level / 12)
-    mechanism = ExponentialMechanism("utility", candidates=range(level.size), utility=utility)
+    mechanism = M.ExponentialMechanism("utility", candidates=range(level.size), utility=utility)
     plan, certificate = planned(mechanism, epsilon=0.5)
     scale = certificate["mechanism"]["noise_scale"]
     chosen = level[[int(one["last.answer"][0]) for one in executed(plan, mechanism, Noise(7), 2500)]]
@@ -237,7 +223,7 @@ def test_choices_follow_the_declared_scale():
 
 def test_releases_that_fit_a_stage():
     """Means and squares for a noisy scaler, 2 D numbers with one declared scale."""
-    mechanism = GaussianMechanism()
+    mechanism = M.GaussianMechanism()
     plan, certificate = planned(mechanism, ("scale", StandardScaler(fit_mode="noisy")), epsilon=15.0)
     (declared,) = certificate["releases"]
     noise = Witness(8)
@@ -249,7 +235,7 @@ def test_releases_that_fit_a_stage():
 
 def test_projections_are_of_the_declared_rank():
     """Along the direction a mean of so many squares, and across it with as much noise as that says."""
-    mechanism = WishartMechanism(8, 0.9995)
+    mechanism = M.WishartMechanism(8, 0.9995)
     scale = certificate_of_a_direction(mechanism)
     X = np.zeros((N, 40))
     X[:, 0] = 0.7
@@ -269,12 +255,12 @@ def test_projections_are_of_the_declared_rank():
 
 def test_sketches_have_the_declared_noise():
     """A column without entries is noise alone, another has that beside its length."""
-    mechanism = GaussianSketch(400)
+    mechanism = M.GaussianSketch(400)
     X = np.zeros((N, 3))
     X[:, 0] = 0.7
     declared = planned(mechanism)[1]["mechanism"]["noise_scale"]
     domain = Domain(n_rows=N, n_features=3, row_norm=1.0, max_missing=0)
-    question = GaussianSketch(20_000).query_spec(domain)
+    question = M.GaussianSketch(20_000).query_spec(domain)
     Y = mechanism.release(Rows.of(X), question, Noise(10), declared)["answer"].reshape(-1, 3)
     Y /= [math.hypot(declared, 0.7 * math.sqrt(N)), declared, declared]
     assert p_value(Y.ravel()) > FALSE_ALARM
@@ -309,9 +295,9 @@ def test_noise_that_is_too_little_to_compute_with_is_not_increased_in_small_step
             asked.append(self.noise_scale)
             return math.inf if interval is None and self.noise_scale < 3 else 1 / self.noise_scale
 
-    monkeypatch.setattr(base, "compose_behind_gate", lambda rest, loss: loss)
-    monkeypatch.setattr(base.QuerySpec, "privacy_map", lambda self, domain, distance, noise_scale: Cost(noise_scale))
-    question = base.QuerySpec("any", {}, 1, 1.0, 1, kind="privacy")
+    monkeypatch.setattr(M.base, "compose_behind_gate", lambda rest, loss: loss)
+    monkeypatch.setattr(M.base.QuerySpec, "privacy_map", lambda self, domain, distance, noise_scale: Cost(noise_scale))
+    question = M.base.QuerySpec("any", {}, 1, 1.0, 1, kind="privacy")
     found = question.calibrated(None, None, 0.0, None, (1.0, 1e-6))
     assert 3 <= found <= 3.04
     assert len(asked) < 30

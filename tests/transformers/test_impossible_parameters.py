@@ -6,26 +6,9 @@ import numpy as np
 import pytest
 
 from ppdp import Adjacency, Distance, Domain, make_pipeline
+from ppdp import transformers as S
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import (
-    PCA,
-    ClusterDeduplicator,
-    ClusterQuantizer,
-    Deduplicator,
-    GridDeduplicator,
-    GridQuantizer,
-    LSHDeduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    RandomProjection,
-    RegressionImputer,
-    RobustScaler,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 
 ONE = Adjacency.replace().distance
 NAN, INF = np.nan, np.inf
@@ -38,33 +21,33 @@ OBSERVED = {"min_observed": (0, -1, "1", None, 1001, 1.5, True)}
 CLUSTERS = {"radius": (0, "1"), "max_cluster": (0, 2.5), "low_dimension": (1,)}
 
 WRONG = {
-    MeanImputer: {**IMPUTERS, **OBSERVED},
-    MedianImputer: {**IMPUTERS, "max_quantile_gap": QUANTILES["max_quantile_gap"]},
-    TrimmedMeanImputer: {**IMPUTERS, **OBSERVED, "trim": (-0.1, 0.6, "1", None, NAN, True)},
-    RegressionImputer: {**IMPUTERS, "alpha": (0, -1, "1", NAN), "min_eigenvalue": (0, 0.34, True)},
-    StandardScaler: {
+    S.MeanImputer: {**IMPUTERS, **OBSERVED},
+    S.MedianImputer: {**IMPUTERS, "max_quantile_gap": QUANTILES["max_quantile_gap"]},
+    S.TrimmedMeanImputer: {**IMPUTERS, **OBSERVED, "trim": (-0.1, 0.6, "1", None, NAN, True)},
+    S.RegressionImputer: {**IMPUTERS, "alpha": (0, -1, "1", NAN), "min_eigenvalue": (0, 0.34, True)},
+    S.StandardScaler: {
         "min_std": (0, -1, 2, "1", NAN, 1e-300),
         "clip": (0, -1, "no", NAN, INF, True),
         "fit_mode": ("rough", None),
     },
-    RobustScaler: {**QUANTILES, "quantile_range": ((75, 25), (0, 50), 5, (-1, 50)), "clip": (0, -1, None, INF)},
-    PCA: {"n_components": (0, -1, 7, 1.5, "mle", True), "output": ("signed", None)},
-    SoftPCA: {"alpha": (0, -1, "1", NAN, INF, True, 1e-9), "fit_mode": ("other",)},
-    RandomProjection: {
+    S.RobustScaler: {**QUANTILES, "quantile_range": ((75, 25), (0, 50), 5, (-1, 50)), "clip": (0, -1, None, INF)},
+    S.PCA: {"n_components": (0, -1, 7, 1.5, "mle", True), "output": ("signed", None)},
+    S.SoftPCA: {"alpha": (0, -1, "1", NAN, INF, True, 1e-9), "fit_mode": ("other",)},
+    S.RandomProjection: {
         "n_components": (0, -1, 1.5, True, "auto", None, 10**9),
         "family": ("normal", None, 1),
         "seed": (-1, 1.5, None, True, 2**63, np.random.default_rng(0)),
     },
-    GridQuantizer: {"cell_width": (0, 2.5, "1"), "mode": ("soft",), "soft_edge": (0, 1.5), "seed": (-1, 0.5)},
-    Deduplicator: {"label_rule": ("majority", None), "compare": ("old",)},
-    GridDeduplicator: {
+    S.GridQuantizer: {"cell_width": (0, 2.5, "1"), "mode": ("soft",), "soft_edge": (0, 1.5), "seed": (-1, 0.5)},
+    S.Deduplicator: {"label_rule": ("majority", None), "compare": ("old",)},
+    S.GridDeduplicator: {
         "cell_width": (0, "a", NAN, [0.1, -1]),
         "keep": ("mean",),
         "label_rule": ("majority",),
         "seed": (-1,),
         "compare": ("old",),
     },
-    LSHDeduplicator: {
+    S.LSHDeduplicator: {
         "bands": (0, 1.5),
         "rows_per_band": (0, 1025),
         "mode": ("edit",),
@@ -72,42 +55,42 @@ WRONG = {
         "seed": (-1,),
         "compare": ("old",),
     },
-    ClusterDeduplicator: CLUSTERS,
-    ClusterQuantizer: CLUSTERS,
+    S.ClusterDeduplicator: CLUSTERS,
+    S.ClusterQuantizer: CLUSTERS,
 }
 CASES = [(kind, name, value) for kind, wrong in WRONG.items() for name, values in wrong.items() for value in values]
 TOGETHER = [
-    (RegressionImputer(0.1, min_eigenvalue=0.1), "exclude each other"),
-    (TrimmedMeanImputer(trim=0.5, min_observed=4), "leaves nothing"),
-    (MinMaxScaler(ranges=(0, 1), quantiles=(0.1, 0.9)), "exclude"),
-    *((MinMaxScaler(quantiles=value), "quantiles") for value in ((0.9, 0.1), (0, 1), 5, (0.0, 0.5))),
-    *((MinMaxScaler(quantiles=(0.1, 0.9), min_width=value), "min_width") for value in QUANTILES["min_width"]),
+    (S.RegressionImputer(0.1, min_eigenvalue=0.1), "exclude each other"),
+    (S.TrimmedMeanImputer(trim=0.5, min_observed=4), "leaves nothing"),
+    (S.MinMaxScaler(ranges=(0, 1), quantiles=(0.1, 0.9)), "exclude"),
+    *((S.MinMaxScaler(quantiles=value), "quantiles") for value in ((0.9, 0.1), (0, 1), 5, (0.0, 0.5))),
+    *((S.MinMaxScaler(quantiles=(0.1, 0.9), min_width=value), "min_width") for value in QUANTILES["min_width"]),
     *(
-        (MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=value), "max_quantile_gap")
+        (S.MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=value), "max_quantile_gap")
         for value in QUANTILES["max_quantile_gap"]
     ),
-    *((PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, 5, "1", NAN)),
-    (PCA(2, output="aligned", min_alignment=0.0), "min_alignment"),
-    (PCA(2, output="aligned", min_alignment=1.1), "min_alignment"),
-    (PCA(2, output="projected", n_columns=7), "n_columns"),
-    (PCA(2, output="aligned", n_columns=1), "n_columns"),
-    (PCA(2, output="projected", public_basis=np.eye(6)[:, :3], n_columns=2), "n_columns"),
-    (RandomProjection(3, s=3.0), "s"),
-    (RandomProjection(3, "oporp", s=3.0), "s"),
-    (RandomProjection(3, bins="fixed"), "bins"),
-    (RandomProjection(3, "sparse", bins="fixed"), "bins"),
-    *((RandomProjection(3, "sparse", s=value), "s") for value in (0.5, 0, INF, NAN, "3", True, 2**40)),
-    *((RandomProjection(3, "oporp", bins=value), "bins") for value in ("padded", 1, True)),
-    (RandomProjection(2**27, "oporp"), "n_components"),
-    (Deduplicator([0], compare="raw"), "whole rows"),
-    (GridDeduplicator(keep="soft", label_rule="unanimous"), "soft"),
-    (GridDeduplicator(compare="raw"), "centre"),
-    (LSHDeduplicator(rows_per_band=65, mode="simhash"), "rows"),
-    (LSHDeduplicator(rule="window", window=0), "window"),
-    (LSHDeduplicator(rule="window", similarity=0), "similarity"),
-    (LSHDeduplicator(rule="window", similarity=1.1), "similarity"),
-    (ClusterDeduplicator(low_dimension=True), "at most 3 columns"),
-    (ClusterDeduplicator(radius=2.0), "radius"),
+    *((S.PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, 5, "1", NAN)),
+    (S.PCA(2, output="aligned", min_alignment=0.0), "min_alignment"),
+    (S.PCA(2, output="aligned", min_alignment=1.1), "min_alignment"),
+    (S.PCA(2, output="projected", n_columns=7), "n_columns"),
+    (S.PCA(2, output="aligned", n_columns=1), "n_columns"),
+    (S.PCA(2, output="projected", public_basis=np.eye(6)[:, :3], n_columns=2), "n_columns"),
+    (S.RandomProjection(3, s=3.0), "s"),
+    (S.RandomProjection(3, "oporp", s=3.0), "s"),
+    (S.RandomProjection(3, bins="fixed"), "bins"),
+    (S.RandomProjection(3, "sparse", bins="fixed"), "bins"),
+    *((S.RandomProjection(3, "sparse", s=value), "s") for value in (0.5, 0, INF, NAN, "3", True, 2**40)),
+    *((S.RandomProjection(3, "oporp", bins=value), "bins") for value in ("padded", 1, True)),
+    (S.RandomProjection(2**27, "oporp"), "n_components"),
+    (S.Deduplicator([0], compare="raw"), "whole rows"),
+    (S.GridDeduplicator(keep="soft", label_rule="unanimous"), "soft"),
+    (S.GridDeduplicator(compare="raw"), "centre"),
+    (S.LSHDeduplicator(rows_per_band=65, mode="simhash"), "rows"),
+    (S.LSHDeduplicator(rule="window", window=0), "window"),
+    (S.LSHDeduplicator(rule="window", similarity=0), "similarity"),
+    (S.LSHDeduplicator(rule="window", similarity=1.1), "similarity"),
+    (S.ClusterDeduplicator(low_dimension=True), "at most 3 columns"),
+    (S.ClusterDeduplicator(radius=2.0), "radius"),
 ]
 
 
@@ -136,7 +119,7 @@ def test_parameters_that_do_not_go_together(stage, words):
     "cell", [{"cell_width": [0.1]}, {"cell_width": [0.1] * 6, "keep": "first", "compare": "raw"}], ids=str
 )
 def test_as_many_sides_as_columns(cell):
-    refused(GridDeduplicator(**cell), "cell", DomainMismatch)
+    refused(S.GridDeduplicator(**cell), "cell", DomainMismatch)
 
 
 @pytest.mark.parametrize(
@@ -147,28 +130,28 @@ def test_as_many_sides_as_columns(cell):
     ],
 )
 def test_columns_that_are_no_basis(basis):
-    refused(PCA(2, output="projected", public_basis=basis), "basis")
+    refused(S.PCA(2, output="projected", public_basis=basis), "basis")
 
 
 BOUNDED = [
-    MedianImputer(),
-    TrimmedMeanImputer(),
-    RegressionImputer(),
-    RobustScaler(),
-    SoftPCA(),
-    PCA(1),
-    GridQuantizer(),
+    S.MedianImputer(),
+    S.TrimmedMeanImputer(),
+    S.RegressionImputer(),
+    S.RobustScaler(),
+    S.SoftPCA(),
+    S.PCA(1),
+    S.GridQuantizer(),
 ]
-COUNTING = [MedianImputer(), TrimmedMeanImputer(), RobustScaler(), MinMaxScaler(quantiles=(0.1, 0.9))]
+COUNTING = [S.MedianImputer(), S.TrimmedMeanImputer(), S.RobustScaler(), S.MinMaxScaler(quantiles=(0.1, 0.9))]
 
 
-@pytest.mark.parametrize("stage", [*BOUNDED, RandomProjection(2), MinMaxScaler(quantiles=(0.1, 0.9))], ids=repr)
+@pytest.mark.parametrize("stage", [*BOUNDED, S.RandomProjection(2), S.MinMaxScaler(quantiles=(0.1, 0.9))], ids=repr)
 def test_a_bound_on_rows_must_be_known(stage):
     with pytest.raises(MissingBound, match="row_norm"):
         make_pipeline(stage, GaussianMechanism(), delta=1e-6).plan(Domain(n_rows=100, n_features=2, max_missing=0))
 
 
-@pytest.mark.parametrize("stage", [PCA(1), SoftPCA(), StandardScaler(), RandomProjection(2)], ids=repr)
+@pytest.mark.parametrize("stage", [S.PCA(1), S.SoftPCA(), S.StandardScaler(), S.RandomProjection(2)], ids=repr)
 def test_rows_with_gaps_need_an_imputer_first(stage):
     with pytest.raises(UnsupportedOrder, match="imputer"):
         stage.fit_modes(DOMAIN.but(max_missing=3), ONE)

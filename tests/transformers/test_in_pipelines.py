@@ -6,61 +6,45 @@ import pytest
 from sklearn.base import clone
 
 from ppdp import Adjacency, Domain, make_pipeline
+from ppdp import transformers as S
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import (
-    PCA,
-    ClusterDeduplicator,
-    ClusterQuantizer,
-    Deduplicator,
-    GridDeduplicator,
-    GridQuantizer,
-    LSHDeduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    RegressionImputer,
-    RobustScaler,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 from ppdp.transformers.base import Transformer
 
 FITTED = [
-    MeanImputer(),
-    MeanImputer(columns=["b"]),
-    MedianImputer(),
-    TrimmedMeanImputer(),
-    TrimmedMeanImputer(max_missing=0.2),
-    RegressionImputer(),
-    RegressionImputer(max_missing=0.3),
-    StandardScaler(0.1),
-    StandardScaler(0.1, per_column=False),
-    StandardScaler(0.1, per_column=False, use_floor=False),
-    RobustScaler(),
-    MinMaxScaler(quantiles=(0.1, 0.9)),
-    PCA(1),
-    PCA(1, output="projected"),
-    SoftPCA(0.05),
+    S.MeanImputer(),
+    S.MeanImputer(columns=["b"]),
+    S.MedianImputer(),
+    S.TrimmedMeanImputer(),
+    S.TrimmedMeanImputer(max_missing=0.2),
+    S.RegressionImputer(),
+    S.RegressionImputer(max_missing=0.3),
+    S.StandardScaler(0.1),
+    S.StandardScaler(0.1, per_column=False),
+    S.StandardScaler(0.1, per_column=False, use_floor=False),
+    S.RobustScaler(),
+    S.MinMaxScaler(quantiles=(0.1, 0.9)),
+    S.PCA(1),
+    S.PCA(1, output="projected"),
+    S.SoftPCA(0.05),
 ]
 PUBLIC = [
-    *(GridQuantizer(cell_width=0.25, mode=mode, seed=2) for mode in ("hard", "staircase", "dither")),
-    *(Deduplicator(label_rule=labels) for labels in ("record", "unanimous", "first")),
+    *(S.GridQuantizer(cell_width=0.25, mode=mode, seed=2) for mode in ("hard", "staircase", "dither")),
+    *(S.Deduplicator(label_rule=labels) for labels in ("record", "unanimous", "first")),
     *(
-        GridDeduplicator(0.02, keep=keep, label_rule=labels)
+        S.GridDeduplicator(0.02, keep=keep, label_rule=labels)
         for keep in ("centre", "first")
         for labels in ("record", "unanimous", "first")
     ),
-    GridDeduplicator(0.001, keep="soft"),
-    *(LSHDeduplicator(2, mode="simhash", rule=rule, window=2) for rule in ("first", "window", "soft")),
-    ClusterDeduplicator(radius=0.001, max_cluster=400),
-    ClusterQuantizer(radius=0.001, max_cluster=400),
+    S.GridDeduplicator(0.001, keep="soft"),
+    *(S.LSHDeduplicator(2, mode="simhash", rule=rule, window=2) for rule in ("first", "window", "soft")),
+    S.ClusterDeduplicator(radius=0.001, max_cluster=400),
+    S.ClusterQuantizer(radius=0.001, max_cluster=400),
 ]
 BEHIND = [
-    Deduplicator(compare="raw"),
-    GridDeduplicator(0.01, keep="first", compare="raw"),
-    LSHDeduplicator(2, mode="simhash", compare="raw"),
-    ClusterDeduplicator(radius=0.001, max_cluster=400, compare="raw"),
+    S.Deduplicator(compare="raw"),
+    S.GridDeduplicator(0.01, keep="first", compare="raw"),
+    S.LSHDeduplicator(2, mode="simhash", compare="raw"),
+    S.ClusterDeduplicator(radius=0.001, max_cluster=400, compare="raw"),
 ]
 N = 4000
 
@@ -78,7 +62,7 @@ def table(gaps):
 def pipeline(stage, last, **parameters):
     facts = Domain(max_missing=None if stage.fills_gaps else 0)
     settings = {"epsilon": 20.0, "delta": 1e-4, "domain": facts, **parameters}
-    return make_pipeline(MinMaxScaler(ranges=(-1, 1)), clone(stage), last, **settings)
+    return make_pipeline(S.MinMaxScaler(ranges=(-1, 1)), clone(stage), last, **settings)
 
 
 def model():
@@ -128,8 +112,8 @@ def test_stages_that_release_nothing(stage):
 @pytest.mark.parametrize("stage", BEHIND, ids=repr)
 def test_raw_keys_let_it_stand_behind_a_stage_that_moved_all_rows(stage):
     X, y = table(gaps=False)
-    stages = StandardScaler(fit_mode="exact"), clone(stage), model()
-    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), *stages, epsilon=20.0, delta=1e-4).fit(X, y)
+    stages = S.StandardScaler(fit_mode="exact"), clone(stage), model()
+    pipe = make_pipeline(S.MinMaxScaler(ranges=(-1, 1)), *stages, epsilon=20.0, delta=1e-4).fit(X, y)
     assert pipe.certificate_.verify()
     assert pipe.certificate_["steps"][-1]["distance"]["moved"] > N / 2
 

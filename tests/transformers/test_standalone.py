@@ -12,35 +12,20 @@ import pytest
 from sklearn.base import clone
 
 from ppdp import Adjacency, Distance, Domain, make_pipeline
+from ppdp import transformers as S
 from ppdp.exceptions import InvalidInput, MissingBound, MissingBudget
 from ppdp.testing import REGISTRY
-from ppdp.transformers import (
-    PCA,
-    GridQuantizer,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    NormClipper,
-    RandomProjection,
-    RegressionImputer,
-    RobustScaler,
-    RowMap,
-    SoftPCA,
-    StandardScaler,
-    TargetMeanEncoder,
-    TrimmedMeanImputer,
-)
 
 ONE = Adjacency.replace().distance
 N = 4000
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0, entry_bound=1.0, max_missing=0)
-READ = [StandardScaler(), SoftPCA(), GridQuantizer()]
-FITTED = [*READ, MeanImputer(), MeanImputer(max_missing=0), StandardScaler(columns=[0])]
+READ = [S.StandardScaler(), S.SoftPCA(), S.GridQuantizer()]
+FITTED = [*READ, S.MeanImputer(), S.MeanImputer(max_missing=0), S.StandardScaler(columns=[0])]
 PUBLIC = [
-    NormClipper(1.0),
-    MinMaxScaler(ranges=(0, 1)),
-    RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0),
-    RandomProjection(2),
+    S.NormClipper(1.0),
+    S.MinMaxScaler(ranges=(0, 1)),
+    S.RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0),
+    S.RandomProjection(2),
 ]
 
 
@@ -75,7 +60,7 @@ def test_it_does_not_claim_it(stage, claim):
 
 def test_nor_do_mean_labels_without_noise():
     domain = Domain(n_rows=40, n_features=1, row_norm=1.0, entry_bound=1.0, max_missing=0, classes=(0, 1))
-    stage = TargetMeanEncoder([0]).fit(np.zeros((40, 1)), np.arange(40) % 2)
+    stage = S.TargetMeanEncoder([0]).fit(np.zeros((40, 1)), np.arange(40) % 2)
     with pytest.raises(MissingBound):
         stage.stability_map(domain, ONE)
 
@@ -89,12 +74,12 @@ def test_a_public_map_reads_nothing_so_its_claims_are_true(stage):
 
 def test_claims_of_other_parameters_than_it_was_fitted_with_are_refused():
     with pytest.raises(MissingBound):
-        NormClipper(1.0).fit(neighbours()[0]).set_params(max_norm=2.0).stability_map(DOMAIN, ONE)
+        S.NormClipper(1.0).fit(neighbours()[0]).set_params(max_norm=2.0).stability_map(DOMAIN, ONE)
 
 
 def test_a_fitted_public_map_keeps_nothing_of_the_rows():
     """Not the extremes either, which were looked at to find infinities."""
-    kept = pickle.dumps(NormClipper(5.0).fit(np.full((3, 2), 0.123456789)), protocol=0)
+    kept = pickle.dumps(S.NormClipper(5.0).fit(np.full((3, 2), 0.123456789)), protocol=0)
     assert b"0.1234567" not in kept
     assert b"0.1745927" not in kept  # the norm
 
@@ -136,18 +121,18 @@ def raised_by(call):
 
 
 STAGES = [
-    StandardScaler(),
-    StandardScaler(use_floor=False, clip=None, with_mean=False),
-    StandardScaler(per_column=False),
-    MinMaxScaler(ranges=(-1, 2)),
-    MeanImputer(),
-    MeanImputer(use_floor=False, columns=[0, 2]),
-    MeanImputer(max_missing=0),
-    PCA(),
-    PCA(2),
-    PCA(2, with_mean=True),
-    PCA(2, with_mean=True, output="projected"),
-    PCA(1, output="aligned", public_basis=np.eye(3)[:, :2]),
+    S.StandardScaler(),
+    S.StandardScaler(use_floor=False, clip=None, with_mean=False),
+    S.StandardScaler(per_column=False),
+    S.MinMaxScaler(ranges=(-1, 2)),
+    S.MeanImputer(),
+    S.MeanImputer(use_floor=False, columns=[0, 2]),
+    S.MeanImputer(max_missing=0),
+    S.PCA(),
+    S.PCA(2),
+    S.PCA(2, with_mean=True),
+    S.PCA(2, with_mean=True, output="projected"),
+    S.PCA(1, output="aligned", public_basis=np.eye(3)[:, :2]),
 ]
 every = pytest.mark.parametrize("stage", STAGES, ids=repr)
 
@@ -209,15 +194,15 @@ def test_no_pickle_and_no_copy_holds_sums_nor_does_a_fit(stage):
 
 
 def test_a_description_holds_nothing_of_the_rows():
-    stage = StandardScaler().partial_fit(np.full((4, 2), 0.123456))
-    assert repr(stage) == repr(StandardScaler())
+    stage = S.StandardScaler().partial_fit(np.full((4, 2), 0.123456))
+    assert repr(stage) == repr(S.StandardScaler())
     assert "0.123" not in stage._repr_html_()
     assert "_batches" not in stage._repr_html_()
 
 
 def test_the_first_batch_fixes_the_columns():
-    frame = pd.DataFrame(rows(PCA()), columns=["a", "b", "c"])
-    stage = StandardScaler().partial_fit(frame[:10])
+    frame = pd.DataFrame(rows(S.PCA()), columns=["a", "b", "c"])
+    stage = S.StandardScaler().partial_fit(frame[:10])
     assert list(stage.feature_names_in_) == ["a", "b", "c"]
     assert stage.n_features_in_ == 3
     before = stage.transform(frame)
@@ -225,26 +210,26 @@ def test_the_first_batch_fixes_the_columns():
         with pytest.raises(ValueError):
             stage.partial_fit(wrong)
     np.testing.assert_array_equal(stage.transform(frame), before)
-    expected = StandardScaler().fit(frame).transform(frame)
+    expected = S.StandardScaler().fit(frame).transform(frame)
     np.testing.assert_allclose(stage.partial_fit(frame[10:]).transform(frame), expected, rtol=0, atol=1e-12)
 
 
 def test_nothing_is_claimed_and_nothing_noisy_is_fitted():
     facts = Domain(n_rows=300, n_features=3, row_norm=1.0)
-    stage = StandardScaler().partial_fit(rows(PCA()))
+    stage = S.StandardScaler().partial_fit(rows(S.PCA()))
     with pytest.raises(MissingBound):
         stage.stability_map(facts, facts.neighbours)
     with pytest.raises(MissingBudget):
-        StandardScaler(fit_mode="noisy").partial_fit(rows(PCA()))
+        S.StandardScaler(fit_mode="noisy").partial_fit(rows(S.PCA()))
 
 
 def test_what_needs_all_rows_or_spends_has_none():
-    sorting = MedianImputer(), RobustScaler(), TrimmedMeanImputer(), MinMaxScaler(quantiles=(0.1, 0.9))
-    for stage in (*sorting, RegressionImputer(), make_pipeline(StandardScaler(), PCA(1), epsilon=1.0)):
+    sorting = S.MedianImputer(), S.RobustScaler(), S.TrimmedMeanImputer(), S.MinMaxScaler(quantiles=(0.1, 0.9))
+    for stage in (*sorting, S.RegressionImputer(), make_pipeline(S.StandardScaler(), S.PCA(1), epsilon=1.0)):
         assert not hasattr(stage, "partial_fit")
 
 
 def test_ranges_far_wider_than_the_rows_are_taken_and_no_message_tells_of_the_rows():
     X = np.array([[3.25], [7.75], [5.0]])
-    assert MinMaxScaler(ranges=(-1000, 1000)).fit_transform(X)[1, 0] == pytest.approx(0.00775)
-    assert (MinMaxScaler(ranges=(100, 200)).fit_transform(X) == -1).all()
+    assert S.MinMaxScaler(ranges=(-1000, 1000)).fit_transform(X)[1, 0] == pytest.approx(0.00775)
+    assert (S.MinMaxScaler(ranges=(100, 200)).fit_transform(X) == -1).all()

@@ -32,30 +32,13 @@ from private_numbers import (
 from sklearn.base import clone
 
 from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
+from ppdp import transformers as S
 from ppdp.exceptions import PpdpError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.query import additive_noise
 from ppdp.pipeline.planning import diagnostics as planning
 from ppdp.privacy.ledger import fit_charging as fits
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import (
-    PCA,
-    ClusterDeduplicator,
-    ClusterQuantizer,
-    Deduplicator,
-    GridDeduplicator,
-    GridQuantizer,
-    LSHDeduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    RandomProjection,
-    RegressionImputer,
-    RobustScaler,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 from ppdp.transformers.base import Stage
 
 N = 1201
@@ -73,7 +56,7 @@ def private_data(seed=0):
 
 
 def pipeline(*middle, last, **parameters):
-    steps = [("range", MinMaxScaler(ranges=(-2, 2))), ("dedup", Deduplicator()), *middle]
+    steps = [("range", S.MinMaxScaler(ranges=(-2, 2))), ("dedup", S.Deduplicator()), *middle]
     return Pipeline([*steps, *([("last", last)] if last else [])], **{"epsilon": 15.0, "delta": 1e-5, **parameters})
 
 
@@ -83,9 +66,9 @@ def model():
 
 def stages(statistics):
     return [
-        ("impute", MeanImputer(fit_mode=statistics)),
-        ("scale", StandardScaler(fit_mode=statistics)),
-        ("pca", PCA(1, fit_mode=statistics)),
+        ("impute", S.MeanImputer(fit_mode=statistics)),
+        ("scale", S.StandardScaler(fit_mode=statistics)),
+        ("pca", S.PCA(1, fit_mode=statistics)),
     ]
 
 
@@ -100,24 +83,24 @@ ROUTES = {
 }
 
 
-FILL = "impute", MeanImputer(fit_mode="noisy")
+FILL = "impute", S.MeanImputer(fit_mode="noisy")
 OTHER_STAGES = {
-    "regression": [("impute", RegressionImputer(fit_mode="exact"))],
-    "regression, noisy": [("impute", RegressionImputer(fit_mode="noisy"))],
-    "medians": [("impute", MedianImputer(max_quantile_gap=0.5, fit_mode="exact"))],
-    "trimmed means": [("impute", TrimmedMeanImputer(fit_mode="exact"))],
-    "robust": [FILL, ("scale", RobustScaler(max_quantile_gap=0.5, fit_mode="exact"))],
-    "quantiles": [FILL, ("scale", MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=0.5, fit_mode="exact"))],
-    "one scale": [FILL, ("scale", StandardScaler(fit_mode="exact", per_column=False))],
-    "soft PCA": [FILL, ("pca", SoftPCA(fit_mode="exact"))],
-    "projected": [FILL, ("pca", PCA(1, output="projected", fit_mode="exact"))],
-    "aligned, centred": [FILL, ("pca", PCA(1, output="aligned", with_mean=True, fit_mode="exact"))],
-    "clusters": [FILL, ("clusters", ClusterQuantizer(1e-4, 400))],
-    "cluster copies": [FILL, ("copies", ClusterDeduplicator(1e-4, 400))],
-    "cells": [FILL, ("cells", GridDeduplicator(cell_width=0.3))],
-    "weights": [FILL, ("cells", GridDeduplicator(cell_width=0.3, keep="soft"))],
-    "bands": [FILL, ("bands", LSHDeduplicator(bands=2, mode="simhash"))],
-    "grid and projection": [FILL, ("grid", GridQuantizer(cell_width=0.1)), ("project", RandomProjection(2))],
+    "regression": [("impute", S.RegressionImputer(fit_mode="exact"))],
+    "regression, noisy": [("impute", S.RegressionImputer(fit_mode="noisy"))],
+    "medians": [("impute", S.MedianImputer(max_quantile_gap=0.5, fit_mode="exact"))],
+    "trimmed means": [("impute", S.TrimmedMeanImputer(fit_mode="exact"))],
+    "robust": [FILL, ("scale", S.RobustScaler(max_quantile_gap=0.5, fit_mode="exact"))],
+    "quantiles": [FILL, ("scale", S.MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=0.5, fit_mode="exact"))],
+    "one scale": [FILL, ("scale", S.StandardScaler(fit_mode="exact", per_column=False))],
+    "soft PCA": [FILL, ("pca", S.SoftPCA(fit_mode="exact"))],
+    "projected": [FILL, ("pca", S.PCA(1, output="projected", fit_mode="exact"))],
+    "aligned, centred": [FILL, ("pca", S.PCA(1, output="aligned", with_mean=True, fit_mode="exact"))],
+    "clusters": [FILL, ("clusters", S.ClusterQuantizer(1e-4, 400))],
+    "cluster copies": [FILL, ("copies", S.ClusterDeduplicator(1e-4, 400))],
+    "cells": [FILL, ("cells", S.GridDeduplicator(cell_width=0.3))],
+    "weights": [FILL, ("cells", S.GridDeduplicator(cell_width=0.3, keep="soft"))],
+    "bands": [FILL, ("bands", S.LSHDeduplicator(bands=2, mode="simhash"))],
+    "grid and projection": [FILL, ("grid", S.GridQuantizer(cell_width=0.1)), ("project", S.RandomProjection(2))],
 }
 
 
@@ -366,7 +349,7 @@ class TestAfterAnError:
             except KeyError:
                 raise ValueError(f"a mean of {exact}") from None
 
-        monkeypatch.setattr(StandardScaler, "prepare", fail)
+        monkeypatch.setattr(S.StandardScaler, "prepare", fail)
         pipe = ROUTES["exact"](ledger=Ledger())
         with pytest.raises(
             StageFailed, match=r"'scale': it stopped with ValueError.* counts this fit as spent"
