@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -247,9 +247,6 @@ class LabelledTransformer(Transformer):
 
     needs_y = True
     chooses = False  # there is one way
-
-    def instead(self) -> Iterator[tuple[str, Any]]:
-        yield from ()
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit without noise.

@@ -205,7 +205,7 @@ class Stage(Answering, BaseEstimator):
 
     def instead(self) -> Iterator[tuple[str, Any]]:
         """What may take its place where no route leads through it, in words and as a stage with public parameters."""
-        if not self.chooses:
+        if hasattr(self, "fit_mode") and not self.chooses:
             yield "fit_mode='auto'", clone(self).set_params(fit_mode="auto")
 
     def without_release(self, way: FitMode) -> Statistics:

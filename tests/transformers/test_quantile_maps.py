@@ -6,9 +6,16 @@ import pytest
 from sklearn import preprocessing
 
 from ppdp import ColumnTransformer, Domain, Pipeline
-from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms import LogisticRegression
-from ppdp.transformers import CategoryEncoder, KBinsDiscretizer, MinMaxScaler, QuantileTransformer, SplineTransformer
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
+from ppdp.transformers import (
+    CategoryEncoder,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 
 N = 4000
 X = np.random.default_rng(0).lognormal(size=(N, 2))
@@ -97,6 +104,13 @@ def test_a_column_of_one_value_has_bins():
     flat = np.column_stack([np.full(N, 3.0), X[:, 1]])
     for stage in (KBinsDiscretizer(3), SplineTransformer()):
         assert private(stage, flat).certificate_.verify()
+
+
+def test_a_refusal_of_a_pipeline_with_them_can_be_read():
+    steps = [("range", MinMaxScaler((0, 20))), ("scale", StandardScaler()), ("bins", KBinsDiscretizer(3))]
+    with pytest.raises(UnsupportedOrder) as refused:
+        Pipeline([*steps, ("m", GradientBoostingClassifier((0, 1)))]).fit(X, (X[:, 0] > 1).astype(int))
+    assert "put an imputer before it" in str(refused.value)
 
 
 @pytest.mark.parametrize(

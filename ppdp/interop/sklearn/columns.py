@@ -17,9 +17,9 @@ from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, re
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.schema import columns_taken, is_listed
-from ppdp.interop.sklearn.steps import WEIGHTS, Step, branches, flattened, is_word, named_parts, own_name
-from ppdp.interop.sklearn.trees import only_trees
+from ppdp.interop.sklearn.schema import columns_taken, is_listed, picked_columns
+from ppdp.interop.sklearn.steps import TEXTS, WEIGHTS, Step, branches, flattened, is_word, named_parts, own_name
+from ppdp.interop.sklearn.trees import TREES, only_trees
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_stage import Encoder
 from ppdp.transformers.rowwise.probe import made_up_rows
@@ -92,6 +92,17 @@ def hoisted(steps: list[Step]) -> list[Step]:
     return ordered
 
 
+def steps_ahead(steps: list[Step]) -> int:
+    """How many steps stand at the entrance: public maps, and imputers that go into what stands behind them."""
+    public = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
+    columns = next((i for i, step in enumerate(steps) if step.kind == "ColumnTransformer"), 0)
+    if columns and all(is_by_column(step) for step in steps[:columns]):
+        return columns
+    union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
+    moved = all(is_public(step) or role_of(step) in ("imputer", "scaler") for step in steps[:union])
+    return union if union and moved else public
+
+
 @dataclass(frozen=True)
 class _Branch:
     """Some columns and the steps for them; None if they are dropped."""
@@ -112,15 +123,15 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         step.estimator = clone(step.estimator).set_params(transformer_weights=None)
         step.changed.append("transformer_weights is left out: a penalty, if there is one, weighs all columns alike")
     if step.kind == "FeatureUnion":
-        parts = [
-            _Branch(None, steps, prefix, group=f"part-{i}")
+        whole = (
+            _picked(_Branch(None, steps, prefix, group=f"part-{i}"), facts)
             for i, (prefix, steps) in enumerate(branches("", [*front, step]), 1)
-        ]
+        )
     elif not all(map(is_by_column, front)):
         front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
     else:
         whole = (_behind(front, branch) for branch in _column_branches(step, facts))
-        parts = [part for branch in whole for part in _apart(branch, facts)]
+    parts = [part for branch in whole for part in _apart(branch, facts)]
     split = Split([], [])
     tails: list[list[Step]] = []
     for branch in parts:
@@ -157,6 +168,31 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
         )
     split.tail = [one for one in (imputer, scaler) if one is not None]
     return split
+
+
+def _picked(branch: _Branch, facts: DeclaredFacts) -> _Branch:
+    """The branch with the columns that its first step picks, if that is all that this step does."""
+    names = picked_columns(branch.steps[0], facts) if branch.steps else None
+    if names is None or branch.steps is None:
+        return branch
+    for behind in branch.steps[1:2]:
+        behind.changed.append(f"{branch.steps[0].name!r} in front of it picks {', '.join(map(repr, names))}")
+    return replace(branch, columns=names, steps=branch.steps[1:])
+
+
+def without_late_ranges(rest: list[Step]) -> list[Step]:
+    """Without scalers to ranges behind stages that look at the rows, where no range is public."""
+    kept: list[Step] = []
+    for step, before in zip(rest, [None, *rest]):
+        if step.kind in _SAME and step is not rest[-1]:
+            continue
+        if before is not None and before.kind in _SAME:
+            step.changed.append(f"{before.name!r} is left out: {_UNITS_STAY}")
+        kept.append(step)
+    return kept
+
+
+_UNITS_STAY = "columns keep the units that they have in front of it, in which penalties and distances weigh"
 
 
 def is_by_column(step: Step) -> bool:
@@ -224,6 +260,16 @@ _NEEDLESS = {
     "scaler": "shapes of columns are the same in any units",
     "components": "shapes are those of the columns themselves, in place of components",
 }
+
+
+def without_needless(steps: list[Step]) -> list[Step]:
+    """Without what is needless directly in front of shapes of columns, of which words would be too many."""
+    words = any(step.kind in (*TEXTS, "FeatureUnion") for step in steps)
+    grown = bool(steps) and steps[-1].kind in (*TREES, "QuantileRegressor")
+    while grown and len(steps) > 1 and is_needless(steps[-2]) and not (words and role_of(steps[-2]) == "components"):
+        leave_out(steps[-2], steps[-1])
+        steps = [*steps[:-2], steps[-1]]
+    return steps
 
 
 def _grouped(split: Split, tails: Sequence[list[Step]]) -> Split:

@@ -10,7 +10,14 @@ from typing import Any
 
 from ppdp.core.checks import shown
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
-from ppdp.interop.sklearn.columns import Split, hoisted, is_by_column, is_needless, leave_out, split_columns
+from ppdp.interop.sklearn.columns import (
+    Split,
+    hoisted,
+    split_columns,
+    steps_ahead,
+    without_late_ranges,
+    without_needless,
+)
 from ppdp.interop.sklearn.conversion import Conversion, Converted
 from ppdp.interop.sklearn.counterparts import counterpart, in_even_units, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
@@ -18,7 +25,7 @@ from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.schema import with_picked
-from ppdp.interop.sklearn.steps import TEXTS, Step, flattened, is_word
+from ppdp.interop.sklearn.steps import Step, flattened, is_word
 from ppdp.interop.sklearn.trees import (
     TREES,
     as_codes,
@@ -57,14 +64,15 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         raise InvalidParameter(
             "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
         )
-    steps = _bare(with_codes(with_picked(flattened("", estimator), facts), facts))
+    steps = without_needless(with_codes(with_picked(flattened("", estimator), facts), facts))
     steps = hoisted(in_even_units(steps) if facts.max_norm is None else steps)
-    ahead = _ahead(steps)
+    ahead = steps_ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]
     errors: list[PpdpError] = []
     container, entrance = None, Split([], front)
     if rest and rest[0].kind in CONTAINERS and root_of(rest[0].estimator) != "ppdp":
         container = rest.pop(0)
+    rest = without_late_ranges(rest)
     with _collected(errors):
         if container is None:
             columns = facts.labels_alone(front)
@@ -98,33 +106,12 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
     return converter.steps, Conversion(tuple(converter.report), unused)
 
 
-def _bare(steps: list[Step]) -> list[Step]:
-    """Without what is needless directly in front of shapes of columns, of which words would be too many."""
-    words = any(step.kind in (*TEXTS, "FeatureUnion") for step in steps)
-    grown = bool(steps) and steps[-1].kind in (*TREES, "QuantileRegressor")
-    while grown and len(steps) > 1 and is_needless(steps[-2]) and not (words and role_of(steps[-2]) == "components"):
-        leave_out(steps[-2], steps[-1])
-        steps = [*steps[:-2], steps[-1]]
-    return steps
-
-
 @contextmanager
 def _collected(errors: list[PpdpError]) -> Iterator[None]:
     try:
         yield
     except PpdpError as error:
         errors.append(error)
-
-
-def _ahead(steps: list[Step]) -> int:
-    """How many steps stand at the entrance: public maps, and imputers that go into what stands behind them."""
-    public = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
-    columns = next((i for i, step in enumerate(steps) if step.kind == "ColumnTransformer"), 0)
-    if columns and all(is_by_column(step) for step in steps[:columns]):
-        return columns
-    union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
-    moved = all(is_public(step) or role_of(step) in ("imputer", "scaler") for step in steps[:union])
-    return union if union and moved else public
 
 
 @dataclass
@@ -177,7 +164,8 @@ class _Converter:
             notes.append(f"numbers are clipped to their {'released' if has_private(facts.ranges) else 'public'} ranges")
         elif facts.max_norm is not None:
             notes.append("rows that are longer than max_norm are shortened to it")
-        if whole is None and only_bounds(maps):
+        bare = _meets_gaps(rest) and facts.domain.max_missing != 0
+        if whole is None and only_bounds(maps) and not bare:
             made: Any = self._plain_bound(maps)
             if not maps and facts.ranges is not None:
                 self.rescaled = True
@@ -185,7 +173,7 @@ class _Converter:
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
             gaps = any(block.expects for block in blocks) or any(map(self._has, self.groups, repeat("imputer")))
-            gaps = gaps and not self._filled_later(rest)
+            gaps = bare or (gaps and not self._filled_later(rest))
             # Trees take missing values, and stages of a group in front of them do not.
             needy = {group for group, tail in self.groups.items() if gaps or (only_trees(rest) and tail)}
             gappy = {group for group in needy | ({""} if gaps else set()) if not self._has(group, "imputer")}
@@ -393,6 +381,13 @@ class _Converter:
         if self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
+
+
+def _meets_gaps(rest: list[Step]) -> bool:
+    """Whether stages that need complete rows stand in front of trees, which do not, and nothing fills these."""
+    roles = {"clusters" if step.kind in CLUSTERS else role_of(step) for step in rest[:-1]}
+    needy = roles & {"clusters", "components", "label means", "projection", "scaler", "selector"}
+    return bool(needy) and rest[-1].kind in TREES and "imputer" not in roles
 
 
 def _group_of(block: ColumnGroup) -> str:

@@ -11,13 +11,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 
 from ppdp.core.checks import shown
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.leaks import quiet
+from ppdp.interop.sklearn.leaks import quiet, root_of
 from ppdp.interop.sklearn.steps import Step, own_name
 from ppdp.transformers.columns.column_group import ColumnGroup
 
@@ -62,23 +63,41 @@ def _named(columns: Any, names: Any) -> Any:
 
 
 def with_picked(steps: list[Step], facts: DeclaredFacts) -> list[Step]:
-    """With a ``ColumnTransformer`` in place of a function that only picks columns of a frame, at the entrance."""
-    given: dict[str, Any] = steps[0].given() if steps and steps[0].kind == "FunctionTransformer" else {"func": None}
-    if not callable(given["func"]) or isinstance(given["func"], np.ufunc) or steps[0].name in facts.functions:
+    """With a ``ColumnTransformer`` in place of what only picks columns of a frame, at the entrance."""
+    names = picked_columns(steps[0], facts) if steps else None
+    if names is None:
         return steps
+    columns = ColumnTransformer([(steps[0].name, "passthrough", names)], verbose_feature_names_out=False)
+    return [Step(steps[0].name, columns, [PICKS]), *steps[1:]]
+
+
+PICKS = "it picks columns of a frame, and leaves them as they are"
+
+
+def picked_columns(step: Step, facts: DeclaredFacts) -> list[Any] | None:
+    """The columns that a step leaves as they are, and no others; None if it does anything else.
+
+    It is a function, or of a class of the user's own that transforms before it has seen any rows.
+    """
+    function: Any = step.given()["func"] if step.kind == "FunctionTransformer" else None
+    own = not step.kind and root_of(step.estimator) != "ppdp" and hasattr(step.estimator, "transform")
+    if not own and (not callable(function) or isinstance(function, np.ufunc) or step.name in facts.functions):
+        return None
 
     def picked(frame: Any) -> list[Any]:
-        left = deepcopy(given["func"])(frame, **(given["kw_args"] or {}))
-        if not left.equals(frame[list(left)]):
+        if own:
+            left = clone(step.estimator).transform(frame)
+        else:
+            left = deepcopy(function)(frame, **(step.given()["kw_args"] or {}))
+        names = [left.name] if left.ndim == 1 else list(left)
+        if not left.equals(frame[names[0] if left.ndim == 1 else names]):
             raise ValueError
-        return list(left)
+        return names
 
     names = _by_function(picked, _forms(facts))
-    if not names:
-        return steps
-    refuse_captured(partial(given["func"], **(given["kw_args"] or {})), steps[0].name)
-    columns = ColumnTransformer([(steps[0].name, "passthrough", names)], verbose_feature_names_out=False)
-    return [Step(steps[0].name, columns, ["its function picks columns, and leaves them as they are"]), *steps[1:]]
+    if names and not own:
+        refuse_captured(partial(function, **(step.given()["kw_args"] or {})), step.name)
+    return names or None
 
 
 def _chosen(step: Step, name: str, function: Any, facts: DeclaredFacts) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,9 +69,6 @@ class ClusterDistances(ClassNamePrefixFeaturesOutMixin, Transformer):
         count = count_of_clusters(self, domain)
         request = StatisticRequest("clusters", {"n_clusters": count})
         return (FitMode.by("row-wise.cluster-distances", domain, distance, request=request, n_clusters=count),)
-
-    def instead(self) -> Iterator[tuple[str, Any]]:
-        yield from ()
 
     def read(self, values: Any, way: FitMode, domain: Domain) -> Statistics:
         (centers, _), norm = values, longest_row(domain)

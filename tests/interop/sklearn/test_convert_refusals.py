@@ -77,7 +77,7 @@ REFUSALS = {
     "minimum": ([MinMaxScaler(), MODEL], {"max_norm": 3.0}, MissingBound, "ranges"),
     "minimum later": ([StandardScaler(), MaxAbsScaler()], {}, UnsupportedOrder, "put it first"),
     "function later": (
-        [StandardScaler(), SimpleImputer(), MaxAbsScaler()],
+        [StandardScaler(), SimpleImputer(), MissingIndicator()],
         {},
         UnsupportedOrder,
         "put it first",

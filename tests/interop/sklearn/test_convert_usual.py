@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conversions import convert
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_selector, make_column_transformer
@@ -57,10 +57,11 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
+    MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
@@ -164,6 +165,13 @@ CASES = {
         {},
         "StandardScaler",
         "transformer_weights is left out",
+    ),
+    "ranges behind the rows": ([PCA(2), MinMaxScaler(), LOG], {}, "PCA", "'minmaxscaler' is left out"),
+    "stages in front of trees": (
+        [StandardScaler(), KBinsDiscretizer(encode="ordinal"), ExtraTreesClassifier()],
+        {},
+        "ColumnMap",
+        "middle of the public range",
     ),
     "squared error": (TweedieRegressor(), AMOUNT, "Ridge", "power=0 is squared error"),
     "columns that vary": ([VarianceThreshold(), LOG], {}, "MinMaxScaler", "'variancethreshold' is left out"),
@@ -417,11 +425,31 @@ def test_selectors_choose_among_what_is_declared(numbers, labels, taken):
     assert "chose among the columns that are declared" in str(pipe.conversion)
 
 
+class ColumnPicker(TransformerMixin, BaseEstimator):
+    """As in many tutorials; without columns it takes those that it has seen."""
+
+    def __init__(self, columns=None):
+        self.columns = columns
+
+    def fit(self, X, y=None):
+        self.columns_ = list(X)
+        return self
+
+    def transform(self, X):
+        return X[self.columns or self.columns_]
+
+
 def test_a_function_that_picks_columns_of_a_frame_is_a_column_transformer():
     ranges = {"age": (0, 100), "dose": (0, 1), "id": (0, 9)}
     for pick in (lambda X: X[["dose", "age"]], lambda X: X.drop(columns="id")):
         pipe = convert([FunctionTransformer(pick), StandardScaler(), LOG], ranges=ranges, classes=(0, 1))
         assert {*pipe.steps[0][1].blocks[0].columns} == {"age", "dose"}
+        pipe = convert(
+            [make_union(ColumnPicker(["dose"]), FunctionTransformer(pick)), LOG], ranges=ranges, classes=(0, 1)
+        )
+        assert pipe.steps[0][1].blocks[0].columns == ["dose"]
+    with pytest.raises(UnknownStage, match="ColumnPicker"):
+        convert([ColumnPicker(), LOG], ranges=ranges, classes=(0, 1))
     with pytest.raises(InvalidParameter, match="takes a frame"):
         convert([FunctionTransformer(lambda X: X.assign(age=X["age"] + 1)), LOG], ranges=ranges, classes=(0, 1))
 
