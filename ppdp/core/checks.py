@@ -158,6 +158,7 @@ def path_of(name: str, value: Any) -> Path:
     """A path that a file could have."""
     try:
         text = os.fspath(value)
+        os.fsencode(text)
     except Exception:
         text = None
     if not isinstance(text, str) or "\0" in text:

@@ -85,25 +85,29 @@ def _of_rank(rank: int) -> dict[str, Any]:
 
 
 def sum_of_steps(layer: Layer, start: Tensor, weights: Tensor, rank: int) -> tuple[Tensor, Tensor]:
-    """A and B of this rank, whose product is what was added to a layer's weights."""
+    """A and B of this rank, whose product is what was added to a layer's weights.
+
+    Each has the root of a size: what the weights' type holds, they hold as well.
+    """
     added = (weights.double() - start.double()).detach()
     left, sizes, right = torch.linalg.svd(added.T if layer.transposed else added, full_matrices=False)
     few = min(rank, len(sizes))
     a, b = start.new_zeros(rank, layer.inputs), start.new_zeros(layer.outputs, rank)
-    a[:few] = right[:few].to(a)
-    b[:, :few] = (left * sizes)[:, :few].to(b)
+    roots = sizes[:few].sqrt()
+    a[:few] = (roots[:, None] * right[:few]).to(a)
+    b[:, :few] = (left[:, :few] * roots).to(b)
     return a, b
 
 
-def put_adapter(model: Any, layers: Sequence[Layer], adapter: str, matrices: Matrices) -> None:
-    """Make these matrices, of any rank, the adapter of the model."""
+def put_adapter(model: Any, layers: Sequence[Layer], adapter: str, matrices: Matrices, training: object) -> None:
+    """Make these matrices, of any rank, the adapter of the model, marked as in this training."""
     rank, config = len(matrices[0][0]), model.peft_config[adapter]
     for name, value in _of_rank(rank).items():
         setattr(config, name, value)
     with torch.no_grad(), torch.random.fork_rng(devices=[]):  # by which PEFT fills what is new
         for layer, pair in zip(layers, matrices):
             layer.module.update_layer(adapter, rank, lora_alpha=rank, config=config)
-            mark_trained([layer], adapter, True)  # before anything private is in it
+            mark_trained([layer], training)  # before anything private is in it
             for of, matrix in zip((layer.module.lora_A, layer.module.lora_B), pair):
                 of[adapter].weight.copy_(matrix)
 

@@ -37,18 +37,25 @@ def table_of(data: Any, form: Form) -> Batch:
             fix=f"{{{', '.join(f'{name!r}: torch.stack([one[{name!r}] for one in data])' for name in form)}}}.",
         )
     with told_nothing():  # by what reads a file when it is asked
-        same = data.keys() == form.keys()
-        table = {name: data[name] for name in form} if same else {}
-        same = same and all(is_plain(one) for one in table.values())
-        pairs = [(table[name], of) for name, of in form.items()] if same else []
-        same = same and all(one.shape[1:] == of.shape[1:] and one.dtype == of.dtype for one, of in pairs)
-    if not same or len({len(one) for one in table.values()}) != 1:
-        raise DomainMismatch(
-            "the examples have another form than the probe.",
-            stage=STAGE,
-            fix="the same names, shapes and types, as of texts that are padded to one length.",
-        )
+        table = {name: data[name] for name in form} if data.keys() == form.keys() else {}
+        other = [f"{name!r} {how}" for name, one in table.items() if (how := _otherwise(one, form[name]))]
+    if not table:
+        other = [f"their names are not {', '.join(map(repr, form))} alone"]
+    elif not other and len({len(one) for one in table.values()}) != 1:
+        other = ["the tensors are not of one length"]
+    if other:
+        fix = "torch.as_tensor(...), .to(type), texts that are padded to one length."
+        raise DomainMismatch(f"the examples have another form than the probe: {other[0]}.", stage=STAGE, fix=fix)
     return {name: one.detach() for name, one in table.items()}
+
+
+def _otherwise(one: Any, of: Tensor) -> str:
+    """What is not as in the probe, told by classes, types and the probe's own shape; empty if nothing is."""
+    if not is_plain(one):
+        return f"is of the class {type(one).__name__}, and no ordinary tensor with a row for each example"
+    if one.dtype != of.dtype:
+        return f"is of {one.dtype}, not of {of.dtype}"
+    return "" if one.shape[1:] == of.shape[1:] else f"has no rows of the shape {tuple(of.shape[1:])}"
 
 
 def taken(table: Batch, places: NDArray[Any], form: Form) -> Batch:

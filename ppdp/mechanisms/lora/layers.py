@@ -83,7 +83,7 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
     ranks = {module.r[adapter] for _, module in adapted}
     if method == "fa" and (len(ranks) > 1 or rank not in (None, *ranks)):
         refuse(f"the ranks of the adapter are {sorted(ranks)}, not {rank}.", "the same r for all layers, rank=None.")
-    rank = integer("rank", rank or max(ranks), STAGE)
+    rank = integer("rank", max(ranks) if rank is None else rank, STAGE)
     layers = tuple(_layer(name, module, adapter, method) for name, module in adapted)
     if method == "m2" and any(rank >= layer.inputs for layer in layers):
         narrow = min(layers, key=lambda layer: layer.inputs)
@@ -93,21 +93,36 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and ".".join(name.split(".")[-3:]) not in trainable:
             refuse(f"{name} is trained beside the adapter.", f"requires_grad_(False) for {name}.")
-    refuse_trained(layers)
+    if any("ppdp_trained" in one for one in _marked(layers)):
+        _refuse_trained()
     return layers, adapter, rank
 
 
-def mark_trained(layers: Iterable[Layer], adapter: str, trained: bool) -> None:
-    """Note at every layer's B whether private examples are in it; copies of the model say so as well."""
-    for layer in layers:
-        layer.module.lora_B[adapter].ppdp_trained = trained
+def mark_trained(layers: Iterable[Layer], training: object) -> None:
+    """Note at every layer's B whose private training it is in, which copies of the model say as well.
+
+    Refused if it is another's: its certificate would count one training of two. Of two at once one alone comes first.
+    """
+    for one in _marked(layers):
+        if one.setdefault("ppdp_trained", training) is not training:  # a single operation, between which no thread runs
+            unmark(layers, training)
+            _refuse_trained()
 
 
-def refuse_trained(layers: tuple[Layer, ...]) -> None:
-    """Refuse an adapter that another private training began with: its certificate would count one training of two."""
-    if any(getattr(b, "ppdp_trained", False) for layer in layers for b in layer.module.lora_B.values()):
-        fix = "a fresh model, peft.get_peft_model(...); all the steps that you need in the first training."
-        refuse("the adapter was trained on private examples before, which this certificate would not count.", fix)
+def unmark(layers: Iterable[Layer], training: object) -> None:
+    """Take off the marks of this training, and no other's."""
+    for one in _marked(layers):
+        if one.get("ppdp_trained") is training:
+            del one["ppdp_trained"]
+
+
+def _marked(layers: Iterable[Layer]) -> Iterator[dict[str, Any]]:
+    return (vars(b) for layer in layers for b in layer.module.lora_B.values())
+
+
+def _refuse_trained() -> NoReturn:
+    what = "another training has this adapter, or was trained on private examples before: nothing counts both."
+    refuse(what, "a fresh model, peft.get_peft_model(...); all the steps that you need in the first training.")
 
 
 def _refuse_modules(model: nn.Module, microbatch: int) -> None:

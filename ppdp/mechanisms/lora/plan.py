@@ -90,7 +90,7 @@ class LoRAPlan:
             seeded=seeded,
             inference=inference,
             issued=issued,
-            invalid="repair",
+            invalid="repair" if question.parameters["isolation"] else "error",
             packages=("torch", "peft"),
             dataset=dataset,
             sources=sources,

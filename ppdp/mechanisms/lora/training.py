@@ -30,7 +30,7 @@ from ppdp.mechanisms.lora.conditions import Probed, refuse_altered_torch, told_n
 from ppdp.mechanisms.lora.data import Batch, table_of, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
-from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, refuse_trained
+from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, unmark
 from ppdp.mechanisms.lora.plan import make_plan
 from ppdp.mechanisms.lora.probe import Probe
 from ppdp.mechanisms.lora.process import refuse_shared
@@ -237,6 +237,8 @@ class PrivateLoRA:
             self._fit(data)
         finally:
             self._turn.pop(STAGE if self._turn.get(STAGE) is mine else "", None)
+            if self._charged is None:
+                unmark(self._probed.layers, mine)
         return self
 
     def _fit(self, data: Any) -> None:
@@ -246,7 +248,7 @@ class PrivateLoRA:
         now = (self.model, self.loss, self.method, self.microbatch, self.isolation)
         if any(one is not before for one, before in zip(now, self._given)):
             refuse("model, loss, method, microbatch or isolation are others than the probe went through.", AGAIN)
-        refuse_trained(probed.layers)
+        mark_trained(probed.layers, self._turn[STAGE])  # from here on no other training writes weights into the model
         self._refuse_changed()
         self._probe.again()
         refuse_altered_torch()
@@ -263,7 +265,6 @@ class PrivateLoRA:
             charged = self._charged = charge(self.ledger, plan.cost, dataset=self.dataset, label=STAGE)
             try:
                 with at_step(STAGE):
-                    mark_trained(probed.layers, probed.adapter, True)
                     last = self._steps(sums, table, before, process)
                     matrices = self._put(sums.weights)
                     arrays = arrays_of(matrices, whole=self._given[2] == "m2")
@@ -277,7 +278,8 @@ class PrivateLoRA:
             except BaseException as error:  # interrupts as well: half a step more would be certified by nothing
                 if self.certificate_ is None and os.getpid() == process:
                     try:
-                        charged.settle("failed")  # first, for the rest may fail in turn
+                        # First, for the rest may fail in turn:
+                        charged.settle("failed", counts=not isinstance(error, InvalidInput))
                     finally:
                         self._restore(sums, put_back)
                 raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None
@@ -320,7 +322,7 @@ class PrivateLoRA:
         rank = self._plan.question.parameters["adapter_rank"]
         matrices = [sum_of_steps(*one, rank) for one in zip(probed.layers, weights.start, weights.own)]
         weights.write(weights.start)
-        put_adapter(probed.model, probed.layers, probed.adapter, matrices)
+        put_adapter(probed.model, probed.layers, probed.adapter, matrices, self._turn[STAGE])
         return matrices
 
     def _restore(self, sums: Sums, put_back: Callable[[], None]) -> None:
@@ -333,7 +335,7 @@ class PrivateLoRA:
         finally:  # behind one more interrupt as well
             sums.weights.write(sums.weights.start)
         if pure:
-            mark_trained(self._probed.layers, self._probed.adapter, False)
+            unmark(self._probed.layers, self._turn[STAGE])
 
     def export(self, folder: str | os.PathLike[str], *, conditional: bool = False) -> str:
         """Write the adapter, as PEFT reads it, and its certificate into a new folder; the path.

@@ -48,7 +48,7 @@ class Optimizer:
             for rate in (self.rates[0], min(self.rates), max(self.rates)):
                 _move(made, rate)
         except Exception as error:  # whose words are of these numbers
-            refuse(f"the optimizer stopped with {said_by(error)}.", "other optimizer_kwargs.")
+            refuse(f"the optimizer stopped with {said_by(error)}.", "a smaller learning_rate, other optimizer_kwargs.")
 
     @property
     def is_plain(self) -> bool:

@@ -138,7 +138,6 @@ def refusing(*_, **__):
 
 
 PLACES = {
-    "mark_trained": training,
     "poisson_sample": sums,
     "taken": sums,
     "versions": training,
@@ -168,12 +167,25 @@ def test_an_error_behind_the_charge_is_on_the_account(where, monkeypatch):
         own.fit(texts(60))
 
 
-def test_more_examples_than_declared_end_it():
-    training = private()
+def test_of_two_trainings_of_one_model_one_is_refused_and_costs_nothing(monkeypatch):
+    """Wherever the other one is; more examples than declared end that, and do not count as a fit."""
+    first, said = private(dataset="of two"), training.issuer_words
+    second = private(first.model, dataset="of two")
+
+    def meanwhile(own):
+        monkeypatch.undo()
+        with pytest.raises(InvalidParameter, match="another training has this adapter"):
+            second.fit(texts(60))
+        return said(own)
+
+    monkeypatch.setattr(training, "issuer_words", meanwhile)
     with pytest.raises(PpdpError, match="more examples"):
-        training.fit(texts(61))
+        first.fit(texts(61))
     with pytest.raises(InvalidParameter, match=r"ended by an error|begun"):
-        training.fit(texts(60))
+        first.fit(texts(60))
+    assert second.fit(texts(60)).certificate_.record.issued.fit == 1
+    with pytest.raises(InvalidParameter, match="another training has this adapter"):
+        private(first.model)
 
 
 def test_nothing_is_trained_after_the_certificate():

@@ -118,7 +118,7 @@ def test_other_tensors_shapes_and_types_are_others(folder):
 
 
 def test_folders_that_are_none(folder, tmp_path):
-    for wrong in (tmp_path / "nowhere", folder / "certificate.json", "", "\0", 7, None, b"x"):
+    for wrong in (tmp_path / "nowhere", folder / "certificate.json", "", "\0", "\ud800", 7, None, b"x"):
         with pytest.raises((ExportError, InvalidParameter)):
             certified(wrong)
 

@@ -169,6 +169,8 @@ CASES = {
     "another rank": (lambda: small("twice"), {"rank": 5}, "not 5"),
     "no such method": (lambda: small("twice"), {"method": "m1"}, "method"),
     "a large rank": (lambda: small("twice"), {"method": "m2", "rank": 12}, "no less than the 12 inputs"),
+    "no rank": (lambda: small("twice"), {"method": "m2", "rank": 0}, "rank must be an integer"),
+    "a rate of 10^39": (lambda: small("twice"), {"learning_rate": 1e39}, "a smaller learning_rate"),
     "tied weights": (lambda: adapted(llama(), ["lm_head"]), {"method": "m2"}, "are shared"),
     "weights that overlap": (overlapping("a parameter"), M2, "are shared.*other"),
     "weights in a buffer": (overlapping("a buffer"), M2, "are shared.*fused"),

@@ -1,5 +1,6 @@
 """Training from the outside: what changes, what it costs, what leaves, and what goes wrong."""
 
+import dataclasses
 import math
 import re
 import warnings
@@ -25,6 +26,7 @@ from ppdp.exceptions import (  # noqa: E402
     NoiseWarning,
 )
 from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
+from ppdp.mechanisms.lora.adapter import sum_of_steps  # noqa: E402
 from ppdp.mechanisms.lora.weights import Weights  # noqa: E402
 
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "learning_rate": 0.5}
@@ -118,6 +120,7 @@ def test_what_a_certificate_assumes(method):
     kept = "declared: Python, NumPy and torch are as made, and model and loss"
     for certificate in (alone, together):
         assert certificate.verify()
+        assert certificate.record.invalid == "error"  # of an example ends the training
         assert certificate.status == "CONDITIONAL"
         for page in (str(certificate), certificate.to_html(), certificate.to_model_card()):
             assert (independent in " ".join(page.split())) == (certificate is together)
@@ -266,6 +269,15 @@ def test_weights_that_are_finite_no_more_end_the_training_by_name(method, tmp_pa
         training.fit(texts(50))
 
 
+def test_an_adapter_is_finite_where_weights_are():
+    """Whose largest singular value their type cannot hold."""
+    added = torch.full((64, 64), 6e4, dtype=torch.float16)
+    (layer,) = private(small("twice"), method="m2", rank=2)._probed.layers
+    layer = dataclasses.replace(layer, inputs=64, outputs=64)
+    a, b = sum_of_steps(layer, torch.zeros_like(added), added, 4)
+    assert torch.allclose(b.double() @ a.double(), added.double(), rtol=1e-2)
+
+
 def test_the_name_of_the_clip_before():
     with pytest.warns(FutureWarning, match="clip= of PrivateLoRA is now max_grad_norm="):
         training = private(small("twice"), clip=0.5)
@@ -284,8 +296,10 @@ def test_a_ledger_pays_once_and_before_anything_is_seen():
 
 def test_public_forms_are_checked_before_the_spend():
     training = private(small("twice"))
-    for wrong in ({"ids": texts(9)["ids"][:, :5]}, {"words": texts(9)["ids"]}, {"ids": texts(9)["ids"].int()}):
-        with pytest.raises(DomainMismatch):
+    ids = texts(9)["ids"]
+    odd = {"no rows of the shape .8,": ids[:, :5], "int32, not of torch.int64": ids.int(), "class ndarray": ids.numpy()}
+    for words, wrong in [("names are not 'ids' alone", {"words": ids}), *((how, {"ids": x}) for how, x in odd.items())]:
+        with pytest.raises(DomainMismatch, match=words):
             training.fit(wrong)
     for wrong in (7, "text", texts(9)["ids"], pd.DataFrame(texts(9)["ids"].numpy())):
         with pytest.raises(InvalidInput, match=f"a {type(wrong).__name__} is something else"):
