@@ -55,7 +55,8 @@ def test_every_question_has_an_answer_the_detection_sentence_first(name):
     found = of(name)
     assert tuple(found) == QUESTIONS
     assert all(found.values())
-    assert re.search(r"an attacker who must guess .* times? in 100|right every time", found["For one person"], re.I)
+    promise = r"an attacker who knows .* and must guess .* times? in 100|right every time"
+    assert re.search(promise, found["For one person"], re.I)
     assert found["For one person"].endswith("Your organisation decides.") == (name != "seeded")
 
 
@@ -63,9 +64,9 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     content = document("unconditional")
     found = of("unconditional")
     guesses = re.search(
-        r"most (\d+) times in 100; .* before, this release adds at most (\d+) right guesses .*"
-        r"the surest (\d+) in 10.000 are right at most (\d+) times in 100,"
-        r" and one that is over 90 % sure comes in at most 1 of (\d+) cases",
+        r"most (\d+) times in 100 on average; .* before, this release adds at most (\d+) right guesses .*"
+        r"the surest (\d+) in 10.000 guesses are right at most (\d+) times in 100;"
+        r" one over 90 % sure comes in at most 1 of (\d+) cases",
         found["For one person"],
     )
     right, more, surest, rare, seldom_mostly = map(int, guesses.groups())
@@ -95,7 +96,7 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
     c = record_of({**document("unconditional"), "epsilon": epsilon, "delta": delta})
     words = outcome_in_words(c).replace("\u202f", "")
     assert f"by at most {factor}" in words
-    assert (f"plus 1 in {one_in} (" in words) == ("safe: far below 1 in 3000" in words) == (one_in is not None)
+    assert (f"plus 1 in {one_in} (" in words) == ("publishing a row: 1 in 3000" in words) == (one_in is not None)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
 
 def test_no_promise_without_its_if():
     promises = of("conditional")["For one person"].split(". ")
-    assert [promise.startswith("Provided that the assumptions hold, ") for promise in promises] == [True] * 4 + [False]
+    assert [promise.startswith("Provided that the assumptions hold, ") for promise in promises] == [True] * 3 + [False]
     assert of("seeded")["For one person"].startswith("Provided that no one can predict the noise, ")
     assert "gains" not in of("seeded")["For one person"]
     assert of("seeded")["May it be published?"].startswith("No.")

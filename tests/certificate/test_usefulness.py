@@ -43,7 +43,7 @@ def test_a_mean_is_told_beside_the_largest_and_numbers_beside_rows():
     shares = expected_error(c)
     scale = c.mechanism.noise_scale / c.mechanism.bound
     assert float(shares.split("\u00a0%")[0].split()[-1]) == pytest.approx(100 * scale, rel=0.05)
-    assert f"; the results are made of {c.mechanism.size} noisy number" in shares
+    assert f"; results made of {c.mechanism.size} noisy number" in shares
     assert shares.endswith("900 rows")
     assert "count" not in loses_most(c)
 

@@ -204,7 +204,7 @@ def expected_error(c: Record, *, short: bool = False) -> str:
         accuracy = None if c.issued is None else c.issued.accuracy
         told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
-    return "; ".join([*told, f"the results are made of {figure(left)} noisy number{'s' * (left != 1)} from {n}"])
+    return "; ".join([*told, f"results made of {figure(left)} noisy number{'s' * (left != 1)} from {n}"])
 
 
 def loses_most(c: Record) -> str:

@@ -211,8 +211,9 @@ def rho(c: Record) -> float | None:
 def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))
-    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
-    return f"at even chances, an attacker who must guess {c.neighbours.phrases.asked} {right}; blind guessing, 50 times"
+    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100 on average"
+    knows = f"an attacker who knows {c.neighbours.phrases.known} and must guess {c.neighbours.phrases.asked}"
+    return f"at even chances, {knows} {right}; blind guessing, 50 times"
 
 
 def outcome_in_words(c: Record) -> str:
@@ -223,7 +224,7 @@ def outcome_in_words(c: Record) -> str:
     if not c.delta:
         return f"{told}."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; safe: far below 1 in {figure(n)}" if alone else ""
+    whole = f"; publishing a row: 1 in {figure(n)}" if alone else ""
     return f"{told}, plus 1 in {one_of(float(c.delta))} (δ{whole})."
 
 
