@@ -75,6 +75,7 @@ class GaussianMixturePair:
         """``log P/Q`` at x."""
         return _log_sum(self.a, self.log_p, x)[0] - _log_sum(-self.b, self.log_q, x)[0]
 
+    @np.errstate(under="ignore")  # a probability too small for a number is 0
     def delta(self, epsilon: ArrayLike) -> Floats:
         """``P(x > cut) - exp(epsilon) Q(x > cut)``; what the subtraction may lose is charged."""
         epsilon = np.atleast_1d(np.asarray(epsilon, float))

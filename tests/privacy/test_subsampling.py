@@ -49,6 +49,10 @@ class TestMixturePair:
             assert truth <= answer * (1 + mp.mpf(10) ** -12)
             assert answer <= truth * (1 + 1e-5) + mp.mpf(10) ** -22
 
+    def test_a_probability_too_small_for_a_number_is_0(self):
+        with np.errstate(all="raise"):
+            assert self.PAIRS[0].delta([1e4]).tolist() == [0.0]
+
     def test_identical_laws_cost_nothing(self):
         assert poisson_pair(0.5, 0.0).delta([0.0, 1.0]).tolist() == [0.0, 0.0]
         assert poisson_pair(0.5, 1.0, rows=0).delta([0.0]).tolist() == [0.0]

@@ -93,11 +93,11 @@ class Operations(TorchDispatchMode):
 
 
 def _drops_nothing(operation: Any, given: Any, named: Any) -> bool:
-    """Whether an operation that may drop entries drops them with probability 0, as attention does in evaluation."""
+    """Whether an operation that may drop entries drops none: with probability 0 or as in evaluation."""
     arguments = operation._schema.arguments
     values = {one.name: one.default_value for one in arguments if one.has_default_value()}
     values |= dict(zip((one.name for one in arguments), given)) | named
-    return bool(values.get("dropout_p") == 0)
+    return values.get("dropout_p") == 0 or values.get("train") is False
 
 
 class Probed:

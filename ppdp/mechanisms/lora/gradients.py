@@ -111,7 +111,7 @@ class GradientsOfB(Gradients):
     def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
         found = self._of.get(layer.name)
         if found is None:
-            return torch.zeros(layer.trained.shape, dtype=torch.float64, device="cpu")
+            return torch.zeros(layer.outputs, layer.inputs, dtype=torch.float64, device="cpu")
         return _rounded_sum(found, scales)
 
 
@@ -201,7 +201,7 @@ class FullGradients(Gradients):
         calls = self._calls.get(layer.name)
         if calls is None:
             n = self.n if places is None else len(places)
-            place = {"dtype": torch.float64, "device": layer.trained.device}
+            place = {"dtype": torch.float64, "device": layer.device}
             x, g = (torch.zeros(n, 1, width, **place) for width in (layer.inputs, layer.outputs))
         else:
             x, g = (torch.cat([call[some] for call in one], dim=1).double() for one in zip(*calls))

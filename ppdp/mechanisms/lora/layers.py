@@ -41,6 +41,7 @@ class Layer:
     trained: Tensor  # the weights that change: those of B, or of the layer itself
     outputs: int  # of ``watched``
     inputs: int  # of ``watched``
+    device: Any  # of ``trained``
     transposed: bool = False  # whether ``trained`` has the shape (inputs, outputs)
 
     def shaped(self, gradient: Tensor) -> Tensor:
@@ -172,10 +173,10 @@ def _refuse_scales(name: str, module: Any, adapter: str, config: Any) -> None:
 def _layer(name: str, module: Any, adapter: str, method: str) -> Layer:
     b = module.lora_B[adapter]
     if method == "fa":
-        return Layer(name, module, b, b.weight, *b.weight.shape)
+        return Layer(name, module, b, b.weight, *b.weight.shape, b.weight.device)
     weight, transposed = module.get_base_layer().weight, bool(module.fan_in_fan_out)
     outputs, inputs = weight.shape[::-1] if transposed else weight.shape
-    return Layer(name, module, module, weight, int(outputs), int(inputs), transposed)
+    return Layer(name, module, module, weight, int(outputs), int(inputs), weight.device, transposed)
 
 
 def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:

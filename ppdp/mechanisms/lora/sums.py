@@ -92,8 +92,8 @@ class Sums:
         counts = self.counts(taken(table, places, self._public), projections)
         if self._copies is None:
             self.check()
-        if not self.weights.are_written():
-            self.impure("a forward pass, or something beside it, changes the adapter.")
+            if not self.weights.are_written():
+                self.impure("a forward pass, or something beside it, changes the adapter.")
         answers = zip((self.noisy(one) for one in counts), projections)
         self._done += 1
         return self.weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done - 1)

@@ -96,21 +96,24 @@ class Weights:
         wide = (one.float() if one.element_size() < 4 else one for one in self.start)
         self._own = [nn.Parameter(one.clone()) for one in wide]
         self._optimizer = optimizer.made(self._own)
+        # Of torch's own class and of this type, whatever becomes of the model's parameters between two steps:
+        self._written = [layer.trained.detach() for layer in probed.layers]
+        self._types = [one.dtype for one in self.start]
 
     @property
     def own(self) -> list[Tensor]:
         """As the model holds them."""
-        return [one.detach().to(layer.trained.dtype) for layer, one in zip(self._layers, self._own)]
+        return [one.detach().to(kind) for kind, one in zip(self._types, self._own)]
 
     def write(self, weights: Sequence[Tensor] | None = None) -> None:
         """Write them into the model, or others in their place."""
         with torch.no_grad():
-            for layer, one in zip(self._layers, self.own if weights is None else weights):
-                layer.trained.copy_(one)
+            for place, one in zip(self._written, self.own if weights is None else weights):
+                place.copy_(one)
 
     def are_written(self) -> bool:
         """Whether the model has them, bit by bit."""
-        return all(torch.equal(_bits(layer.trained), _bits(one)) for layer, one in zip(self._layers, self.own))
+        return all(torch.equal(_bits(place), _bits(one)) for place, one in zip(self._written, self.own))
 
     def update(self, gradients: Sequence[Tensor], step: int) -> bool:
         """One step of the optimizer, of which the model learns by the next :meth:`write`; whether all stay finite.
@@ -125,8 +128,8 @@ class Weights:
         finite = all(one.isfinite().all() for one in self.own)
         if not finite:
             with torch.no_grad():
-                for one, layer in zip(self._own, self._layers):
-                    one.copy_(layer.trained)
+                for one, place in zip(self._own, self._written):
+                    one.copy_(place)
         return finite
 
 

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import gc
+import logging
 import mmap
 import os
 import resource
@@ -361,6 +362,34 @@ def test_weights_that_are_not_what_a_layer_says(method):
 
     inputs = private(lying, small("twice", init_lora_weights=True), method="m2").plan_.question.parameters["inputs"]
     assert inputs == [12]
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_a_class_lent_to_weights_between_two_steps_sees_no_sum(method):
+    """A handler of logs runs in ppdp's own process, where sums are."""
+    asked = []
+
+    class Own(torch.nn.Parameter):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            asked.append(function)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    class Lending(logging.Handler):
+        def emit(self, record):
+            for layer in training._probed.layers:
+                layer.trained.__class__ = Own if record.args[1] == 1 else torch.nn.Parameter
+
+    training, log, lending = private(method=method, steps=2), logging.getLogger("ppdp"), Lending()
+    level = log.level
+    log.addHandler(lending)
+    log.setLevel("INFO")
+    try:
+        assert training.fit(texts(4)).certificate_.verify()
+    finally:
+        log.removeHandler(lending)
+        log.setLevel(level)
+    assert not asked
 
 
 def test_a_made_up_example_that_never_ends_is_no_private_one(monkeypatch):
