@@ -97,7 +97,7 @@ def _drops_nothing(operation: Any, given: Any, named: Any) -> bool:
     arguments = operation._schema.arguments
     values = {one.name: one.default_value for one in arguments if one.has_default_value()}
     values |= dict(zip((one.name for one in arguments), given)) | named
-    return values.get("dropout_p") == 0 or values.get("train") is False
+    return bool(values.get("dropout_p") == 0 or values.get("train") is False)
 
 
 class Probed:
