@@ -12,13 +12,14 @@ from sklearn.metrics import d2_tweedie_score
 
 from ppdp import Domain, Pipeline
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
-from ppdp.mechanisms import GammaRegressor, PoissonRegressor, TweedieRegressor
+from ppdp.mechanisms import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
 
 N = 8000
 RANGE = (0.0, 12.0)
 POWER = {PoissonRegressor: 1.0, TweedieRegressor: 1.5, GammaRegressor: 2.0}
 kinds = pytest.mark.parametrize("kind", POWER, ids=lambda kind: kind.__name__)
+regressors = pytest.mark.parametrize("kind", [*POWER, LinearRegression, Ridge], ids=lambda kind: kind.__name__)
 
 
 def problem(kind, seed=0, n=N):
@@ -27,10 +28,9 @@ def problem(kind, seed=0, n=N):
     X = pd.DataFrame(rng.uniform(-1, 1, (n, 3)), columns=["age", "distance", "noise"])
     mean = np.exp(0.7 + 0.9 * X["age"] - 0.6 * X["distance"])
     y = {
-        PoissonRegressor: lambda: rng.poisson(mean).astype(float),
         GammaRegressor: lambda: rng.gamma(3.0, mean / 3.0),
         TweedieRegressor: lambda: np.array([rng.gamma(2.0, 0.5, count).sum() for count in rng.poisson(mean)]),
-    }[kind]()
+    }.get(kind, lambda: rng.poisson(mean).astype(float))()
     return X, pd.Series(y, name="visits")
 
 
@@ -117,10 +117,14 @@ class TestManners:
 
 
 class TestTheRange:
-    @kinds
+    @regressors
     def test_must_be_declared(self, kind):
-        with pytest.raises(MissingBound, match="range of the targets"):
-            pipeline(kind()).plan(Domain(n_rows=100, n_features=2))
+        X, y = problem(kind, n=1000)
+        for ask in (lambda pipe: pipe.plan(Domain(n_rows=100, n_features=2)), lambda pipe: pipe.fit(X, y)):
+            with pytest.raises(MissingBound, match="range of the targets") as caught:
+                ask(pipeline(kind()))
+            assert "y_range" in caught.value.fix
+            assert caught.value.stage == kind.__name__
         assert pipeline(kind()).plan(Domain(n_rows=1000, n_features=2, y_range=RANGE)).loss.mu > 0
 
     @kinds
@@ -137,7 +141,7 @@ class TestTheRange:
         with pytest.raises(InvalidParameter, match=says):
             pipeline(kind(y_range)).plan(Domain(n_rows=1000, n_features=2))
 
-    @kinds
+    @regressors
     def test_targets_outside_are_clipped(self, kind):
         X, y = problem(kind, n=1000)
         wild = y.where(y < 9, 1e300).where(y > 0.5, -5.0)
