@@ -173,7 +173,8 @@ def _refuse_scales(name: str, module: Any, adapter: str, config: Any) -> None:
 def _layer(name: str, module: Any, adapter: str, method: str) -> Layer:
     b = module.lora_B[adapter]
     if method == "fa":
-        return Layer(name, module, b, b.weight, *b.weight.shape, b.weight.device)
+        outputs, rank = b.weight.shape
+        return Layer(name, module, b, b.weight, outputs, rank, b.weight.device)
     weight, transposed = module.get_base_layer().weight, bool(module.fan_in_fan_out)
     outputs, inputs = weight.shape[::-1] if transposed else weight.shape
     return Layer(name, module, module, weight, int(outputs), int(inputs), weight.device, transposed)
