@@ -34,7 +34,8 @@ UNREADABLE = Leak(
 UNKNOWN = Leak(
     "high",
     "unknown: assume that it leaks everything",
-    fix="RowMap for a public map of each row, Public(transformer) if it was fitted on public data.",
+    fix="FunctionTransformer(function of arrays) for a map of each row by itself, functions={step: (low, high)} in "
+    "from_sklearn; Public(transformer) if it was fitted on public data.",
 )
 
 
@@ -270,7 +271,10 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
     "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
     "BayesianGaussianMixture": Leak(
-        "high", "where rows lie: a cluster may be one row", "ClusterQuantizer", "ClusterQuantizer(), GridQuantizer()."
+        "high",
+        "where rows lie: a cluster may be one row",
+        "KMeans",
+        "KMeans(n_clusters), which from_sklearn converts, or GridQuantizer(); for groups of columns PCA(k).",
     ),
     "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM": Leak(
         "high", "which rows are unusual", fix=_REMOVE

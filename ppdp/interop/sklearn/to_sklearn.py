@@ -185,7 +185,8 @@ def _subset(name: str, step: Any, domain: Domain) -> Objects:
         return []
     d = step.n_features_in_
     norm, entry = step.bounds_
-    here = Domain(n_features=d - step.behind_ - step.start_, row_norm=norm, entry_bound=entry)
+    width, gaps = d - step.behind_ - step.start_, domain.max_missing
+    here = Domain(n_features=width, row_norm=norm, entry_bound=entry, max_missing=gaps)
     own = _objects(name, step.stage, here)
     return [plain.beside(own, step.start_, d - step.behind_, d)] if own else []
 

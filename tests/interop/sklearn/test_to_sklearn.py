@@ -122,7 +122,8 @@ STAGES_TRIED = {
     "groups of a table": [
         OwnColumns(
             [
-                ("a", [MinMaxScaler(ranges=(-5.0, 10.0)), StandardScaler(fit_mode="noisy")], [2, 0]),
+                ("a", [MinMaxScaler(ranges=(-5.0, 10.0)), StandardScaler(fit_mode="noisy")], [2]),
+                ("c", [MinMaxScaler(ranges=(-5.0, 10.0)), SplineTransformer(4)], [0]),
                 ("b", [MinMaxScaler(ranges=(0.0, 1e6)), RandomProjection(1)], [1, 3]),
             ]
         )
