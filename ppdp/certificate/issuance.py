@@ -36,7 +36,7 @@ def certificate_status(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tu
     """Status of what was released, and every reason why it is not UNCONDITIONAL."""
     if seeded:
         seed = "the noise came from a seed, and anyone who has the seed can take it away; for tests only"
-        return "SEEDED", (seed, *(f"with secret noise it would be assumed: {reason}" for reason in reasons))
+        return "SEEDED", (seed, *(f"without a seed it would be assumed: {reason}" for reason in reasons))
     return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
 
 

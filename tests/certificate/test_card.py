@@ -61,7 +61,7 @@ def test_the_first_word_is_the_status(documents):
         promise = {
             "UNCONDITIONAL": "(ε, δ) = (1, 10⁻⁶)-differential privacy, end to end: of everything",
             "CONDITIONAL": "if what is assumed below holds, (ε, δ) = (1, 10⁻⁶)-differential privacy, end to end: of",
-            "SEEDED": "nothing is protected; with secret noise",
+            "SEEDED": "nothing is protected; without a seed",
         }[c["status"]]
         assert render_card(c).startswith(f"**{c['status']}**: {promise}")
 

@@ -118,7 +118,7 @@ def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
 def test_no_promise_without_its_if():
     promises = of("conditional")["For one person"].split(". ")
     assert [promise.startswith("Provided that the assumptions hold, ") for promise in promises] == [True] * 3 + [False]
-    assert of("seeded")["For one person"].startswith("Provided that no one can predict the noise, ")
+    assert of("seeded")["For one person"].startswith("Provided that no one can predict what the seed draws, ")
     assert "gains" not in of("seeded")["For one person"]
     assert of("seeded")["May it be published?"].startswith("No.")
 

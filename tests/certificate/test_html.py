@@ -181,7 +181,7 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
     promise = {
         "UNCONDITIONAL": f"{pair}-differential privacy, end to end",
         "CONDITIONAL": f"if what is assumed below holds, {pair}-differential privacy, end to end",
-        "SEEDED": "nothing is protected; with secret noise",
+        "SEEDED": "nothing is protected; without a seed",
     }[c["status"]]
     first, text = c["status"], Reader(render(c)).text
     if render is render_page:  # a title, and what ppdp is; a word that people take for more stands behind
@@ -205,8 +205,9 @@ def test_a_promise_is_never_made_without_its_reservation(documents, render):
     assert promise("gated")[1] is None
     assert promise("conditional")[1] == "Provided that the assumptions hold, "
     assert promise("classes read")[1] == "Provided that the assumptions hold, "
-    assert promise("seeded")[1] == "Provided that no one can predict the noise, "
-    assert promise("seeded, assumed")[1] == "Provided that no one can predict the noise and the assumptions hold, "
+    provided = "Provided that no one can predict what the seed draws"
+    assert promise("seeded")[1] == f"{provided}, "
+    assert promise("seeded, assumed")[1] == f"{provided} and the assumptions hold, "
 
 
 # ---------------------------------------------------------------- numbers

@@ -48,7 +48,8 @@ def assumptions(c: Record) -> Iterator[Statement]:
     own = None if c.issued is None else c.issued.own_values
     stated = f"Declared: {SAID['own']}: {own}." if own else f"Nobody has stated (by own_values) that {SAID['own']}."
     yield _assumed(stated)
-    yield _assumed(SAID["unverified"].format(recorded="run and ledger are" if c.ledger else "the run is"))
+    kept = "" if c.status == "SEEDED" else ", the noise stayed secret"
+    yield _assumed(SAID["unverified"].format(recorded="run and ledger are" if c.ledger else "the run is", secret=kept))
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in SAID["read_off"]]
     if words := ", ".join(SAID["read_off"][fact.name].format(fact.value) for fact in read):
         yield Statement(Topic.READ_OFF, f"Read off the table, not protected: {words}.")

@@ -75,7 +75,7 @@ def around_the_claim(c: Record) -> tuple[str, str]:
     if c.status == "CONDITIONAL":
         return "if what is assumed below holds, ", f"-differential privacy{of_what}, end to end"
     further = " and if what is assumed below holds" if len(c.reasons) > 1 else ""
-    before = f"nothing is protected; with secret noise{further} it would be "
+    before = f"nothing is protected; without a seed{further} it would be "
     return before, f"-differentially private{of_what}"
 
 
@@ -91,7 +91,7 @@ def reservation(c: Record) -> str:
         return ""
     assumed = "the assumptions hold"
     if c.status == "SEEDED":
-        unpredictable = "no one can predict the noise"
+        unpredictable = "no one can predict what the seed draws"
         assumed = f"{unpredictable} and {assumed}" if len(c.reasons) > 1 else unpredictable
     return f"Provided that {assumed}, "
 

@@ -176,7 +176,7 @@ def trained():
 
 def test_seeds_are_for_tests(trained):
     assert trained.certificate_.status == "SEEDED"
-    assert trained.certificate_.record.reasons[1].startswith("with secret noise it would be assumed: lora: ")
+    assert trained.certificate_.record.reasons[1].startswith("without a seed it would be assumed: lora: ")
     with pytest.raises(ExportError, match="seed"):
         trained.export("nowhere", conditional=True)
 
