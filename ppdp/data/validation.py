@@ -288,7 +288,8 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
     if invalid == "error":
         if np.isinf(X).any():
             what = "Input X contains infinity, or what is no date or text."
-            raise InvalidValue(what, fix="remove it by a public rule, or use on_invalid='repair'.")
+            fix = "remove it by a public rule (lists of words: X['column'].str.join(' ')), or use on_invalid='repair'."
+            raise InvalidValue(what, fix=fix)
         if not gaps and np.isnan(X).any():
             raise InvalidValue(
                 "Input X contains NaN, and no step fills missing values.",

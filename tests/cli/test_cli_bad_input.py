@@ -49,7 +49,7 @@ FILES = {  # what stands there, what stands there instead, where in the file, wh
     "a step without a class": ('use = "MeanImputer"', "", ": steps[0]", "'use' is missing"),
     "an unknown stage": ("MeanImputer", "MeanImputr", ": steps[0].use", "did you mean 'MeanImputer'?"),
     "a stage of somebody else": ("MeanImputer", "os.system", ": steps[0].use", "--import"),
-    "a stage of scikit-learn": ("MeanImputer", "KNNImputer", ": steps[0].use", "RegressionImputer(), or MeanImputer()"),
+    "a stage of scikit-learn": ("MeanImputer", "KNNImputer", ": steps[0].use", "MeanImputer(), or RegressionImputer()"),
     "a class that is no text": ('"MeanImputer"', "7", ": steps[0].use", "must be text, got 7"),
     "an unknown parameter": ("min_std", "minstd", ": steps[1].minstd", "did you mean 'min_std'?"),
     "a parameter of scikit-learn": ("max_iter = 20", "C = 1.0", ": steps[2].C", "alpha, which is 1/C"),

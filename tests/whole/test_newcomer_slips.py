@@ -31,6 +31,7 @@ from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegre
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 4000
+NOW = pd.Timestamp("2021-01-01")
 ALPHAS = {"logisticregression__alpha": [0.5, 1.0]}
 PLANNED = Domain(n_rows=N, n_features=1)
 CITIES = ["Aarhus", "Bergen", "Cork"]
@@ -223,6 +224,7 @@ def test_ranges_of_other_types(value, table):
     [
         (lambda rows, y: classifier(rows, y, ranges=[(80, 18)]), ["lower one first"]),
         (lambda rows, y: classifier(rows, y, ranges=[(0, np.inf)]), ["finite"]),
+        (lambda rows, y: declared(rows.assign(at=NOW), at=("2022-12-31", "2020-01-01")).steps(), ["'at'", "2030-12"]),
         (lambda rows, y: classifier(rows, y, classes="ny"), ["list"]),
         (lambda rows, y: classifier(rows, y, classes=(0, 0, 1)), ["once"]),
         (lambda rows, y: classifier(rows, rows["income"], classes=None), ["regressor"]),

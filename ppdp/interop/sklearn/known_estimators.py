@@ -69,6 +69,7 @@ _INSIDE = "every model inside"
 _FIRST = "one model alone, which learns several classes together: all models of an ensemble look at the rows."
 _VOTES = "the best of its models alone; or each by from_sklearn, and {0} around these pipelines: all are paid for."
 _ROWS = "the rows themselves, which are stored in the fitted object"
+_AROUND_0 = "MeanImputer(), or RegressionImputer() where all columns lie around 0."
 _CONSTANT = "SimpleImputer(strategy='constant', keep_empty_features=True)."
 _RANGES = "smallest and largest values, each of which is one row's"
 
@@ -195,13 +196,13 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "IncrementalPCA": _COMPONENTS,
     "TruncatedSVD": Leak("low", "directions of most variance", "PCA", "PCA(k, with_mean=False), or SoftPCA()."),
     "IterativeImputer": KnownEstimator(
-        Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer()."),
+        Leak("low", "a regression of every column", "MeanImputer", _AROUND_0),
         otherwise={
             _shows_gaps: Leak(
                 "high",
                 "which columns have missing values, or values of single rows, besides a regression of every column",
-                "RegressionImputer",
-                "RegressionImputer().",
+                "MeanImputer",
+                _AROUND_0,
             )
         },
     ),
@@ -244,7 +245,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         otherwise={_fixed_words: _COUNTED},
     ),
     "DictVectorizer": replace(_WORDS, counterpart="FeatureHasher", fix="FeatureHasher(n_features=256) in its place."),
-    "KNNImputer": Leak("high", _ROWS, "RegressionImputer", "RegressionImputer(), or MeanImputer()."),
+    "KNNImputer": Leak("high", _ROWS, "MeanImputer", _AROUND_0),
     "MissingIndicator": KnownEstimator(
         Leak("high", "which columns have missing values: one row decides", fix="MissingIndicator(features='all')."),
         harmless=lambda given: given.get("features") == "all",

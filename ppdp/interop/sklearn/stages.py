@@ -34,17 +34,15 @@ def imputer(step: Step, facts: DeclaredFacts) -> Any:
     )
 
 
-def regression_imputer(step: Step, facts: DeclaredFacts) -> Any:
-    """A regression of the other columns."""
+def imputer_of_neighbours(step: Step, facts: DeclaredFacts) -> Any:
+    """Means: `RegressionImputer` has no intercept, so that columns which do not lie around 0 are filled far off."""
     fixes = {"add_indicator": "leave it out."}
     given = step.read("missing_values estimator", _PASSES, _NEIGHBOURS, fixes=fixes)
     if not is_gap(given["missing_values"]):
         step.refuse(f"missing_values={shown(given['missing_values'])} has no counterpart.", "NaN for missing values.")
-    if step.kind == "KNNImputer":
-        step.changed.append("a ridge regression on the other columns instead of the nearest rows, which it would keep")
-    else:
-        step.changed.append("one ridge regression on the other columns, of complete rows, instead of rounds of them")
-    return transformers.RegressionImputer()
+    instead = "the nearest rows, which it would keep" if step.kind == "KNNImputer" else "rounds of regressions"
+    step.changed.append(f"means of columns instead of {instead}; RegressionImputer() where all columns lie around 0")
+    return transformers.MeanImputer()
 
 
 _PASSES = "fill_value imputation_order initial_strategy max_value min_value n_nearest_features"
@@ -216,7 +214,7 @@ _OF_WEIGHTS = (
 
 _MAKERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "SimpleImputer": ("imputer", imputer),
-    "IterativeImputer KNNImputer": ("imputer", regression_imputer),
+    "IterativeImputer KNNImputer": ("imputer", imputer_of_neighbours),
     "StandardScaler": ("scaler", standard),
     "RobustScaler": ("scaler", robust),
     "PowerTransformer QuantileTransformer": ("quantiles", quantile_ranks),

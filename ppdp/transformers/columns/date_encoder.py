@@ -131,7 +131,10 @@ class DateEncoder(Encoder):
             raise InvalidParameter(
                 f"format={shown(self.format)} is no text.", stage=_NAME, fix='format="%d.%m.%Y".', parameter="format"
             )
-        table = resolve_ranges(self._numbers(columns), len(columns), None, _NAME)
+        try:
+            table = resolve_ranges(self._numbers(columns), len(columns), tuple(columns), _NAME)
+        except InvalidParameter as error:  # whose fix is numbers
+            raise InvalidParameter(error.message, stage=_NAME, fix=_FIX, parameter="ranges") from None
         if not (np.abs(epoch + table * SECONDS[unit]) < _FARTHEST).all():
             raise InvalidParameter(
                 "ranges hold what is no date between the years 1 and 9999.", stage=_NAME, fix=_FIX, parameter="ranges"
