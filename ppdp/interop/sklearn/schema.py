@@ -86,9 +86,9 @@ def picked_columns(step: Step, facts: DeclaredFacts) -> list[Any] | None:
 
     def picked(frame: Any) -> list[Any]:
         if own:
-            left = clone(step.estimator).transform(frame)
+            left = clone(step.estimator).transform(frame.copy())
         else:
-            left = deepcopy(function)(frame, **(step.given()["kw_args"] or {}))
+            left = deepcopy(function)(frame.copy(), **(step.given()["kw_args"] or {}))
         names = [left.name] if left.ndim == 1 else list(left)
         if not left.equals(frame[names[0] if left.ndim == 1 else names]):
             raise ValueError
@@ -178,7 +178,8 @@ def _by_function(function: Callable[..., Any], forms: list[list[Any]]) -> list[A
 
 def _taken(function: Callable[..., Any], frame: Any) -> tuple[Any, ...]:
     with quiet():
-        columns = _named(deepcopy(function)(frame), list(frame))  # so that an object with a memory stays as it is
+        # Copies, so that an object with a memory stays as it is, and so does the frame.
+        columns = _named(deepcopy(function)(frame.copy()), list(frame))
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 

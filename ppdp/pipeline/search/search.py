@@ -66,9 +66,9 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         Share of mu² for finding the best candidate; the rest is for fitting it on all rows.
     test_size : float, default=0.25
         Share of the rows that candidates are scored on.
-    scoring : callable, optional
-        ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. By default 1 for a
-        right label; for a regression 1 less the absolute error as a share of the range of y.
+    scoring : callable, "accuracy" or "neg_mean_absolute_error", optional
+        ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. By default
+        "accuracy"; for a regression "neg_mean_absolute_error", 1 less the absolute error as a share of the range of y.
     scores : {"best", "all", None}, default="best"
         Which mean scores are released: that of the chosen candidate, those of all (then the best of them is chosen, and
         the noise grows with the root of their number), or none.
@@ -122,7 +122,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
     delta: float = 1e-6
     share: float = 0.5
     test_size: float = 0.25
-    scoring: Scoring | None = None
+    scoring: Scoring | str | None = None
     scores: str | None = "best"
     refit: bool = True
     split_state: int = 0
@@ -175,9 +175,12 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             if getattr(self.estimator, name) is not None:
                 what = f"{name} has no effect inside a search."
                 raise InvalidParameter(what, fix=f"set it on {type(self).__name__}.", parameter=name)
-        if self.scoring is not None and not callable(self.scoring):
-            what = "scoring must be a function of one answer and one prediction, or None."
-            raise InvalidParameter(what, fix="lambda y, predicted: y == predicted, from 0 to 1.")
+        usual = "neg_mean_absolute_error" if is_regressor(self.estimator) else "accuracy"
+        named = isinstance(self.scoring, str | None) and self.scoring in (None, usual)
+        if not (named or callable(self.scoring)):
+            what = f"scoring must be a function of one answer and one prediction, or {usual!r}, which is the default."
+            fix = "lambda y, predicted: y == predicted, from 0 to 1; AUC and F1 are of rows together."
+            raise InvalidParameter(what, fix=fix, parameter="scoring")
         estimators.check_kinds(self)
         return candidates_of(self.estimator, self.param_grid)
 
@@ -329,7 +332,11 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
                 continue
             predicted = pipeline.predict(_rows(table, held_out))
             scored = row_scores(
-                fit_plan.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self)
+                fit_plan.domain,
+                labels[held_out],
+                predicted,
+                self.scoring if callable(self.scoring) else None,
+                regression=is_regressor(self),
             )
             sums[i] = column_sums(Rows.of(scored[:, None]), 1.0)[0]
         return facts, sums

@@ -439,6 +439,11 @@ class ColumnPicker(TransformerMixin, BaseEstimator):
         return X[self.columns or self.columns_]
 
 
+def zeroed(X):
+    X["age"] = 0.0
+    return X[["age"]]
+
+
 def test_a_function_that_picks_columns_of_a_frame_is_a_column_transformer():
     ranges = {"age": (0, 100), "dose": (0, 1), "id": (0, 9)}
     for pick in (lambda X: X[["dose", "age"]], lambda X: X.drop(columns="id")):
@@ -450,8 +455,9 @@ def test_a_function_that_picks_columns_of_a_frame_is_a_column_transformer():
         assert pipe.steps[0][1].blocks[0].columns == ["dose"]
     with pytest.raises(UnknownStage, match="ColumnPicker"):
         convert([ColumnPicker(), LOG], ranges=ranges, classes=(0, 1))
-    with pytest.raises(InvalidParameter, match="takes a frame"):
-        convert([FunctionTransformer(lambda X: X.assign(age=X["age"] + 1)), LOG], ranges=ranges, classes=(0, 1))
+    for other in (lambda X: X.assign(age=X["age"] + 1), zeroed):
+        with pytest.raises(InvalidParameter, match="takes a frame"):
+            convert([FunctionTransformer(other), LOG], ranges=ranges, classes=(0, 1))
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -39,7 +39,7 @@ class TestWhatIsFound:
         X = rng.uniform(-1, 1, (N, 2))
         y = rng.poisson(np.exp(1.0 + X[:, 0]))
         pipe = Pipeline([("clip", NormClipper(2.0)), ("model", PoissonRegressor((0, 20)))])
-        found = search(pipe, {"model__max_coef_norm": [0.01, 4.0]}).fit(X, y)
+        found = search(pipe, {"model__max_coef_norm": [0.01, 4.0]}, scoring="neg_mean_absolute_error").fit(X, y)
         assert found.best_params_ == {"model__max_coef_norm": 4.0}
         assert (found.predict(X) > 0).all()
         own = search(pipe, {"model__max_coef_norm": [0.01, 4.0]}, scoring=lambda y, p: 1 - abs(y - p) / 5, scores="all")
