@@ -98,7 +98,9 @@ def choice(name: str, value: Any, options: Collection[str | None], stage: object
     """One of a few words."""
     if (value is None or isinstance(value, str)) and value in options:
         return value
-    raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage, fix="one of these words.")
+    word = getattr(value, "__name__", None)  # of a function, as NumPy's are
+    fix = f"{name}={word!r}." if isinstance(word, str) and word in options else "one of these words."
+    raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage, fix=fix)
 
 
 def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:

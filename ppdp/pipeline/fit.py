@@ -87,6 +87,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
         None if not steps.supervised else TARGET if steps.regression else LABEL,
         told=pipe.diagnostics is not None,
         balances=steps.mechanism is not None and steps.last.balances,
+        logarithms=str(getattr(steps.last, "target_func", None)).startswith("log"),
     )
     solver = PlanSolver(
         steps.mechanism, domain, facts, pipe.epsilon, pipe.delta, pipe.gate, pipe.budget, adding, altering

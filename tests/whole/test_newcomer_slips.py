@@ -373,6 +373,16 @@ def test_a_budget_at_which_models_may_be_the_wrong_way_round(table):
         classifier(table, table["outcome"], epsilon=0.006, delta=1e-6)
 
 
+@pytest.mark.parametrize(("function", "told"), [(None, True), ("log1p", False), (np.log1p, None)])
+def test_skewed_amounts_by_their_logarithms(function, told, table):
+    """Whose noise is no larger where a few may be far above the others."""
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LinearRegression(y_range=(0, 1e7), target_func=function))
+    fit = lambda: pipe.fit(table[["age"]], table["income"])  # noqa: E731
+    if told is None:
+        return _refused(fit, ["target_func='log1p'"])
+    return _warned(fit, ["targets not 0"]) if told else _silent(fit)
+
+
 @pytest.mark.parametrize(("rows", "drowned"), [(1000, False), (200, True)])
 def test_whether_noise_drowns_a_report(rows, drowned):
     """Of many numbers that are released few are told, each of many: at 1,000 rows a mean errs by 1 % of its range."""

@@ -51,13 +51,15 @@ class Entrance:
 
     ``repairs`` says whether invalid cells and labels are repaired; ``labels`` is the kind of what the last step learns,
     :data:`~ppdp.data.altered.LABEL`, :data:`~ppdp.data.altered.TARGET`, or None; ``told`` whether shares are wanted;
-    ``balances`` whether the last step needs the numbers of rows of each class, whoever wants shares.
+    ``balances`` whether the last step needs the numbers of rows of each class, whoever wants shares; ``logarithms``
+    whether it learns logarithms of targets, to which small ones are as much as large ones.
     """
 
     repairs: bool
     labels: str | None
     told: bool = True
     balances: bool = False
+    logarithms: bool = False
 
     def properties(self, domain: Domain) -> list[Property]:
         """Of rows at the entrance, in the order in which a :class:`~ppdp.data.altered.Marker` finds them."""
@@ -67,7 +69,8 @@ class Entrance:
         columns = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
         counted = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
         counted += [Property(TARGET)] if self.labels == TARGET else []
-        if self.labels == TARGET and domain.y_range is not None and beside_zero(*domain.y_range):
+        y_range = domain.y_range if self.labels == TARGET and not self.logarithms else None
+        if y_range is not None and beside_zero(*y_range):
             counted.append(Property(TINY_TARGET))
         counted += [Property(WEIGHT), Property(TINY_WEIGHT)] if domain.max_weight is not None else []
         counted += classes
