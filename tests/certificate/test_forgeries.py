@@ -98,11 +98,6 @@ def change(path: str, value: Any):
     return lambda c: into(c, path.split("."))
 
 
-def turned(ladder: Document) -> Document:
-    """The loosest rung first."""
-    return {"rung": len(ladder["rungs"]) - 1 - ladder["rung"], "rungs": ladder["rungs"][::-1]}
-
-
 FREE = {"center": False, "columns": None}
 FORGERIES = {
     "a smaller epsilon": ("gated, max", None, change("epsilon", lambda e: e * 0.99)),
@@ -154,8 +149,6 @@ FORGERIES = {
         change("gate.ladder.rungs.1.parameters.pca", lambda p: {**p, "center": True}),
         None,
     ),
-    "a ladder turned around": ("on a ladder", lambda c: c["gate"]["ladder"].update(turned(c["gate"]["ladder"])), None),
-    "a ladder whose loosest rung is gone": ("on a ladder", change("gate.ladder.rungs", lambda r: r[:-1]), None),
     "a ladder that was no ladder": ("on a ladder", change("gate.ladder", None), change("epsilon", lambda e: e * 0.99)),
     "a ladder's delta that does not add": ("on a ladder", None, change("total.failure", lambda f: f / 2)),
     "max where deltas add": ("gated, sum", change("gate.rule", "max"), None),
