@@ -65,8 +65,8 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100 on average; .* before, this release adds at most (\d+) right guesses .*"
-        r"the surest (\d+) in 10.000 guesses are right at most (\d+) times in 100;"
-        r" one over 90 % sure comes in at most 1 of (\d+) cases",
+        r"the surest (\d+) in 10.000 are right at most (\d+) times in 100,"
+        r" and one over 90 % sure comes in at most 1 of (\d+) cases",
         found["For one person"],
     )
     right, more, surest, rare, seldom_mostly = map(int, guesses.groups())
@@ -96,7 +96,7 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
     c = record_of({**document("unconditional"), "epsilon": epsilon, "delta": delta})
     words = outcome_in_words(c).replace("\u202f", "")
     assert f"by at most {factor}" in words
-    assert (f"plus 1 in {one_in} (" in words) == ("publishing a row: 1 in 3000" in words) == (one_in is not None)
+    assert (f"plus 1 in {one_in} (" in words) == ("one row at random has 1 in 3000" in words) == (one_in is not None)
 
 
 @pytest.mark.parametrize(

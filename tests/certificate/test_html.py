@@ -185,7 +185,7 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
     }[c["status"]]
     first, text = c["status"], Reader(render(c)).text
     if render is render_page:  # a title, and what ppdp is; a word that people take for more stands behind
-        title, _, text = text.partition(" Terms: annex. ")
+        title, _, text = text.partition(" Terms: annex (later sheets). ")
         assert re.fullmatch("Privacy certificate.* ppdp is a program .*", title)
         first = ONLY_IF if first == "UNCONDITIONAL" else first
     assert re.match(f"{first} {re.escape(promise)}", text)

@@ -37,7 +37,6 @@ MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 _TOLD = 1e-3  # of an epsilon: what it has to differ by to be told beside another
 SURE, RARE = 0.9, 1e-6  # shares of claims that are right, and of cases in which they are made
-
 _UP = 1 + 1e-9  # more than what rounding takes away
 _UP_OF_ROOT = 1 + 1e-6  # more than what it is off
 _STEPS, _MOST = 32, 700.0  # of the grid of epsilons, and the largest of them that can be told
@@ -224,7 +223,7 @@ def outcome_in_words(c: Record) -> str:
     if not c.delta:
         return f"{told}."
     alone = c.neighbours.row_level and c.neighbours.rows == 1  # one of n rows at random, as it is, is (0, 1/n)-private
-    whole = f"; publishing a row: 1 in {figure(n)}" if alone else ""
+    whole = f"; publishing one row at random has 1 in {figure(n)}" if alone else ""
     return f"{told}, plus 1 in {one_of(float(c.delta))} (δ{whole})."
 
 
