@@ -96,6 +96,8 @@ class Ledger:
         delta: float | None = None,
         accounting: str | None = None,
     ) -> None:
+        if isinstance(path, (int, float)):
+            raise InvalidParameter("what comes first is a path.", fix="Ledger(epsilon=1.0, delta=1e-5), by name.")
         given = Terms.of(epsilon, delta, "auto" if accounting is None else accounting)
         self._store = Store(None if path is None else _resolved(path), given, accounting)
         self.path = self._store.path
