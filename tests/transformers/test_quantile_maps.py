@@ -1,11 +1,13 @@
 """Bins, ranks and splines between quantiles: scikit-learn's where these are exact, and close to them if released."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import preprocessing
 
-from ppdp import ColumnTransformer, Domain, Pipeline
+from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
 from ppdp.transformers import (
@@ -104,6 +106,19 @@ def test_a_column_of_one_value_has_bins():
     flat = np.column_stack([np.full(N, 3.0), X[:, 1]])
     for stage in (KBinsDiscretizer(3), SplineTransformer()):
         assert private(stage, flat).certificate_.verify()
+
+
+@pytest.mark.parametrize("stage", [KBinsDiscretizer(2), QuantileTransformer(2), SplineTransformer(3, 1)])
+def test_rows_reach_the_certified_norm_and_cross_an_edge_as_far_as_any(stage):
+    """The norm sets the noise of what stands behind; that rows that moved count as replaced is no more than they do."""
+    domain = Domain(n_rows=100, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
+    (way,) = stage.fit_modes(domain, Adjacency.replace().distance)
+    edges = np.full((1, 2), -1.0 if isinstance(stage, KBinsDiscretizer) else 0.0)
+    held = stage.read(edges, way, domain)
+    rows = stage.map_rows(np.array([[-1.0, -1.0], [-1 + 1e-9, -1 + 1e-9], [1.0, 1.0]]), held)
+    assert 1 - 1e-6 < np.linalg.norm(rows, axis=1).max() / way.domain.row_norm <= 1
+    if isinstance(stage, KBinsDiscretizer):
+        assert np.linalg.norm(rows[1] - rows[0]) == np.linalg.norm(rows[2] - rows[0]) == 2.0
 
 
 def test_a_refusal_of_a_pipeline_with_them_can_be_read():

@@ -1,11 +1,11 @@
 """
-Splines with knots where the rows are
-=====================================
+Splines and bins where the rows are
+===================================
 
 How the risk of 10,000 made-up people goes with their income, at ε = 1, within a public
 range from 0 to 400. Most incomes are below 60, where hardly any of the knots at equal
 steps of the range lie. Knots at released quantiles lie where the rows are, and follow
-the dip.
+the dip; bins between such quantiles follow it in steps.
 """
 
 import matplotlib.pyplot as plt
@@ -31,21 +31,18 @@ ill = rng.random(10_000) < risk(incomes[:, 0])
 plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 ax.plot(grid, risk(grid), "k", label="truth")
-for knots, words in (
-    ("uniform", "equal steps of the range"),
-    ("quantile", "released quantiles"),
-):
-    plain = make_pipeline(
-        preprocessing.SplineTransformer(n_knots=7, knots=knots), LogisticRegression()
-    )
+stages = {
+    "knots at equal steps of the range": preprocessing.SplineTransformer(n_knots=7),
+    "knots at released quantiles": preprocessing.SplineTransformer(7, knots="quantile"),
+    "bins between released quantiles": preprocessing.KBinsDiscretizer(n_bins=7),
+}
+for words, stage in stages.items():
+    plain = make_pipeline(stage, LogisticRegression())
     pipe = Pipeline.from_sklearn(
-        plain, ranges=(0, 400), classes=(False, True), dataset=knots
+        plain, ranges=(0, 400), classes=(False, True), dataset=words
     )
-    ax.plot(
-        grid,
-        pipe.fit(incomes, ill).predict_proba(grid)[:, 1],
-        label=f"knots at {words}",
-    )
+    answers = pipe.fit(incomes, ill).predict_proba(grid)
+    ax.plot(grid, answers[:, 1], label=words)
 ax.set(xlabel="income", ylabel="risk", ylim=(0, 0.8))
 ax.legend(loc="lower right")
 plt.show()
