@@ -18,7 +18,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.rounding import COARSE, FINER
 from ppdp.data.rows import Rows
 from ppdp.data.summary import second_moment
-from ppdp.transformers import PCA
+from ppdp.transformers import PCA, SoftPCA
 from ppdp.transformers.project.pca import Spectrum
 
 BALLS = [domain for domain in domains(12, 2, 3, max_missing=0) if domain.entry_bound is None]
@@ -104,10 +104,10 @@ def test_no_row_moves_further(distance, name):
     assert 0.25 < reached <= ROUNDING
 
 
-@CENTRED
+@pytest.mark.parametrize("stage", ["uncentred", "centred", "soft"])
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("center")
-def test_weights_between_0_and_1_move_rows_no_further(distance, center):
+@pytest.mark.repeated("stage", keep=2)
+def test_weights_between_0_and_1_move_rows_no_further(distance, stage):
     """Of every row that both datasets weigh differently the smaller weight is matched."""
     rng = np.random.default_rng(0)
     n, share = 12, 0.4
@@ -130,10 +130,11 @@ def test_weights_between_0_and_1_move_rows_no_further(distance, center):
         weights[1] = pair.right.weight * scale
         weights[1][-2:] = pair.right.weight[-2:] * [1 - share, 0.0 + 2 * share]
         left, right = Rows(pair.left.X, None, weights[0]), Rows(pair.right.X, None, weights[1])
+        center = stage == "centred"
         gap = min(gap for gap, _ in spectra(Pair(left, right), domain, 1, center)) * (1 - 1e-12)
         if gap < 1e-3:
             continue
-        chain = Chain.of([PCA(1, gap, with_mean=center)], domain, wide)
+        chain = Chain.of([SoftPCA(0.1) if stage == "soft" else PCA(1, gap, with_mean=center)], domain, wide)
         move = np.linalg.norm(chain.run(left).X - chain.run(right).X, axis=1)
         matched = np.minimum(weights[0], weights[1])
         matched[: int(distance.replaced)] = 0.0

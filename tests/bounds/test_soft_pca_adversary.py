@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from effort import found, rounds
-from neighbours import ROUNDING, Chain
+from neighbours import ROUNDING
 from sklearn.base import clone
 from worst_cases import shrunk
 
@@ -35,29 +35,6 @@ def test_no_pair_changes_the_moment_further(domain, distance, order):
 
     reached, _ = attack(world, change, draws=15, steps=25)
     assert 0.4 < reached <= ROUNDING
-
-
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-def test_weights_between_0_and_1_move_rows_no_further(distance):
-    """Of a row that both datasets weigh differently the smaller weight is matched."""
-    rng = np.random.default_rng(0)
-    domain = Domain(n_rows=12, n_features=2, row_norm=1.0, max_missing=0)
-    most = distance.mass + 1.0, distance.one_sided + 0.5
-    wide = Distance(
-        *(getattr(distance, name) for name in ("replaced", "toggled", "moved", "radius", "total")), *most, reweighted=2
-    )
-    chain = Chain.of([SoftPCA(0.1)], domain, wide)
-    for _ in range(50):
-        pair = World(domain, distance).draw(rng)
-        share = rng.uniform(0.5, 1, 12)
-        weights = [rows.weight * share for rows in (pair.left, pair.right)]
-        weights[0][-2:], weights[1][-2:] = (1.0, 0.5), (0.5, 1.0)
-        left, right = (Rows(rows.X, None, w) for rows, w in zip((pair.left, pair.right), weights))
-        matched = np.minimum(*weights)
-        matched[: int(distance.replaced)] = 0.0
-        move = np.linalg.norm(chain.run(left).X - chain.run(right).X, axis=1)
-        assert (move * (matched > 0)).max() <= chain.distance.radius * ROUNDING
-        assert move @ matched <= chain.distance.total * ROUNDING
 
 
 @pytest.mark.parametrize(

@@ -85,15 +85,6 @@ class TestPlan:
         assert plan.gate is None or (plan.gate.delta <= rest and not plan.gate.adding)
         assert 0.999 * epsilon < PrivacyLoss(plan.loss.mu).epsilon(rest) <= epsilon
 
-    def test_shares_of_the_budget_can_be_set(self):
-        steps = NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), GaussianMechanism()
-        pipe = make_pipeline(*steps, epsilon=2.0, budget={"gate": 0.25, "release": 0.5}, diagnostics=None)
-        plan = pipe.plan(Domain(n_rows=5000, n_features=4))
-        total = plan.loss.mu**2
-        assert plan.gate.mu**2 / total == pytest.approx(0.25, rel=1e-4)
-        assert plan.releases[0].mu ** 2 / total == pytest.approx(0.5, rel=1e-4)
-        assert plan.mechanism.loss.mu**2 / total == pytest.approx(0.25, rel=1e-4)
-
     @pytest.mark.parametrize(
         ("n", "epsilon", "missing", "expected"),
         [
