@@ -137,12 +137,6 @@ def test_every_bar_lies_inside_the_axes():
         assert max(ends(ax)) < high
 
 
-def test_draws_where_it_is_told():
-    figure, ax = plt.subplots()
-    assert ppdp.plot.distance(cleaned("noisy"), ax=ax) is ax
-    assert plt.get_fignums() == [figure.number]
-
-
 def test_axis_says_its_unit():
     assert "in replaced rows" in ppdp.plot.distance(cleaned("noisy")).get_xlabel()
 

@@ -358,12 +358,6 @@ class TestFiles:
         with pytest.raises(ExportError, match="another form"):
             SketchTable.from_parquet(path)
 
-    @pytest.mark.parametrize("content", [b"", b"PAR1" * 9, b"name,age\n"])
-    def test_what_is_no_parquet(self, path, content):
-        path.write_bytes(content)
-        with pytest.raises(ExportError, match="not a Parquet file"):
-            SketchTable.from_parquet(path)
-
     def test_of_something_else_that_was_released(self, path):
         Pipeline([("range", MinMaxScaler(ranges=(0, 10))), ("mean", GaussianMechanism())]).fit(
             rows()
@@ -373,16 +367,3 @@ class TestFiles:
         fitted("laplace").release_.to_parquet(path)
         with pytest.raises(ExportError, match="another form"):
             SketchTable.from_parquet(path)
-
-    def test_a_conditional_certificate_only_as_what_it_is(self, path):
-        exact = ("scale", StandardScaler(fit_mode="exact", use_floor=False, min_std=0.1))
-        found = pipeline(GaussianMechanism("rows"), exact, adjacency=None, gate=None).fit(rows(3000)).release_.table
-        with pytest.raises(ExportError, match="CONDITIONAL"):
-            found.to_parquet(path)
-        found.to_parquet(path, conditional=True)
-        assert SketchTable.from_parquet(path).certificate.status == "CONDITIONAL"
-
-    def test_seeded_noise_never(self, path):
-        found = pipeline(LaplaceMechanism("rows"), random_state=0).fit(rows()).release_.table
-        with pytest.raises(ExportError, match="seed"):
-            found.to_parquet(path)
