@@ -131,18 +131,6 @@ def test_what_floats_cost_is_a_gaussian_release_that_noise_hides():
     assert sketch_loss(10**5, 10, 1.0, ONE, noise_scale=1e-6, rank=100).epsilon(1e-6) > 1e9
 
 
-@pytest.mark.parametrize("distance", [ONE, Distance(toggled=1), Distance(moved=1, radius=0.4)], ids=named)
-def test_margins_of_neighbours_differ_by_no_more_than_one(distance):
-    (condition,) = EigenvalueFloor(0.05).fit_modes(DOMAIN, distance)[0].conditions
-    reached, _ = attack(
-        World(DOMAIN, distance, deleted=True),
-        lambda pair: abs(condition.margin(pair.left) - condition.margin(pair.right)),
-        draws=12,
-        steps=12,
-    )
-    assert 0.4 < reached <= ROUNDING
-
-
 def test_so_many_rows_must_change_before_the_floor_fails():
     """Rows along one axis are taken away, one by one; margin and floor fail together."""
     (condition,) = EigenvalueFloor(1 / 6).fit_modes(DOMAIN, ONE)[0].conditions

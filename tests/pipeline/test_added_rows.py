@@ -19,7 +19,7 @@ from ppdp.certificate.replay.verify import verify
 from ppdp.cli.main import main
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import assign_slots
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, LedgerError, MissingBound, PpdpError
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism
 from ppdp.privacy.noise.sampler import Noise
@@ -255,17 +255,6 @@ def test_without_secret_slots_a_row_in_front_would_shift_all_others():
 
 
 # ---------------------------------------------------------------- what neighbours are, beside other adjacencies
-
-
-def test_one_ledger_has_one_adjacency(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.db", epsilon=99.0, delta=1e-2)
-    cost = {"epsilon": 5.0, "delta": 1e-4}
-    pipeline(ledger=ledger, **cost).fit(TABLE)
-    pipeline(ledger=Ledger(tmp_path / "ledger.db"), **cost).fit(TABLE[:3])
-    assert {entry.adjacency for entry in ledger.entries()} == {ADDED}
-    for other in (Adjacency.replace(), Adjacency.add_remove(2)):
-        with pytest.raises(LedgerError, match="adjacency"):
-            pipeline(domain=FACTS.but(adjacency=other), ledger=ledger).fit(TABLE)
 
 
 def test_searches_and_comparisons_are_for_replaced_rows():

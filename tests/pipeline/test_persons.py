@@ -31,7 +31,6 @@ from ppdp.exceptions import (
     LedgerError,
     MissingBound,
     PpdpError,
-    UnsupportedOrder,
 )
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.pipeline.fit import prepare_rows
@@ -285,14 +284,6 @@ def test_ids_of_rows_in_blocks_are_a_column_of_them():
             model().fit(Split(ROWS, [0, 90]), "y", groups=groups)
     with pytest.raises(InvalidParameter, match="needs groups="):
         model().fit(Split(ROWS.drop_columns(["id"]), [0, 90]), "y")
-
-
-def test_rows_elsewhere_are_refused_before_anything_is_spent(monkeypatch):
-    monkeypatch.setattr(Split, "local", False)
-    ledger = Ledger(epsilon=99.0, delta=1e-2)
-    with pytest.raises(UnsupportedOrder, match=r"'entrance'.*secret slots"):
-        model(ledger=ledger).fit(Split(ROWS, [0, 90]), "y", groups="id")
-    assert ledger.entries() == ()
 
 
 # ---------------------------------------------------------------- scikit-learn
