@@ -117,10 +117,12 @@ def test_other_tensors_shapes_and_types_are_others(folder):
             certified(folder)
 
 
-def test_folders_that_are_none(folder, tmp_path):
-    for wrong in (tmp_path / "nowhere", folder / "certificate.json", "", "\0", "\ud800", 7, None, b"x"):
+def test_folders_that_are_none(training, folder, tmp_path):
+    for wrong in (tmp_path / "nowhere", folder / "certificate.json", "", "\0", 7, None, b"x"):
         with pytest.raises((ExportError, InvalidParameter)):
             certified(wrong)
+    with pytest.raises(InvalidParameter, match="folder must be the path"):
+        training.export("\ud800", conditional=True)
 
 
 @pytest.mark.parametrize("where", ["mkdtemp", "fsync", "rename"])
