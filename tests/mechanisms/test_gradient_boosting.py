@@ -9,6 +9,7 @@ from ppdp.data.tails import EDGES
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.boosting.edges import edges_of
+from ppdp.mechanisms.learn.prior import Prior
 from ppdp.transformers import MinMaxScaler, NormClipper
 
 RNG = np.random.default_rng(0)
@@ -52,6 +53,19 @@ def test_few_rows_with_much_noise_are_no_worse_than_their_mean():
     steps = MinMaxScaler(ranges=(0, 1)), GradientBoostingRegressor(y_range=(0, 400))
     models = [make_pipeline(*steps, epsilon=1.0, random_state=seed).fit(X, y) for seed in range(3)]
     assert min(model.score(X, y) for model in models) > 0
+
+
+def test_moments_that_are_known_stand_in_place_of_noise():
+    """Noise is not believed, and what rows have behind a clip is divided by what is left."""
+    known, truth = np.eye(3), np.eye(3) + 0.5 * np.eye(3)[[1, 0, 2]] * (1 - np.eye(3))
+    prior = Prior(np.zeros(4), np.ones(4), known)
+    seen, noise = prior.believed(np.pad(truth / 2, (0, 1)), 1e-6, 1.0)
+    np.testing.assert_allclose(seen[:3, :3], truth, atol=1e-3)
+    assert seen[3, 3] == 1
+    assert noise == pytest.approx(2e-6, rel=1e-3)
+    seen, noise = prior.believed(np.pad(truth, (0, 1)), 1.0, 1.0)
+    np.testing.assert_allclose(seen[:3, :3], known)
+    assert noise < 0.01
 
 
 def test_cells_are_where_rows_are():

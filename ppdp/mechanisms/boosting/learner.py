@@ -40,11 +40,12 @@ from ppdp.mechanisms.boosting.blocks import (
 from ppdp.mechanisms.boosting.first_shapes import first_shape, level
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
-from ppdp.mechanisms.boosting.plans import CELLS
-from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, shrunk, table_parts
+from ppdp.mechanisms.boosting.plans import CELLS, KNOWN
+from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, table_parts
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, shifts_drawn, sides, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton
+from ppdp.mechanisms.learn.prior import Prior
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
 TRUST = 1.0  # by how much a round changes what a bin adds, at most
@@ -56,12 +57,11 @@ SLACK = 1e-9  # on the closeness of means, for their rounding
 # which they pay.
 CERTAIN = 1400.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
-# Standard deviation of the weight of a shape, over its usual one (errors of linear models are cautious); and the
-# `n mu / √(2 d)` from which on it grows.
-UNSURE, DOUBTFUL = 4.0, 500.0
-# Where that is below the first, shapes go into the model as they are but for the second, and the variances of their
-# parts have an exponential distribution of this rate.
-SCARCE, SURE, DOUBT = float(CELLS[64]), 0.03, 3.0
+# Standard deviations of weights, where the linear model begins with the shapes: of a shape, over its importance, of
+# what stands beside it, over the largest importance, and of the baseline, over a typical score.
+OWN, OTHER, OF_BASELINE = 0.4, 0.15, 0.3
+SCARCE, DOUBT = float(CELLS[64]), 3.0  # `n mu / √(2 d)` below which first shapes are doubted, and a rate as the next
+DOUBT_OF_ROUNDS, DOUBT_OF_TABLES = 1.0, 0.3  # rates of exponential distributions of variances, of typical scores
 MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
 CHANCE = (
     0.1  # of a column to be halved by a tree, at least, over that of one that adds as much as columns do on average
@@ -114,6 +114,7 @@ class _Learner:
     posteriors: list[Posterior]
     model: AdditiveModel
     n_rows: float  # weight of all rows, by released numbers
+    unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
 
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
@@ -148,31 +149,41 @@ class _Learner:
         return np.array([math.sqrt(float(bins.shares @ shape**2)) for bins, shape in zip(self.bins, of_bins)])
 
     def weigh(self) -> None:
-        """Shapes as a linear model weighs them: columns may say the same."""
+        """Shapes as a linear model weighs them, with lines and indicators beside them: columns may say the same.
+
+        Where noise is large, the model begins with the shapes as they are.
+        """
         training, model = self.training, self.model
         norm, linear = training.parameters["norm"], linear_of(training.parameters)
         importances = self.importances()
-        units = np.where(importances > LEAST_IMPORTANCE * importances.max(), importances, np.inf)
-        tables = [(column, shape / unit) for column, (shape, unit) in enumerate(zip(model.shapes, units))]
+        kept = np.flatnonzero(importances >= LEAST_IMPORTANCE * importances.max())
+        tables: list[tuple[int, Array]] = [
+            (int(column), model.shapes[column] / max(importances[column], 1e-300)) for column in kept
+        ]
         tables += self._terms()
+        more = len(tables) - len(kept)
+        prior = Prior(
+            np.array([*importances[kept], *[0.0] * more, model.baseline - self.loss.shift]),
+            np.array(
+                [*OWN * importances[kept], *[OTHER * importances.max()] * more, OF_BASELINE * self.loss.typical_score]
+            ),
+            self._moments(tables),
+        )
         of_rows = partial(of_tables, self.loss, self.label, tables, norm)
         held = training.rows.n * len(tables) <= MOST_HELD
         rows = (training.rows if held else streamed(training.rows)).each(of_rows, len(tables))
-        factor = training.factors.linear
+        factor, sure = training.factors.linear, training.certain >= KNOWN
 
         def answer(values: Array) -> Array:
             return training.answer(values * factor) / factor
 
         parameters = {**linear, "norm": norm, "loss": LINEAR[training.parameters["loss"]]}
-        models, errors = fitted_by_newton(
-            rows, self.loss.linear, answer, training.noise_scale / factor, training.size, parameters
+        size, noise_scale = training.size, training.noise_scale / factor
+        models, covariance = fitted_by_newton(
+            rows, self.loss.linear, answer, noise_scale, size, parameters, prior=None if sure else prior
         )
-        certain, more = training.certain, len(tables) - len(units)
-        unsure = SURE if certain < SCARCE else max(1.0, certain / DOUBTFUL)
-        usual = np.concatenate([importances, np.zeros(more), [model.baseline - self.loss.shift]])
-        of_more = np.full(more, unsure * importances.max())
-        spread = np.concatenate([UNSURE * unsure * importances, of_more, [1.0]])
-        *weights, baseline = shrunk(models[-1][0], errors, usual, spread)
+        *weights, baseline = models[-1][0]
+        self.unsure = float(prior.deviations[-1] ** 2 if sure else covariance[-1, -1])
         model.baseline = _bounded(baseline + self.loss.shift).item()
         added = [np.zeros(width) for width in training.cells.widths]
         for weight, (column, table) in zip(weights, tables):
@@ -181,13 +192,25 @@ class _Learner:
             self._show(column, _bounded(bins.means(of_cells)))
 
     def _terms(self) -> Iterator[tuple[int, Array]]:
-        """Beside shapes, if the plan has them: indicators of categories, and lines where shapes are nearly straight."""
+        """Beside shapes, if the plan has them: indicators of categories, and lines; of many rows those of shapes that
+        are nearly straight.
+        """
+        many = self.training.certain >= KNOWN
         for column, count in enumerate(self.training.parameters.get("terms", ())):
             shape, shares = self.model.shapes[column], self.model.shares[column]
             coded, straight = self.training.cells.categories[column], STRAIGHT * math.sqrt(shares @ shape**2)
             for table in self.training.cells.terms(column, shares)[:count]:
-                if coded or abs(shares @ (table * shape)) > straight:
+                if coded or not many or abs(shares @ (table * shape)) > straight:
                     yield column, table
+
+    def _moments(self, tables: Sequence[tuple[int, Array]]) -> Array:
+        """Second moments of what tables of the same column have for its rows; 0 of those of others."""
+        moments, columns = np.zeros((len(tables),) * 2), np.array([column for column, _ in tables])
+        for column in set(columns.tolist()):
+            here = np.flatnonzero(columns == column)
+            own = np.array([tables[place][1] for place in here.tolist()])
+            moments[np.ix_(here, here)] = (own * self.model.shares[column]) @ own.T
+        return moments
 
     def make_round(self, left: int) -> None:
         """One round: of single columns, or of pairs of them where that says more; the last ones are of pairs."""
@@ -251,7 +274,7 @@ class _Learner:
         sums, noise = self._gradients(terms, [self.bins[column].count for column in active], norm)
         rest = float(np.mean([of_column.sum() for of_column in sums]))
         points, weights = NODES
-        total = float((importances**2).sum())
+        total, doubt = float((importances**2).sum()), DOUBT_OF_ROUNDS / self.loss.typical_score**2
         for column, of_column in zip(active, sums):
             bins, shape = self.bins[column], self._of_bins(column)
             others = math.sqrt(max(total - importances[column] ** 2, 0.0))
@@ -262,23 +285,27 @@ class _Learner:
             )
             prior = centred(self.posteriors[column].covariance, bins.shares)
             posterior = Posterior.of(
-                of_column, curvature, self._noise(noise**2 + labels, bins.shares), [*self.kernels[column], prior]
+                of_column, curvature, self._noise(noise**2 + labels, bins.shares), [*self.kernels[column], prior], doubt
             )
             if posterior.evidence < LEAST_EVIDENCE:
                 continue
             self.posteriors[column] = posterior
             step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)
             self._show(column, _bounded(shape + step))
-        self._step_of_baseline(rest)
+        numbers = sum(self.bins[column].count for column in active)
+        self._step_of_baseline(rest, noise * math.sqrt(numbers) / len(active))
 
     def _noise(self, variances: Array, shares: Array) -> Array:
         """Covariance of sums of gradients in cells, of which anything may be due to the baseline."""
         return np.asarray(np.diag(variances + 1e-6) + self.n_rows**2 * np.outer(shares, shares))
 
-    def _step_of_baseline(self, rest: float) -> None:
-        """Follow the sum of all gradients."""
+    def _step_of_baseline(self, rest: float, noise: float) -> None:
+        """Follow the sum of all gradients, as far as it is more certain than the baseline."""
         slope = self.n_rows * max(self._mean_of(self.loss.slope), LEAST_CURVATURE)
-        step = rest / slope if self.middle is None else self.middle
+        seen = (noise / slope) ** 2
+        kept = seen / (self.unsure + seen)
+        step = (1 - kept) * rest / slope if self.middle is None else self.middle
+        self.unsure *= kept
         self.model.baseline = _bounded(self.model.baseline + np.clip(step, -TRUST, TRUST)).item()
 
     def _paired(self) -> list[tuple[int, int]]:
@@ -301,6 +328,7 @@ class _Learner:
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
         found, rest = [], []
+        doubt = DOUBT_OF_TABLES / self.loss.typical_score**2
         least = LEAST_EVIDENCE + math.log(len(pairs))  # of many tables noise makes one larger
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
@@ -314,7 +342,7 @@ class _Learner:
             weights, of_cells = weights[kept], of_pair[kept]
             slopes, labels = (numbers[kept] for numbers in self._in_cells((first, second), grouped))
             spread = self._noise(noise**2 + labels * self.n_rows * weights, weights)
-            posterior = Posterior.of(of_cells, slopes * self.n_rows * weights, spread, kernels)
+            posterior = Posterior.of(of_cells, slopes * self.n_rows * weights, spread, kernels, doubt)
             rest.append(of_cells.sum())
             if posterior.evidence < least:
                 continue
@@ -325,7 +353,7 @@ class _Learner:
             table, errors = both / math.sqrt(len(found))
             model.pairs.append((first, second, table))
             model.pair_errors.append(errors)
-        self._step_of_baseline(float(np.mean(rest)))
+        self._step_of_baseline(float(np.mean(rest)), noise * SIDE / math.sqrt(len(pairs)))
 
     def _in_cells(self, pair: tuple[int, int], groups: Sequence[Codes]) -> tuple[Array, Array]:
         """Mean slope and variance of gradients in the cells of a table, as if other columns were independent."""

@@ -96,6 +96,11 @@ class ScoreLoss(ABC):
         """Loss of that model."""
 
     @property
+    def typical_score(self) -> float:
+        """By how much scores of rows differ, about."""
+        return 1.0
+
+    @property
     def shift(self) -> float:
         """What is added to the intercept of that model."""
         return 0.0
@@ -177,6 +182,10 @@ class SquaredLoss(ScoreLoss):
     spread: float  # variance of labels
 
     curved: ClassVar[bool] = False
+
+    @property
+    def typical_score(self) -> float:
+        return 2 * math.sqrt(max(self.spread, 1e-6))
 
     @classmethod
     def of(

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 # Of mu²: of the histogram, and of the linear model; rounds and the histogram of the targets have the rest.
 SHARES = (0.4, 0.2)
+SHARES_OF_SOME = (0.4, 0.3)  # where the linear model begins with what shapes say
 SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
-SHARES_OF_FEW = (0.75, 0.1)  # where cells are fewest
+SHARES_OF_FEW = (0.65, 0.25)  # where cells are fewest
+KNOWN = 1000.0  # `n mu / √(2 d)`, from which on it needs no such beginning
+OF_MOMENTS = 0.05  # of the linear model, below that, for second moments
 OF_EDGES = 0.02, 4.0  # of mu², at most, of the histogram that places cells; and that times `n mu / √(2 d)`
 CELLS = {16: 0.0, 64: 125.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
 FEW = 3  # categories of a column, whose shape says about as much as they do one by one
@@ -34,4 +37,5 @@ def terms(categories: Sequence[int], mass: float, certain: float) -> tuple[list[
     indicators = [count * (count > FEW) for count in categories]
     if any(indicators) and mass >= TOLD * (len(lines) + sum(lines) + sum(indicators)):
         return lines, indicators, SHARES_OF_CATEGORIES
-    return lines, [0] * len(lines), SHARES_OF_FEW if certain < CELLS[64] else SHARES
+    few = SHARES_OF_FEW if certain < CELLS[64] else SHARES_OF_SOME
+    return lines, [0] * len(lines), few if certain < KNOWN else SHARES

@@ -223,24 +223,3 @@ def _inverted(matrix: Array) -> Array:
     whole = inverse + inverse.T  # above the diagonal are zeros
     whole.flat[:: len(whole) + 1] /= 2
     return np.asarray(whole)
-
-
-def shrunk(found: Array, errors: Array, usual: Array, spread: Array) -> Array:
-    """Coefficients that were found, with what is known of their errors, where they usually are others.
-
-    Parameters
-    ----------
-    found : ndarray of shape (n_coefficients,)
-        As they were learned.
-    errors : ndarray of shape (n_coefficients + 3, n_coefficients)
-        Directions, and variances in each, as linear models release them.
-    usual, spread : ndarray of shape (n_coefficients,)
-        What they are on average, and with what standard deviation.
-    """
-    directions = errors[:-3] * np.sqrt(errors[-3] + errors[-2])
-    noise = directions @ directions.T
-    try:
-        shift = noise @ np.linalg.solve(noise + np.diag(np.maximum(spread, 1e-6) ** 2), found - usual)
-    except np.linalg.LinAlgError:
-        return found
-    return found - shift if np.isfinite(shift).all() else found

@@ -30,6 +30,7 @@ from ppdp.data.summary import symmetric, upper_triangle
 from ppdp.mechanisms.learn.clips import choose_clip, usual_shares
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
+from ppdp.mechanisms.learn.prior import Prior
 from ppdp.mechanisms.learn.whitened import NewtonState, TrainingLoss, Whitening
 
 NORM_RATIO = 8.0  # norm of the longest whitened row, over that of a typical one, where noise is large ...
@@ -53,6 +54,7 @@ def fitted_by_newton(
     size: int,
     parameters: Mapping[str, Any],
     *,
+    prior: Prior | None = None,
     last: bool = False,
     over: bool = True,
 ) -> tuple[list[Array], Array]:
@@ -60,13 +62,14 @@ def fitted_by_newton(
 
     ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula. ``last`` says
     that no other rows are trained on, ``over`` that nobody reads these again: whitened ones may be written over them.
+    With a ``prior`` steps begin at its means, and in place of errors the covariance of coefficients is returned.
     """
     with ExitStack() as files:
 
         def held(rows: Rows | Stream, passes: int) -> Any:
             return files.enter_context(cached_on_disk(rows, passes, last=True, over=over)) if last else rows
 
-        return _fitted(rows, held, loss, answer, noise_scale, size, parameters)
+        return _fitted(rows, held, loss, answer, noise_scale, size, parameters, prior)
 
 
 def _fitted(
@@ -77,6 +80,7 @@ def _fitted(
     noise_scale: float,
     size: int,
     parameters: Mapping[str, Any],
+    prior: Prior | None,
 ) -> tuple[list[Array], Array]:
     """The same, of rows that are ``held`` for so many passes."""
     intercept = bool(parameters["fit_intercept"])
@@ -105,12 +109,13 @@ def _fitted(
     exact = mean_of(rows, partial(_second_moments, loss, intercept, unit, norm), numbers)
     moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
-    whitening = Whitening.of(moments, n_targets, intercept, unit, norm**2 * noise, least, loss.lowest_target)
+    moments, left = (moments, norm**2 * noise) if prior is None else prior.believed(moments, norm**2 * noise, unit)
+    whitening = Whitening.of(moments, n_targets, intercept, unit, left, least, loss.lowest_target)
     whitening = whitening if loss.dispersion is not None else whitening.with_noise()
     main = factors.steps[: parameters["iterations"]]
     rows = held(rows.each(partial(_whitened, whitening, bound), rows.d), 1 + len(main))
 
-    theta = whitening.initial(loss)
+    theta = whitening.initial(loss) if prior is None else prior.means[None] @ whitening.inverse()
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
     of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
     shares, error = (
@@ -119,6 +124,8 @@ def _fitted(
     )
     pooled = math.hypot(*(of_gradient for of_gradient, _ in factors.steps))
     state = NewtonState(loss, whitening, theta, parameters["alpha"] / rows.n, (norm_ratio / NORM_RATIO) ** 2, len(main))
+    if prior is not None:
+        state.know(prior)
     expected = usual_shares(shares, USUAL_LENGTH, error) if loss.chances is None else state.shares_of_gradients(lengths)
     clip = choose_clip(shares, expected, lengths, 2 * math.sqrt(width) * noise_scale / pooled, error)
 
@@ -129,6 +136,8 @@ def _fitted(
         scores = held(rows.each(partial(_scored, direction, whitening.norm_bound(bound), intercept), 1), 2)
         *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
         thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
+    if prior is not None:
+        return [whitening.coefficients(theta) for theta in thetas], state.covariance()
     models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
     if dispersion is None:
         last = models[-1][0]

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import chi2, qmc
 
+from ppdp.mechanisms.learn.prior import Prior
+
 Array = NDArray[np.float64]
 
 USUAL_WEIGHT = 0.3  # deviation of the mean weight of rows from 1, where nothing is known of it
@@ -34,6 +36,7 @@ NODES = 1024  # of an integral over several scores
 REACH, LEAST_ERROR = 6.0, 1e-12  # of numbers from where they were seen, in errors; and of those errors
 FARTHEST, LARGEST_EXPONENT = 1e100, 1e6
 MIDDLES = (np.arange(8) + 0.5) / 8  # of eighths of a distribution
+UNLIKE = 0.25  # of its size, by which a curvature may differ where rows are taken to be as a prior says
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,10 @@ class Whitening:
         coef = theta[:, :d] @ self.matrix.T
         return np.hstack([coef, theta[:, d:] - (coef @ self.centre)[:, None]]) if self.intercept else coef
 
+    def inverse(self) -> Array:
+        """What coefficients of rows are to be multiplied by, from the right, to be those of whitened ones."""
+        return np.asarray(np.linalg.inv(self.coefficients(np.eye(len(self.centre) + self.intercept))))
+
     def initial(self, loss: TrainingLoss) -> Array:
         """Coefficients with which rows of a normal distribution have these moments with their targets."""
         if len(self.target_covariances) > 1:
@@ -225,6 +232,18 @@ class NewtonState:
         self._best: tuple[Array, float, Array, float, list[Array], list[Array]] | None = None
         self.released_curvatures: list[tuple[Array, float]] = []  # of the first score, with their noise, by step
         self.last_gradient = np.zeros_like(theta), math.inf  # that was followed, and its noise
+        self._unlike = 0.0
+
+    def know(self, prior: Prior) -> None:
+        """Begin with the covariance of coefficients that a prior says."""
+        inverse = self.whitening.inverse()
+        self._covariances = [(inverse.T * prior.deviations**2) @ inverse]
+        self._units, self._unlike = np.zeros(len(inverse)), UNLIKE
+
+    def covariance(self) -> Array:
+        """That of the coefficients of rows, of the first score."""
+        back = self.whitening.coefficients(np.eye(self.theta.shape[1]))
+        return np.asarray(back.T @ self._covariances[0] @ back)
 
     def calibration(self, steps: int) -> tuple[Array, NewtonState]:
         """Direction in which scores of rows have a standard deviation of 1, and the state of slope and intercept."""
@@ -348,6 +367,7 @@ class NewtonState:
     ) -> tuple[Array, Array]:
         """Step of one score, and the covariance of its coefficients behind it."""
         matrix = curvature + self.ridge
+        error = max(error, self._unlike * float(np.trace(curvature)) / len(curvature))
         cross = matrix @ covariance
         variance = noise**2 + error**2 / 2 * float(np.trace(covariance))
         expected = cross @ matrix + variance * np.eye(len(cross))
