@@ -28,11 +28,12 @@ from ppdp.exceptions import NonNumericData
 _ACCEPTED = {"number": ("number", "boolean"), "text": ("text", "number", "boolean"), "date": ("text", "date")}
 """Kinds of columns that may hold what is declared."""
 _DECLARED = {"number": "numbers are", "text": "categories are", "date": "dates are"}
-_FIX = {
-    "number": '{name} = ["a", "b"] with its categories, {{private = 20}} or "drop".',
-    "text": '{name} = "drop".',
-    "date": '{name} = "drop".',
+_MEANT = {
+    "number": "[low, high] or ",
+    "text": '["a", "b"] with its categories, {private = 20} or ',
+    "date": '["1990-01-01", "2030-12-31"] or ',
 }
+"""What may be declared of a column of this kind, in front of that it is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Layout:
                 refuse(
                     f"the column {name!r} holds {held}, and {_DECLARED[form]} declared.",
                     place=place,
-                    fix=_FIX[form].format(name=name)
+                    fix=f'{name} = {_MEANT.get(kind_of(kind), "")}"drop".'
                     if declared is not None
                     else f'[{COLUMNS}] with a line for every column: {name} = ["a", "b"], or {name} = "drop".',
                 )

@@ -197,7 +197,8 @@ def test_files_cut_short(name, length, study, capsys):
 @pytest.mark.parametrize(
     ("column", "values", "what"),
     [
-        ("age", rows()["id"].astype("datetime64[s]"), "'age' holds timestamp, and numbers are declared"),
+        ("age", rows()["id"].astype("datetime64[s]"), 'declared. Fix: age = ["1990-01-01", '),
+        ("age", rows()["id"].astype("timedelta64[s]"), 'holds duration, and numbers are declared. Fix: age = "drop".'),
         ("age", ["a"] * N, "'age' holds text, and numbers are declared"),
         ("sex", [1.0] * N, "'sex' holds double, and its declared categories are text"),
     ],
