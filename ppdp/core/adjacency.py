@@ -275,7 +275,7 @@ class Replace(_OfRows):
             f"replace {which}; the number of rows is public and fixed",
             f"{change} replaced",
             "two possible records of that person",
-            f"which of two possible {records} of one person was used",
+            f"which of two possible {records} of that person was used",
         )
 
 
@@ -295,7 +295,7 @@ class AddRemove(_OfRows):
             f"add or remove {which}; the number of rows is private, at most the declared n_rows",
             f"{change} added or removed",
             f"the data with and without a possible {record} of that person",
-            "whether one person's rows were used",
+            "whether that person's rows were used",
         )
 
 
@@ -316,7 +316,7 @@ class UserLevel(_OfRows):
             " are kept",
             "All rows of one person become any number of rows of another, or none",
             "the data with and without a possible set of rows of that person",
-            "whether one person's rows were used, or which of two things they say,",
+            "whether that person's rows were used, or which of two things these rows say,",
             capped=f"rows that are kept of all persons together, {self.rows} of each at most",
         )
 

@@ -65,8 +65,8 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100 on average; .* before, this release adds at most (\d+) right guesses .*"
-        r"the surest (\d+) in 10.000 are right at most (\d+) times in 100,"
-        r" and one over 90 % sure comes in at most 1 of (\d+) cases",
+        r"the surest (\d+) in 10.000 are right at most (\d+) times in 100;"
+        r" over 90 % sure in at most 1 of (\d+) cases",
         found["For one person"],
     )
     right, more, surest, rare, seldom_mostly = map(int, guesses.groups())

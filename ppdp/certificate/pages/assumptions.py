@@ -150,7 +150,7 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
         listed.append(f"{f'step {step}' if step else 'the pipeline'} {' and '.join(phrases)}")
     more = f"; and {len(settings) - MOST_NAMED} more among the public facts" if len(settings) > MOST_NAMED else ""
     filled = any(fact.name == MIN_FILLED for fact in facts) and c.status == "UNCONDITIONAL"
-    return f"; among them: {'; '.join(listed)}{more}{' (no condition: fewer only cost accuracy)' if filled else ''}"
+    return f"; among them: {'; '.join(listed)}{more}{' (no condition: fewer cost accuracy)' if filled else ''}"
 
 
 def _setting(fact: PublicFact, n_rows: int) -> tuple[str, str]:
@@ -158,7 +158,7 @@ def _setting(fact: PublicFact, n_rows: int) -> tuple[str, str]:
     least = fact.number or 0.0
     if fact.name == MIN_FILLED and least > 0 and least != 1:  # which may be a share of the declared number, or a number
         rows = math.ceil(least * n_rows if least < 1 else min(least, n_rows))
-        return "", f"reckons with {figure(rows)} values or more in a column"
+        return "", f"reckons with {figure(rows)}+ values in a column"
     if len(fact.value) > MOST_LETTERS:
         return fact.name, ""
     return ("", f"acts on {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
