@@ -21,7 +21,15 @@ from ppdp.interop.sklearn.columns import (
 from ppdp.interop.sklearn.conversion import Conversion, Converted
 from ppdp.interop.sklearn.counterparts import counterpart, in_even_units, is_public, public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.entrance_ranges import check_bounds, is_released, only_bounds, public_ranges, released_ranges
+from ppdp.interop.sklearn.entrance_ranges import (
+    check_bounds,
+    ends_of_ranges,
+    is_released,
+    meets_gaps,
+    only_bounds,
+    public_ranges,
+    released_ranges,
+)
 from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.schema import with_picked
@@ -124,6 +132,8 @@ class _Converter:
     """The scaler that was asked for some of the columns only."""
     groups: Mapping[str, Sequence[Step]] = field(default_factory=dict)
     """The stages of every set of columns, where these share no statistics."""
+    behind: Sequence[Step] = ()
+    """What stands behind the entrance, for all columns."""
     steps: list[tuple[str, Any]] = field(default_factory=list)
     report: list[Converted] = field(default_factory=list)
     units: str = "own"
@@ -158,18 +168,18 @@ class _Converter:
 
     def add_entrance(self, public: list[Step], blocks: list[ColumnGroup], rest: list[Step], whole: Step | None) -> None:
         """The public stage at the entrance, with the bound of all rows."""
-        facts, maps = self.facts, [m for block in blocks for m in block.maps]
+        facts, maps, self.behind = self.facts, [m for block in blocks for m in block.maps], rest
         notes: list[str] = []
         if facts.ranges is not None and not all(block.drop or block.encoder is not None for block in blocks):
             notes.append(f"numbers are clipped to their {'released' if has_private(facts.ranges) else 'public'} ranges")
         elif facts.max_norm is not None:
             notes.append("rows that are longer than max_norm are shortened to it")
-        bare = _meets_gaps(rest) and facts.domain.max_missing != 0
+        bare = meets_gaps(rest) and facts.domain.max_missing != 0
         if whole is None and only_bounds(maps) and not bare:
-            made: Any = self._plain_bound(maps)
+            made: Any = self._plain_bound(maps, rest)
             if not maps and facts.ranges is not None:
                 self.rescaled = True
-                notes.append("they are scaled to [-1, 1]")
+                notes.append("they are scaled to [{:g}, {:g}]".format(*ends_of_ranges(rest)))
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
             gaps = any(block.expects for block in blocks) or any(map(self._has, self.groups, repeat("imputer")))
@@ -219,12 +229,12 @@ class _Converter:
         )
         return ColumnMap(finished, public_ranges(self.facts, finished), self.facts.max_norm)
 
-    def _plain_bound(self, maps: list[PublicMap]) -> Any:
+    def _plain_bound(self, maps: list[PublicMap], rest: Sequence[Step]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
         facts = self.facts
         if facts.ranges is not None:
-            target = next((m.target for m in maps if isinstance(m, RangeScale)), (-1.0, 1.0))
-            return MinMaxScaler(ranges=facts.ranges, feature_range=target or (-1.0, 1.0))
+            target = next((m.target for m in maps if isinstance(m, RangeScale)), None)
+            return MinMaxScaler(ranges=facts.ranges, feature_range=target or ends_of_ranges(rest))
         return None if facts.max_norm is None else NormClipper(facts.max_norm)
 
     def _filled_later(self, rest: list[Step]) -> bool:
@@ -245,9 +255,11 @@ class _Converter:
         if is_released(block, self.facts):
             return replace(block, maps=(Unclipped(), *block.maps))
         if self.facts.scales and not sized and not block.drop:
-            added.append(RangeScale())
+            ends = ends_of_ranges(self.groups.get(_group_of(block)) or self.behind)
+            added.append(RangeScale(ends))
             self.rescaled |= not self._has(_group_of(block), "scaler")
-            notes.append(f"{block.described}: what comes out is scaled from its public range to [-1, 1]")
+            to = "[{:g}, {:g}]".format(*ends)
+            notes.append(f"{block.described}: what comes out is scaled from its public range to {to}")
         if gaps and not block.fills:
             added.append(FillConstant(None))
             notes.append(
@@ -381,13 +393,6 @@ class _Converter:
         if self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
-
-
-def _meets_gaps(rest: list[Step]) -> bool:
-    """Whether stages that need complete rows stand in front of trees, which do not, and nothing fills these."""
-    roles = {"clusters" if step.kind in CLUSTERS else role_of(step) for step in rest[:-1]}
-    needy = roles & {"clusters", "components", "label means", "projection", "scaler", "selector"}
-    return bool(needy) and rest[-1].kind in TREES and "imputer" not in roles
 
 
 def _group_of(block: ColumnGroup) -> str:

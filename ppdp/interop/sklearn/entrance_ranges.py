@@ -8,9 +8,12 @@ from typing import Any
 
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import UnsupportedOrder
+from ppdp.interop.sklearn.counterparts import role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.schema import is_listed
 from ppdp.interop.sklearn.steps import Step
+from ppdp.interop.sklearn.trees import TREES
 from ppdp.transformers import MinMaxScaler
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -20,6 +23,19 @@ from ppdp.transformers.columns.maps import FillConstant, PublicMap, RangeScale, 
 def only_bounds(maps: Sequence[PublicMap]) -> bool:
     """Whether these maps of all columns are one of ranges, or none."""
     return len(maps) < 2 and all(isinstance(m, RangeScale) and m.target is not None for m in maps)
+
+
+def ends_of_ranges(behind: Sequence[Step]) -> tuple[float, float]:
+    """What columns are scaled to: quantiles are told most finely next to 0, where skewed columns have their rows."""
+    first = next((role_of(step) for step in behind if role_of(step) != "imputer"), "")
+    return (0.0, 1.0) if first == "quantiles" else (-1.0, 1.0)
+
+
+def meets_gaps(rest: list[Step]) -> bool:
+    """Whether stages that need complete rows stand in front of trees, which do not, and nothing fills these."""
+    roles = {"clusters" if step.kind in CLUSTERS else role_of(step) for step in rest[:-1]}
+    needy = roles & {"clusters", "components", "label means", "projection", "scaler", "selector"}
+    return bool(needy) and rest[-1].kind in TREES and "imputer" not in roles
 
 
 def check_bounds(blocks: Sequence[ColumnGroup], rest: list[Step], facts: DeclaredFacts, *, plain: bool) -> None:

@@ -82,7 +82,7 @@ def quantile_splines(step: Step, facts: DeclaredFacts) -> Any:
     """Splines with knots at released quantiles."""
     given = step.read("n_knots", "knots", "degree", "extrapolation", "include_bias", "handle_missing")
     step.changed.append(
-        "its knots are the public ends of ranges, and between them quantiles that are released with noise"
+        "its knots are quantiles from 5 to 95 per cent, which are released with noise; beyond them curves are flat"
     )
     return transformers.SplineTransformer(given["n_knots"], given["degree"], given["include_bias"])
 

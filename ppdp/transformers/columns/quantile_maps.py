@@ -195,8 +195,9 @@ class KBinsDiscretizer(_QuantileMap):
     -----
     **Guarantee** (``docs/theory/released-quantiles.md``): the quantiles of all columns are chosen with noise, and with
     them it is a map of each row by itself, so nothing moves. A row that had moved counts as replaced. Missing values
-    are zeros, and stay missing where bins are numbers. Bins of public ranges, which cost nothing, are those of
-    scikit-learn's ``KBinsDiscretizer(strategy="uniform")`` in :meth:`ppdp.Pipeline.from_sklearn`.
+    are zeros, and stay missing where bins are numbers. Quantiles are told most finely next to 0, so of skewed columns
+    ``MinMaxScaler(ranges, feature_range=(0, 1))`` in front is better. Bins of public ranges, which cost nothing, are
+    those of scikit-learn's ``KBinsDiscretizer(strategy="uniform")`` in :meth:`ppdp.Pipeline.from_sklearn`.
 
     Examples
     --------
@@ -291,7 +292,8 @@ class QuantileTransformer(_QuantileMap):
         return np.clip(ndtri(ranks), -WIDEST_SCORE, WIDEST_SCORE) if self._normal else ranks
 
 
-_EVEN = 0.01  # the part of a knot that equal steps are: so no two knots are the same, however close quantiles are
+_OUTER = 0.05  # the level of the first knot: few rows of a long tail bend no curve
+_APART = 1e-6  # of the bound of entries: so no two knots are the same, however close quantiles are
 
 
 @dataclass(eq=False, repr=False)
@@ -301,8 +303,8 @@ class SplineTransformer(_QuantileMap):
     Parameters
     ----------
     n_knots : int, default=5
-        Knots of every column: the public ends of its entries, and quantiles of equal steps between them, each moved by
-        a hundredth of its way to equal steps of entries.
+        Knots of every column, at quantiles of equal steps from 5 to 95 per cent, as for restricted splines (Harrell,
+        "Regression Modeling Strategies"); beyond the outer ones curves are flat.
     degree : int, default=3
         Degree of the polynomials between knots.
     include_bias : bool, default=True
@@ -312,7 +314,7 @@ class SplineTransformer(_QuantileMap):
 
     Attributes
     ----------
-    edges_ : ndarray of shape (n_knots - 2, n_mapped)
+    edges_ : ndarray of shape (n_knots, n_mapped)
         The quantiles. Private if fitted alone, released if taken from a fitted pipeline.
 
     Notes
@@ -327,7 +329,7 @@ class SplineTransformer(_QuantileMap):
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.0], [30.0]])
     >>> SplineTransformer(n_knots=3, degree=1).fit_transform(X).round(2)
-    array([[0.03, 0.97, 0.  ],
+    array([[1.  , 0.  , 0.  ],
            [0.  , 1.  , 0.  ],
            [0.  , 0.97, 0.03],
            [0.  , 0.  , 1.  ]])
@@ -340,19 +342,17 @@ class SplineTransformer(_QuantileMap):
 
     @property
     def _levels(self) -> list[float]:
-        knots = integer("n_knots", self.n_knots, self, least=3, most=MOST_QUANTILES)
-        return [i / (knots - 1) for i in range(1, knots - 1)]
+        last = integer("n_knots", self.n_knots, self, least=3, most=MOST_QUANTILES) - 1
+        return [_OUTER + (1 - 2 * _OUTER) * i / last for i in range(last + 1)]
 
     @property
     def _width(self) -> int:
         degree = integer("degree", self.degree, self, least=1, most=10)
-        return len(self._levels) + degree + bool(flag("include_bias", self.include_bias, self))
+        return len(self._levels) + degree - 2 + bool(flag("include_bias", self.include_bias, self))
 
     def fitted(self, edges: Array, reach: float) -> PlainSplines:
         """Scikit-learn's, of columns with these quantiles."""
-        even = np.linspace(-reach, reach, self.n_knots)[:, None] + np.zeros(edges.shape[1])
-        knots = even.copy()
-        knots[1:-1] = (1 - _EVEN) * edges + _EVEN * even[1:-1]
+        knots = edges + _APART * reach * np.arange(len(edges))[:, None]
         made = PlainSplines(knots=knots, degree=self.degree, extrapolation="constant", include_bias=self.include_bias)
         return made.fit(knots)
 

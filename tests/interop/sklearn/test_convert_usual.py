@@ -109,7 +109,7 @@ CASES = {
     "boosted medians": (HistGradientBoostingRegressor(loss="absolute_error"), AMOUNT, "GradientBoostingRegressor", ""),
     "boosted quantiles": (GradientBoostingRegressor(loss="quantile"), AMOUNT, "GradientBoostingRegressor", ""),
     "sketched powers": ([PolynomialCountSketch(), LOG], {}, "ColumnMap", "by the same polynomial kernel"),
-    "knots by the rows": ([SplineTransformer(knots="quantile"), LOG], {}, "SplineTransformer", "knots are the public"),
+    "knots by the rows": ([SplineTransformer(knots="quantile"), LOG], {}, "SplineTransformer", "from 5 to 95 per cent"),
     "a circle": (
         [SplineTransformer(knots="quantile", extrapolation="periodic"), LOG],
         {},
@@ -293,6 +293,13 @@ def test_a_scale_in_front_of_equal_steps_is_left_out():
     np.testing.assert_array_equal(*(pipe[0].fit_transform(table) for pipe in (plain, scaled)))
     assert len(plain.steps) == len(scaled.steps) == 2
     assert "the same in any units" in str(scaled.conversion)
+
+
+def test_skewed_columns_have_bins_where_the_rows_are():
+    X = np.minimum(np.random.default_rng(0).pareto(1.5, (4000, 1)), 1000)
+    for steps in ([KBinsDiscretizer(4)], [make_column_transformer((KBinsDiscretizer(4), [0]))]):
+        pipe = convert([*steps, LOG], ranges=(0, 1000), classes=(0, 1), epsilon=2.0).fit(X, (X[:, 0] > 1).astype(int))
+        assert pipe[:-1].transform(X).mean(axis=0).min() > 0.2
 
 
 def test_distances_from_centres_of_some_columns():
