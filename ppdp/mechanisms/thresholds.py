@@ -100,6 +100,9 @@ class TunedThreshold(SharedDocstring):
         if isinstance(self.threshold, list | tuple) and len(self.threshold) == 2:
             choice("threshold[0]", self.threshold[0], list(HELD), self)
             number("threshold[1]", self.threshold[1], self, above=0, most=1, fix="a share, as in ('recall', 0.9).")
+        elif isinstance(self.threshold, str) and self.threshold in HELD:
+            what = f"threshold must be one of {', '.join(map(repr, SCORES))}, or a pair: how much {self.threshold}."
+            raise self._refused(what, f"('{self.threshold}', 0.9).")
         elif isinstance(self.threshold, str):
             choice("threshold", self.threshold, list(SCORES), self)
         else:

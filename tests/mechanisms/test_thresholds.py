@@ -88,11 +88,20 @@ def test_a_public_threshold_costs_nothing():
     assert balanced_accuracy_score(y, pipe.predict(X)) > balanced_accuracy_score(y, pipe.predict_proba(X)[:, 1] > 0.5)
 
 
+@pytest.mark.parametrize(("threshold", "single"), [(None, "0"), (0.5, "0"), (0.03, None), (1e-6, "1")])
+def test_a_model_of_one_class_predicts_it_at_its_threshold(threshold, single):
+    X, _ = table()
+    y = (np.random.default_rng(1).random(N) < expit(0.3 * X["a"] - 3.5)).astype(int)
+    pipe = pipeline(threshold=threshold).fit(X, y)
+    assert pipe.certificate_.record.released.single_class == single
+    assert len({*pipe.predict(X)}) == 1 + (single is None)
+
+
 @pytest.mark.parametrize(
     ("threshold", "rest", "words"),
     [
         (1.5, {}, "threshold must be a finite number"),
-        ("recall", {}, "threshold must be one of"),
+        ("recall", {}, r"threshold must be one of.*Fix: \('recall', 0.9\)"),
         (("f1", 0.9), {}, r"threshold\[0\] must be one of"),
         (("recall", 90), {}, r"threshold\[1\] must be a finite number"),
         (["recall"], {}, "threshold must be a finite number"),

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
 from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.bounds.queries import by_column
@@ -371,8 +372,8 @@ def _squares_error(release: ReleaseRecord, domain: Domain) -> float:
 def single_class(record: Record, twins: Sequence[tuple[str, Any]]) -> str | None:
     """The class that a linear model predicts of every row within the public ranges and norm, if there is one.
 
-    It follows from released and public numbers alone: the score of this class exceeds those of all others by more than
-    any row can change their difference.
+    It follows from released and public numbers alone: the score of this class exceeds those of all others, of two
+    classes by its threshold, by more than any row can change their difference.
     """
     model = twins[-1][1]
     classes, coef = getattr(model, "classes_", None), getattr(model, "coef_", None)
@@ -383,7 +384,7 @@ def single_class(record: Record, twins: Sequence[tuple[str, Any]]) -> str | None
     ranges = columns_at_the_end(record, twins).ranges
     bound = np.inf if domain.entry_bound is None else domain.entry_bound
     ends = np.where(np.isfinite(ranges), ranges, [-bound, bound])
-    weights, starts = np.atleast_2d(coef), np.atleast_1d(model.intercept_)
+    weights, starts = np.atleast_2d(coef), np.atleast_1d(model.intercept_) - logit(getattr(model, "threshold_", 0.5))
     if len(weights) == 1:  # one score, for the second of two classes
         weights, starts = np.vstack([-weights, weights]) / 2, np.append(-starts, starts) / 2
     for position, label in enumerate(classes):
