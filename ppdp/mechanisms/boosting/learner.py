@@ -283,7 +283,7 @@ class _Learner:
                 self.n_rows * bins.shares * (of_scores @ weights) / weights.sum()
                 for of_scores in (self.loss.slope(scores), self.loss.variance(scores))
             )
-            prior = centred(self.posteriors[column].covariance, bins.shares)
+            prior = centred(self.posteriors[column].covariance, bins.shares) * (doubt / WEIGHT)  # not doubted again
             posterior = Posterior.of(
                 of_column, curvature, self._noise(noise**2 + labels, bins.shares), [*self.kernels[column], prior], doubt
             )
