@@ -29,7 +29,7 @@ from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, direc
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.learner import models
 from ppdp.mechanisms.boosting.model import AdditiveModel
-from ppdp.mechanisms.boosting.plans import KNOWN, OF_MOMENTS, share_of_edges, terms, usual_cells
+from ppdp.mechanisms.boosting.plans import OF_MOMENTS, begins_with_shapes, share_of_edges, terms, usual_cells
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
@@ -161,7 +161,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         norm = NORM * math.sqrt(domain.d + sum(indicators))
         usual = derived(domain, norm, indicators)  # few columns have a line
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
-        if certain < KNOWN:
+        if begins_with_shapes(indicators, certain):
             linear["shares"] = [linear["shares"][0], OF_MOMENTS, linear["shares"][2]]
         directions = directions_of(self, domain, categories, scores)
         trees = self._trees(certain / math.sqrt(scores), directions)

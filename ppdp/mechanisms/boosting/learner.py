@@ -40,7 +40,7 @@ from ppdp.mechanisms.boosting.blocks import (
 from ppdp.mechanisms.boosting.first_shapes import first_shape, level
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
-from ppdp.mechanisms.boosting.plans import CELLS, KNOWN
+from ppdp.mechanisms.boosting.plans import CELLS, begins_with_shapes
 from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, table_parts
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, shifts_drawn, sides, values_of_leaves
@@ -172,7 +172,7 @@ class _Learner:
         of_rows = partial(of_tables, self.loss, self.label, tables, norm)
         held = training.rows.n * len(tables) <= MOST_HELD
         rows = (training.rows if held else streamed(training.rows)).each(of_rows, len(tables))
-        factor, sure = training.factors.linear, training.certain >= KNOWN
+        factor, sure = training.factors.linear, self._sure()
 
         def answer(values: Array) -> Array:
             return training.answer(values * factor) / factor
@@ -195,13 +195,17 @@ class _Learner:
         """Beside shapes, if the plan has them: indicators of categories, and lines; of many rows those of shapes that
         are nearly straight.
         """
-        many = self.training.certain >= KNOWN
+        many = self._sure()
         for column, count in enumerate(self.training.parameters.get("terms", ())):
             shape, shares = self.model.shapes[column], self.model.shares[column]
             coded, straight = self.training.cells.categories[column], STRAIGHT * math.sqrt(shares @ shape**2)
             for table in self.training.cells.terms(column, shares)[:count]:
                 if coded or not many or abs(shares @ (table * shape)) > straight:
                     yield column, table
+
+    def _sure(self) -> bool:
+        """Whether the linear model needs no first shapes to begin with."""
+        return not begins_with_shapes(self.training.parameters.get("terms", ()), self.training.certain)
 
     def _moments(self, tables: Sequence[tuple[int, Array]]) -> Array:
         """Second moments of what tables of the same column have for its rows; 0 of those of others."""

@@ -9,7 +9,10 @@ SHARES = (0.4, 0.2)
 SHARES_OF_SOME = (0.4, 0.3)  # where the linear model begins with what shapes say
 SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
 SHARES_OF_FEW = (0.65, 0.25)  # where cells are fewest
-KNOWN = 1000.0  # `n mu / √(2 d)`, from which on it needs no such beginning
+SOME = 1000.0  # `n mu / √(2 d)`, up to which it does so for these shares ...
+KNOWN = (
+    2500.0  # ... and from which on it needs no such beginning; categories are one by one only where moments are known
+)
 OF_MOMENTS = 0.05  # of the linear model, below that, for second moments
 OF_EDGES = 0.02, 4.0  # of mu², at most, of the histogram that places cells; and that times `n mu / √(2 d)`
 CELLS = {16: 0.0, 64: 125.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
@@ -38,4 +41,9 @@ def terms(categories: Sequence[int], mass: float, certain: float) -> tuple[list[
     if any(indicators) and mass >= TOLD * (len(lines) + sum(lines) + sum(indicators)):
         return lines, indicators, SHARES_OF_CATEGORIES
     few = SHARES_OF_FEW if certain < CELLS[64] else SHARES_OF_SOME
-    return lines, [0] * len(lines), few if certain < KNOWN else SHARES
+    return lines, [0] * len(lines), few if certain < SOME else SHARES
+
+
+def begins_with_shapes(terms: Sequence[int], certain: float) -> bool:
+    """Whether the linear model, which has so many terms of each column, does so."""
+    return certain < (SOME if max(terms, default=0) > 1 else KNOWN)
