@@ -123,9 +123,7 @@ def in_form(monkeypatch):
         def asked(*given):
             question = usual(*given)
             parameters = {**question.parameters, "iterations": 4, **FORMS[name]}
-            return QuerySpec.asked(
-                question.formula, question.kind, given[1], parameters, answers(**parameters), learned=question.learned
-            )
+            return QuerySpec.asked(question.formula, question.kind, given[1], parameters, answers(**parameters))
 
         monkeypatch.setattr(solvers.Newton, "query_spec", asked)
         if name == "ends early":
