@@ -66,7 +66,10 @@ def objects(values: Any) -> NDArray[np.object_]:
         held = objects(np.ma.getdata(values))
         held[np.ma.getmaskarray(values)] = None
         return held
-    kind, held = getattr(values, "dtype", None), getattr(values, "array", values)
+    kind: Any = getattr(values, "dtype", None)
+    held = getattr(values, "array", values)
+    if hasattr(kind, "categories"):  # whole numbers become others in pandas' hands as soon as one cell is missing
+        return np.append(objects(kind.categories), [None])[np.asarray(held.codes)]
     with suppress(Exception):  # Arrow's text need not be UTF-8
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype"):
             return np.asarray(held.to_numpy(object, na_value=None))

@@ -159,10 +159,15 @@ def _of_list(X: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _width(row: Any) -> int:
-    """Length of a row; -1 for what is none."""
-    if isinstance(row, (str, bytes, Mapping, Set)) or getattr(row, "ndim", 1) != 1:
+    """Length of a row; -1 for what is none, such as a cell, whose own code may raise anything."""
+    try:
+        if isinstance(row, (str, bytes, Mapping, Set)) or getattr(row, "ndim", 1) != 1:
+            return -1
+        return len(row) if hasattr(row, "__len__") and hasattr(row, "__iter__") else -1
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return -1
-    return len(row) if hasattr(row, "__len__") and hasattr(row, "__iter__") else -1
 
 
 def _inner(cell: Any) -> Any:

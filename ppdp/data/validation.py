@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.bounds.release import CLASS, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
+from ppdp.core import checks
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
@@ -258,7 +259,7 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
             if len({isinstance(label, str) for label in y}) > 1:  # NumPy would make text of the others
                 raise TypeError
             y = np.asarray(y.tolist())
-        classes = np.unique(y)
+        classes = checks.labels("classes", np.unique(y).tolist())
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             message = "Input y contains NaN or infinity."
         else:
@@ -266,7 +267,9 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
         if y.dtype.kind in "biuf" and len(classes) > MOST_NUMBERS:
             message = f"y holds more than {MOST_NUMBERS} different numbers, as a target does."
             fix = "a regressor such as Ridge; or classes=(...) of the model, if they are labels."
-    except Exception:  # a cell's own code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a cell's own code may raise anything
         message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:
         raise InvalidInput(message, fix=fix)
@@ -274,7 +277,7 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
         raise InvalidParameter(
             "y must hold at least two classes, not one class.", fix="pass classes=(a, b) to the model."
         )
-    return tuple(classes.tolist())
+    return classes
 
 
 def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:

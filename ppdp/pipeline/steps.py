@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -87,9 +88,12 @@ def takes_texts(step: Any) -> bool:
 
 
 def as_texts(step: Any, X: Any, y: Any = None) -> Any:
-    """A list of texts or mappings as a column, in front of a step that maps these; with named labels, one of paths."""
-    listed = isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, (str, dict)) for one in X)
-    if not (listed and takes_texts(step)) or isinstance(y, str):
+    """A list of cells as a column, in front of a step that maps texts or mappings; with named labels, one of paths.
+
+    Of the cells no type decides: only rows, or paths that are no texts, in every place do.
+    """
+    listed = isinstance(X, (list, tuple)) and takes_texts(step) and not isinstance(y, str)
+    if not listed or all(issubclass(type(one), (list, tuple, np.ndarray, os.PathLike)) for one in X):
         return X
     return np.fromiter(X, dtype=object, count=len(X))
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -29,7 +30,14 @@ from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression
 from ppdp.pipeline.fit import Fit
-from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, TargetMeanEncoder
+from ppdp.transformers import (
+    CategoryEncoder,
+    DateEncoder,
+    HashingVectorizer,
+    MeanImputer,
+    MinMaxScaler,
+    TargetMeanEncoder,
+)
 
 WORD = "SENTINEL-PATIENT"
 MONTHS = [f"2020-{month:02}-01" for month in range(1, 13)]
@@ -294,6 +302,7 @@ TYPED = {
         pa.array([1, -(2**63), None]),
         pa.array([1, 2**64 - 1], pa.uint64()),
         pa.array([1.0, np.nan, None]),
+        pa.array([2**53 + 1, 2, None]).dictionary_encode(),
     ],
     "labels of text": [pa.array(["a", "A", "", None]), pa.array(["a", None, WORD]).dictionary_encode()],
     "targets": [
@@ -301,7 +310,12 @@ TYPED = {
         pa.array([0.5, np.nan, np.inf]),
         pa.array(["0.5", WORD, "nan"]),
     ],
-    "ids": [pa.array([1, -(2**63), None]), pa.array(["a", "", "1" * 5000, None]), pa.array([b"a", b"\xff", None])],
+    "ids": [
+        pa.array([1, -(2**63), None]),
+        pa.array(["a", "", "1" * 5000, None]),
+        pa.array([b"a", b"\xff", None]),
+        pa.array([1, 2**53 + 1, None]).dictionary_encode(),
+    ],
 }
 
 
@@ -352,3 +366,40 @@ def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, 
     odd, plain = read_alike
     assert odd[:20] == plain[:20]
     assert odd[-20:] == plain[-20:]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint64", "int64", "Int64"])
+def test_one_missing_cell_of_whole_categories_makes_no_other_cell_another(kind):
+    """Of pandas' categories NumPy makes floats where one is missing, and a float is no id."""
+    ids = pd.Categorical.from_codes([0, 0, 1, -1], categories=pd.Index([101, 102], dtype=kind))
+    assert encode_ids(np.zeros((4, 1)), pd.Series(ids), "repair").tolist() == [0, 0, 1, NOBODY]
+
+
+@pytest.mark.parametrize("held", [["a", "b", None], ["a", "b", "a"]])
+def test_a_missing_value_in_a_dictionary_of_batches_stops_nothing(held):
+    cells = pc.dictionary_encode(pa.array(held * 8), null_encoding="encode")
+    table = pa.table({"b": np.linspace(-1, 1, 24), "a": cells})
+    model = LogisticRegression(classes=("a", "b"), max_iter=3)
+    pipe = Pipeline([("box", BOX), ("model", model)], epsilon=1.0, delta=1e-5, on_invalid="repair")
+    assert pipe.fit(table.to_reader(), y="a").certificate_
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_labels_that_are_read_are_not_quoted(place):
+    odd = WORD + "\ud800", np.timedelta64(77, "D"), np.datetime64("1977-07-07"), raising(SystemExit, str)(WORD)
+    cell = odd[place]
+    labels = objects([cell, *["a", "b"] * 6] if isinstance(cell, str) else [cell, *[0, 1] * 6])
+    pipe = Pipeline([("box", BOX), ("model", LogisticRegression(max_iter=3))], epsilon=1.0, delta=1e-5)
+    with pytest.raises(InvalidInput, match="classes of one kind") as refused:
+        pipe.fit(np.linspace(-1, 1, 13)[:, None], labels)
+    assert WORD not in str(refused.value)
+    assert "77" not in str(refused.value)
+
+
+def test_a_list_of_texts_may_hold_any_cell(tmp_path):
+    for container in (list, tuple):
+        texts = container([None, *CELLS, tmp_path, "a word"])
+        pipe = Pipeline(
+            [("words", HashingVectorizer(n_features=4)), ("sum", GaussianMechanism())], epsilon=9, delta=1e-5
+        )
+        assert pipe.set_params(on_invalid="repair").fit(texts).certificate_

@@ -36,8 +36,8 @@ def opened(data: Any) -> BlockSource | None:
     """A source for a path or several, a glob, a folder, a ``pyarrow.dataset.Dataset`` or a ``RecordBatchReader``."""
     if isinstance(data, (str, os.PathLike)):
         return _of_paths([os.fspath(data)])
-    if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, os.PathLike)) for path in data):
-        _check_named([path for path in data if isinstance(path, str)])
+    if isinstance(data, (list, tuple)) and data and all(issubclass(type(path), (str, os.PathLike)) for path in data):
+        _check_named([path for path in data if issubclass(type(path), str)])
         return _of_paths([os.fspath(path) for path in data])
     if not type(data).__module__.startswith("pyarrow"):
         return None
@@ -53,11 +53,11 @@ def opened(data: Any) -> BlockSource | None:
 
 def _check_named(paths: list[str]) -> None:
     """Refuse strings of which one names nothing, and quote none: texts of a table may have been passed."""
-    for position, path in enumerate(paths, 1):
+    for path in paths:
         known = os.path.splitext(path)[1].lower() in FORMATS or os.path.lexists(path) or glob.glob(path)
         if not known:
             raise InvalidInput(
-                f"a list of strings is one of paths, and at no. {position} of {len(paths)} there is no file.",
+                "a list of strings is one of paths, and at one of them there is no file.",
                 fix="paths of files; texts as a column of a table, pandas.DataFrame({'review': texts}).",
             )
 
@@ -315,6 +315,13 @@ def _stored_as(kind: Any) -> Any:
     return pa.int32() if kind == pa.time32("s") else kind
 
 
+def _without_none(cells: Any) -> Any:
+    """The same cells, without a missing value among the values of their dictionary: Parquet has none there."""
+    if not (hasattr(cells, "dictionary") and cells.dictionary.null_count):
+        return cells
+    return cells.dictionary_decode().dictionary_encode()
+
+
 class _Spooled(ArrowSource):
     """Rows that can be read only once, in a private file, until they are closed."""
 
@@ -330,7 +337,8 @@ class _Spooled(ArrowSource):
             file = self._place.enter_context(private_path())
             with _unquoted(), pq.ParquetWriter(file, stored, compression="lz4") as writer:
                 for batch in reader:
-                    writer.write_table(pa.Table.from_batches([batch]).cast(stored))
+                    columns = [_without_none(one) for one in batch.columns]
+                    writer.write_table(pa.table(columns, reader.schema.names).cast(stored))
             super().__init__(ds.dataset(file, format="parquet"))
             self.schema = reader.schema
         except BaseException:
