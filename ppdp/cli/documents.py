@@ -83,7 +83,7 @@ def _toml(text: str, path: Path) -> Any:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
-        fix = "correct the line; text stands in quotes, lists in [ ]."
+        fix = "correct the line; text in quotes, lists in [ ], a decimal point, true and false in small letters."
         refuse(f"is not TOML: {what}.", place=f"{path}, {where.rstrip(')')}" if where else str(path), fix=fix)
     except (ValueError, RecursionError):
         refuse("a number is too long, or nested too deeply.", place=str(path), fix="plain tables, lists and numbers.")
@@ -209,7 +209,7 @@ _MISSING = {
 def _type(value: Any, wanted: Any) -> tuple[str, str]:
     kinds = [wanted] if isinstance(wanted, str) else list(wanted)
     must = " or ".join(_KINDS[kind] for kind in kinds)
-    fix = f"write {must}"
+    fix = "write [[steps]], in two brackets" if isinstance(value, dict) and "use" in value else f"write {must}"
     if isinstance(value, str) and {"number", "integer"} & set(kinds):
         with contextlib.suppress(ValueError):
             fix = f"write {float(value)!r} without quotes, and in YAML with a point, as 1.0e-6"

@@ -147,7 +147,9 @@ def _opened(path: Path, *, place: str, fix: str) -> Ledger:
 TABLE = "report.csv"
 _SHOWN = ("statistic", "column", "category", "low", "high", "value", "lower", "upper", "note")
 _CELL = "a cell holds what the pipeline file does not declare: a gap, a word, infinity, or another form of number."
-_WRITTEN = "numbers as 1234.5 and dates as 2030-12-31: pandas.read_csv(path, decimal=',', thousands='.') reads others"
+_NUMBERS = "numbers as 1234.5: pandas.read_csv(path, decimal=',', thousands='.') reads others"
+_WRITTEN = f"{_NUMBERS}; dates as 2030-12-31: pandas.to_datetime(column, format='%d/%m/%Y', errors='coerce') does"
+_TEXT = 'NAME = ["a", "b"] in [columns] where a column declared as a range holds text'
 _COLUMN = "prediction"
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -233,14 +235,14 @@ def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
     if error.parameter == "y":
         fix = f"classes = [...] with all labels that there may be; {repair} takes any other as the first class."
         if file.classes[0] is None:
-            fix = f"{repair} takes it as the centre of y_range."
+            fix = f"{_NUMBERS}; for text a classifier; {repair} takes it as the centre of y_range."
         return f"a label in {rules.label!r} is missing, or not as declared.{spent}", fix
     if error.parameter == "groups":
         return f"a row has no id in {rules.groups!r}.{spent}", f"{repair} leaves it out."
     if error.parameter == "sample_weight":
         what = f"a weight in {rules.sample_weight!r} is missing, below 0, infinite or no number, or all are 0."
         return f"{what}{spent}", f"{repair} takes it as 0."
-    fix = f'on_invalid = "repair" in [pipeline], an imputer, or missing that covers it; {_WRITTEN}.'
+    fix = f'on_invalid = "repair" in [pipeline], an imputer, or missing that covers it; {_TEXT}; {_WRITTEN}.'
     if rules.declared is not None and rules.declared.private:
         other = '{private = 20}, ["a", "b"] or "drop" where one of them holds text, a first and a last day for dates.'
         fix = f'"private" is for numbers, here in {words_of(rules.declared.private)}: {other} Otherwise {fix}'

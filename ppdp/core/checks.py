@@ -110,7 +110,8 @@ def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
         low, high = _float(items[0]), _float(items[1])
         if low < high and math.isfinite(high - low):
             return low, high
-    raise _refused(name, "be (low, high) with low < high", value, stage, fix="two numbers, the lower one first.")
+    fix = "two finite numbers, the lower one first."
+    raise _refused(name, "be (low, high) with low < high", value, stage, fix=fix)
 
 
 def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:

@@ -363,6 +363,8 @@ class Answering(metaclass=_Renaming):
                 parts = [one for one, value in values.items() if hasattr(value, "set_params") and "__" not in one]
                 known = (inner and parts) or [one for one in values if "__" not in one]
                 whole = f"{name}=...; it has no parts." if name in values and not parts else None
+                if name not in values and not inner:  # that of a step, under its longer name
+                    whole = next((f"did you mean {one!r}?" for one in values if one.endswith(f"__{name}")), None)
                 raise UnknownParameter(what, fix=whole or instead_of(name, known))
         return super().set_params(**params)  # type: ignore[misc]
 

@@ -107,6 +107,17 @@ def slips(written: Iterable[Any], known: Iterable[Any]) -> str:
     return " ".join(f"did you mean {meant!r} by {one!r}?" for meant, one in pairs if meant is not None)
 
 
+def unquoted(parameter: str, written: Iterable[Any], known: Iterable[Any]) -> str:
+    """What to write where text stands for numbers that are names or positions of columns; empty if none does.
+
+    >>> unquoted("ranges", ["0"], [0, 1])
+    'ranges={0: ...}, without quotes.'
+    """
+    written = list(written)
+    meant = next((one for one in known if not isinstance(one, str) and str(one) in written), None)
+    return "" if meant is None else f"{parameter}={{{meant}: ...}}, without quotes."
+
+
 def nearest(name: Any, known: Iterable[Any]) -> str | None:
     """The known name that was probably meant.
 

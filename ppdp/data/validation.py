@@ -155,7 +155,7 @@ _CODES = (
 _LENGTHS = "numbers of one unit: table[{name!r}].dt.total_seconds() / 86400 for days."
 _DAYS = (
     'in the first step, make_column_map((DateEncoder(("1990-01-01", "2030-12-31")), {names}), ...) for these columns; '
-    "in a ColumnTransformer of scikit-learn the same pair."
+    "in a ColumnTransformer of scikit-learn the same pair. Of periods, .dt.to_timestamp() first."
 )
 
 
@@ -242,7 +242,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> 
         raise InvalidInput("Complex data not supported: y must hold labels or real numbers.", fix="y.real.")
     if _is_time(kind):
         what = "y holds dates or durations, which are neither labels nor numbers."
-        raise InvalidInput(what, fix="labels or numbers by a public rule.")
+        raise InvalidInput(what, fix="(y - pd.Timestamp('2020-01-01')).dt.days; of durations, y.dt.days.")
     _publicly(lambda: column_or_1d(filler, warn=True))
     if not isinstance(X, DeferredTable) and len(y) != np.shape(X)[0]:
         what = "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X."
@@ -291,7 +291,10 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
     if invalid == "error":
         if np.isinf(X).any():
             what = "Input X contains infinity, or what is no date or text."
-            fix = "remove it by a public rule (lists of words: X['column'].str.join(' ')), or use on_invalid='repair'."
+            fix = (
+                "dates as they are written, DateEncoder(..., format='%d/%m/%Y'), or for declare pd.to_datetime(column, "
+                "format='%d/%m/%Y', errors='coerce'); lists of words, X['column'].str.join(' '); on_invalid='repair'."
+            )
             raise InvalidValue(what, fix=fix)
         if not gaps and np.isnan(X).any():
             raise InvalidValue(
@@ -340,7 +343,7 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     """Targets clipped to their public range; NaN and infinity are an error without a place, or its centre."""
     targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
-        fix = "numbers with a decimal point and no other signs: pd.read_csv(path, decimal=',', thousands='.')."
+        fix = "45000.0, without other signs: pd.read_csv(path, decimal=',', thousands='.'); for text a classifier."
         raise InvalidInput("y must hold numbers, to learn a regression.", fix=fix)
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():

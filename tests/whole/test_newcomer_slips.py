@@ -241,6 +241,16 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, y: classifier(rows, y, adjacency="replace"), ["Adjacency"]),
         (lambda rows, y: classifier(rows.assign(age=pd.to_timedelta(rows["age"], "D")), y), ["total_seconds"]),
         (lambda rows, y: classifier(rows.assign(age=rows["age"].map("{:,}%".format)), y), ["decimal="]),
+        (lambda rows, y: dated(rows.assign(at=NOW.strftime("%d/%m/%Y")), y), ["format='%d/%m/%Y'", "to_datetime"]),
+        (lambda rows, y: dated(rows.assign(at="21"), y, format="%Y"), ["format="]),
+        (lambda rows, y: dated(rows.assign(at=pd.Period("2021-01", "M")), y), [".dt.to_timestamp()"]),
+        (lambda rows, y: classifier(rows, pd.Series(NOW, rows.index)), ["dt.days"]),
+        (lambda rows, y: regressor(rows, rows["income"].map("${:,.0f}".format)), ["decimal=", "classifier"]),
+        (lambda rows, y: regressor(rows, y, y_range=(0, np.inf)), ["finite"]),
+        (
+            lambda rows, y: make_pipeline(MinMaxScaler({"0": (18, 80)})).fit(rows[["age"]].set_axis([0], axis=1)),
+            ["{0:"],
+        ),
         (lambda rows, y: make_column_map(("drop", ["age"])), ["leave the pair out"]),
         (lambda rows, y: Pipeline([]).fit(rows, y), ["make_pipeline"]),
         (lambda rows, y: classifier(rows, y, epsilon="1"), ["epsilon=1.0"]),
@@ -248,6 +258,50 @@ def test_ranges_of_other_types(value, table):
 )
 def test_refusals_say_what_to_write(slip, words, table):
     _refused(lambda: slip(table, table["outcome"]), words)
+
+
+def dated(table, y, **parameters):
+    """A model on a column of dates."""
+    first = DateEncoder({"at": ("2020-01-01", "2022-12-31")}, **parameters)
+    return make_pipeline(first, LogisticRegression((False, True))).fit(table[["at"]], y)
+
+
+def regressor(table, y, y_range=(0, 1e5)):
+    """A model of numbers by age."""
+    return make_pipeline(MinMaxScaler((18, 80)), LinearRegression(y_range)).fit(table[["age"]], y)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "words"),
+    [
+        ("[18, 80]", "[0, inf]", "finite"),
+        ("[[steps]]", "[steps]", "[[steps]]"),
+        ("epsilon = 2.0", "epsilon = 2,0", "decimal point"),
+        ("[0, 1e5]", "[False, True]", "small letters"),
+        ("age = ", "city = ", '= ["a", "b"]'),
+        ("age = [18, 80]", 'at = ["2020-01-01", "2022-12-31"]', "to_datetime"),
+        ('"income"', '"paid"', "thousands="),
+        ('"income"', '"city"', "classifier"),
+    ],
+)
+def test_refusals_of_the_command_line_say_what_to_write(wrong, right, words, table, tmp_path, capsys):
+    rows = table[:50].assign(at="31/12/2021", paid="45k")
+    text = '[data]\nlabel = "income"\n[pipeline]\nepsilon = 2.0\n[columns]\nage = [18, 80]\n'
+    text = f'{text}[[steps]]\nuse = "LinearRegression"\ny_range = [0, 1e5]\n'.replace(wrong, right)
+    kept = [name for name in ("age", "city", "at", "income", "paid") if f"{name} = " in text or f'"{name}"' in text]
+    rows[kept].to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "study.toml").write_text(text)
+    data = ["--data", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "out")]
+    assert main(["fit", str(tmp_path / "study.toml"), *data]) == 2
+    assert words in capsys.readouterr().err.partition("Fix: ")[2]
+
+
+def test_candidates_whose_scores_have_several_units(table):
+    ranges = {"linearregression__y_range": [(0, 1e5), (0, 1000)]}
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LinearRegression(None))
+    _refused(lambda: PrivateSearchCV(pipe, ranges).plan(PLANNED), ["y_range", "lambda"])
+    assert len(PrivateSearchCV(pipe, ranges, scoring=lambda y, other: abs(y - other) < 5000).plan(PLANNED).fits) == 2
+    PrivateSearchCV(pipe, {"linearregression": [LinearRegression([0, 9]), LinearRegression((0.0, 9.0))]}).plan(PLANNED)
 
 
 def test_a_tuple_for_a_list(table):
@@ -445,6 +499,8 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: make_pipeline(eps=1), ["'epsilon'"]),
         (lambda pipe: pipe.set_params(model__alpha=1), ["logisticregression"]),
         (lambda pipe: pipe.set_params(steps__alpha=1), ["logisticregression"]),
+        (lambda pipe: pipe.set_params(alpha=1), ["'logisticregression__alpha'"]),
+        (lambda pipe: PrivateSearchCV(pipe, {"max_iter": [1, 2]}).plan(PLANNED), ["'logisticregression__max_iter'"]),
         (lambda pipe: pipe.set_params(logisticregression__alpha__x=1), ["no parts"]),
         (lambda pipe: pipe.set_params(logisticregression__x__y=1), ["its parameters are"]),
         (lambda pipe: load(None), ["quotes"]),

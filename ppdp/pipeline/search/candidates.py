@@ -13,6 +13,7 @@ from sklearn.base import clone, is_regressor
 
 from ppdp.certificate.issuer import with_digests
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.checks import pair
 from ppdp.core.domain import Domain
 from ppdp.data import validation
 from ppdp.data.cells import numbers
@@ -128,7 +129,7 @@ class Candidate:
         return self.pipeline.diagnostics if n == setting.n_rows else None
 
 
-def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
+def candidates_of(pipeline: Pipeline, param_grid: Any, scoring: Any = None) -> list[Candidate]:
     """All combinations of parameters, each with its pipeline; refused where they cannot be scored alike."""
     from sklearn.model_selection import ParameterGrid
 
@@ -154,7 +155,20 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
     if any(_kind(candidate.pipeline) != kind for candidate in candidates):
         what = "classifiers and regressors have no scores in common."
         raise InvalidParameter(what, fix="a search for each, with a pipeline of its kind.")
+    if kind and not callable(scoring) and len({_target_range(candidate.pipeline) for candidate in candidates}) > 1:
+        what = "scores are errors as shares of y_range, and the candidates have several."
+        fix = (
+            "one y_range from public knowledge; or scoring=lambda y, predicted: ..., from 0 to 1, in the targets' unit."
+        )
+        raise InvalidParameter(what, fix=fix, parameter="param_grid")
     return candidates
+
+
+def _target_range(pipeline: Pipeline) -> tuple[float, float] | None:
+    """The range that its model declares of the targets."""
+    model = checked_steps(pipeline).last
+    own = getattr(model, "y_range", None)
+    return None if own is None else pair("y_range", own, model)
 
 
 def _kind(pipeline: Pipeline) -> bool:

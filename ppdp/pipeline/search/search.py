@@ -68,7 +68,8 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         Share of the rows that candidates are scored on.
     scoring : callable, "accuracy" or "neg_mean_absolute_error", optional
         ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. By default
-        "accuracy"; for a regression "neg_mean_absolute_error", 1 less the absolute error as a share of the range of y.
+        "accuracy"; for a regression "neg_mean_absolute_error", 1 less the absolute error as a share of the range of y,
+        which is then the same of all candidates.
     scores : {"best", "all", None}, default="best"
         Which mean scores are released: that of the chosen candidate, those of all (then the best of them is chosen, and
         the noise grows with the root of their number), or none.
@@ -182,7 +183,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             fix = "lambda y, predicted: y == predicted, from 0 to 1; AUC and F1 are of rows together."
             raise InvalidParameter(what, fix=fix, parameter="scoring")
         estimators.check_kinds(self)
-        return candidates_of(self.estimator, self.param_grid)
+        return candidates_of(self.estimator, self.param_grid, self.scoring)
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions of training and validation rows: a function of public numbers."""

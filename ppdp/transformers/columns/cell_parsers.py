@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
 from ppdp.core.boundary import outside
-from ppdp.core.names import slips
+from ppdp.core.names import slips, unquoted
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
 from ppdp.data.cells import codes, dates, numbers, texts, whole_text
 from ppdp.data.column_types import described, kind_of, type_of_values
@@ -107,7 +107,7 @@ class DateParser:
         """The column as numbers; its name is for errors."""
         kind = kind_of(column.dtype)
         if kind in ("boolean", "none"):
-            fix = "dates, times with a date, text, or numbers of units since the epoch."
+            fix = "dates, times with a date (of periods .dt.to_timestamp()), text, or numbers of units since the epoch."
             _refuse(column.dtype, name, "dates are declared", fix)
         if kind == "number":
             if not (self.plain or len(column)):  # once, where the form of the table is looked at
@@ -209,7 +209,9 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
         raise DomainMismatch(
             f"{parameter} {what}.",
             stage=stage,
-            fix=slips(unknown, missing) or "declare every column once, by its name.",
+            fix=unquoted(parameter, unknown, missing)
+            or slips(unknown, missing)
+            or "declare every column once, by its name.",
             parameter=parameter,
         )
     return [given[column] for column in columns]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ppdp.core.declared import PRIVATE
 from ppdp.core.domain import Domain
-from ppdp.core.names import slips
+from ppdp.core.names import slips, unquoted
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
@@ -79,7 +79,7 @@ def resolve_ranges(
         labels = names or range(n_features)
         which = ", ".join(repr(labels[i]) for i in np.flatnonzero(wrong))
         what = f"{parameter} of {which} must be finite with low < high."
-        fix = f"{parameter}={{column: (0, 10)}}, two numbers for each column, the lower one first."
+        fix = f"{parameter}={{column: (0, 10)}}, two finite numbers for each column, the lower one first."
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     return table
 
@@ -123,7 +123,8 @@ def _by_column(
         raise InvalidParameter(what, stage=stage, fix="names, as X.columns has them.", parameter=parameter)
     if names is None and not unnamed:
         what = f"{parameter} goes by column names, and the data have none."
-        raise DomainMismatch(what, stage=stage, fix="pass a frame, or a pair per column.", parameter=parameter)
+        fix = unquoted(parameter, ranges, range(n_features)) or "pass a frame, or a pair per column."
+        raise DomainMismatch(what, stage=stage, fix=fix, parameter=parameter)
     names = names or tuple(str(position) for position in range(n_features))
     missing = [name for name in names if name not in named]
     if missing or len(names) != n_features:
