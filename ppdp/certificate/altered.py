@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ppdp.bounds.release import (
     CELL,
@@ -51,8 +51,34 @@ _IDS = "does every row have an id, and is n_rows the number of rows that are exp
 
 def alerts(c: Record) -> list[str]:
     """Warnings: of a model of one class, of shares clearly above a tenth (of tiny values half), of few rows kept."""
-    single = single_class_in_words(c)
-    return [*([] if single is None else [single]), *([] if c.diagnostics is None else _alerts(c.diagnostics))]
+    of_model = [said for said in (single_class_in_words(c), _few_left(c)) if said is not None]
+    return [*of_model, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
+
+
+def deleting(c: Record) -> list[str]:
+    """Steps behind which rows may be absent that were present in front."""
+    domains = c.entrance.domain, *(step.domain for step in c.steps)
+    least = [domain.get("min_present", 0) for domain in domains]
+    return [step.name for step, before, after in zip(c.steps, least, least[1:]) if after < before]
+
+
+def few_left(c: Record, present: Iterable[float] | None) -> float | None:
+    """A share of the rows, by what was released, of which steps have left no more; None if it may be a half."""
+    if present is None or not deleting(c):
+        return None
+    share, error = map(float, present)
+    most = max(share, 0.0) + CLEAR * error
+    return most if most < HALF else None
+
+
+def _few_left(c: Record) -> str | None:
+    if (share := c.released.share_left) is None:
+        return None
+    names = " and ".join(map(repr, deleting(c)))
+    return (
+        f"behind {names} no more than {_percent(share)} of the rows are left, and noise is that of all"
+        f" {c.entrance.domain['n_rows']:,}: leave {names} out if rows that look alike are of different people"
+    )
 
 
 def single_class_in_words(c: Record) -> str | None:

@@ -25,6 +25,11 @@ from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
+PRESENT = "weight present"
+"""Where a release may tell the weight of the rows, as a noisy share of their number, and its standard error: no array
+of a pipeline, which warns where stages have left few rows.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
@@ -321,7 +326,10 @@ class Mechanism(Answering, BaseEstimator):
         return False
 
     def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        """Run on private rows; everything returned leaves, with its noise, which ``noise`` alone draws."""
+        """Run on private rows; everything returned leaves, with its noise, which ``noise`` alone draws.
+
+        What stands under :data:`PRESENT` is kept by no release.
+        """
         raise NotImplementedError
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:

@@ -23,6 +23,7 @@ from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
+from ppdp.mechanisms.base import PRESENT
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
 from ppdp.pipeline.steps import takes_texts
@@ -37,13 +38,14 @@ class Outcome:
 
     released: Mapping[str, Array]
     altered: Array | None = None  # noisy numbers of altered rows
+    present: Array | None = None  # noisy share of the rows that stages have left, and its standard error
 
 
 def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     """Run a plan on rows that were checked and clipped at the entrance; the gate, or a step's own error, may end it."""
     asked = plan.diagnostics
     with ExitStack() as files:
-        fold, altered = _Fold(plan, noise, files, rows), None
+        fold, altered, present = _Fold(plan, noise, files, rows), None, None
         for position, step in enumerate(plan.steps):
             with at_step(step.name):
                 rows = fold.step(position, rows)
@@ -55,16 +57,18 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
                 assert asked is not None  # no plan is made without
                 altered = asked.release(fold.altered(), noise)
                 question = question.balanced(asked.by_class(altered), asked.error * asked.n)
-            if plan.domain.max_weight is not None or question.factors:
+            weighted = plan.domain.max_weight is not None or bool(question.factors)
+            if weighted:
                 rows = rows.each(partial(Rows.weighted, by_class=np.array(question.factors)), rows.d)
             passes = plan.mechanism_passes + m.stage.samples_rows
             with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
                 rows = fold.counting(rows)
                 answers = m.stage.release(rows, question, noise, m.noise_scale)
-            released |= {f"{m.name}.{name}": value for name, value in answers.items()}
+            present = None if weighted else answers.get(PRESENT)
+            released |= {f"{m.name}.{name}": value for name, value in answers.items() if name != PRESENT}
         if asked is not None and altered is None:
             altered = asked.release(fold.altered(), noise)
-        return Outcome(released, altered)
+        return Outcome(released, altered, present)
 
 
 class _Fold:

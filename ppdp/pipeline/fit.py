@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from ppdp.bounds.release import LABEL, TARGET
-from ppdp.certificate.altered import alerts
+from ppdp.certificate.altered import alerts, few_left
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.adjacency import Adjacency
@@ -304,9 +304,10 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
     record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
     release = Released.of(record, arrays, draft.inference, certificate)
     set_release(pipe, release, record, steps_of(draft.plan))
-    label = single_class(record, pipe.twins_)
-    if label is not None:
-        record = replace(record, released=replace(record.released, single_class=label), digest="")
+    single, left = single_class(record, pipe.twins_), few_left(record, outcome.present)
+    if single is not None or left is not None:
+        of_model = replace(record.released, single_class=single, share_left=left)
+        record = replace(record, released=of_model, digest="")
         pipe.certificate_ = Certificate.sealed(written(record))
         pipe.release_ = replace(pipe.release_, certificate=pipe.certificate_)
     return record

@@ -14,7 +14,8 @@ def public(pipe):
     for key in ("issued", "digest"):
         certificate.pop(key)
     certificate["released"].pop("sha256")
-    certificate["released"].pop("single_class", None)  # as it follows from the released numbers
+    for name in ("share_left", "single_class"):  # as they follow from the released numbers
+        certificate["released"].pop(name, None)
     for share in (certificate["diagnostics"] or {"shares": []})["shares"]:
         share.pop("share")
     shapes = {name: array.shape for name, array in pipe.release_.arrays.items()}

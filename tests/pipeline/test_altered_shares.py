@@ -11,7 +11,9 @@ from ppdp.exceptions import DiagnosticWarning
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
+    GaussianNB,
     GaussianSketch,
+    GradientBoostingClassifier,
     LaplaceMechanism,
     LinearSVC,
     LogisticRegression,
@@ -20,7 +22,16 @@ from ppdp.mechanisms import (
 )
 from ppdp.pipeline.fit import plan_of
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import (
+    CategoryEncoder,
+    DateEncoder,
+    Deduplicator,
+    GridDeduplicator,
+    MeanImputer,
+    MinMaxScaler,
+    NormClipper,
+    StandardScaler,
+)
 
 N = 4000
 AGE = np.random.default_rng(0).uniform(18, 80, N)
@@ -71,6 +82,30 @@ def test_a_model_of_one_class_is_called_one(last, more, classes):
         assert (single == "no") == (len({*pipe.predict(TABLE)}) == 1) == (len(said) == 1)
         assert ("one class only" in pipe.certificate_.to_html()) == (single is not None)
         assert pipe.certificate_.verify()
+
+
+COLUMN = {"age": np.round(AGE)}, {"age": AGE}
+
+
+@pytest.mark.parametrize("last", [LogisticRegression, LinearSVC, GaussianNB, GradientBoostingClassifier])
+@pytest.mark.parametrize("step", [Deduplicator(), GridDeduplicator()], ids=str)
+@pytest.mark.repeated("step")
+def test_few_rows_behind_a_deduplicator_are_said(last, step):
+    few, many = (make_pipeline(IN_YEARS, step, last(("no", "yes")), epsilon=2.0) for _ in COLUMN)
+    (said,) = (one for one in warned(few, pd.DataFrame(COLUMN[0]), LABELS) if "rows are left" in one)
+    assert repr(few.steps[1][0]) in said
+    assert said in " ".join(few.certificate_.to_text().split())
+    assert 0.016 < few.certificate_.record.released.share_left < 0.5
+    assert few.certificate_.verify()
+    if isinstance(step, Deduplicator):
+        assert not warned(many, pd.DataFrame(COLUMN[1]), LABELS)
+    assert "present" not in "".join(few.release_.arrays)
+
+
+def test_weights_of_classes_are_no_rows_that_are_missing():
+    last = LogisticRegression(("no", "yes"), class_weight={"no": 0.01})
+    pipe = make_pipeline(IN_YEARS, Deduplicator(), last, epsilon=4.0)
+    assert not any("rows are left" in one for one in warned(pipe, TABLE, LABELS))
 
 
 PURE = LaplaceMechanism(), LaplaceMechanism("rows"), ExponentialMechanism(), SignMechanism()

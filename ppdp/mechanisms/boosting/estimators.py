@@ -24,7 +24,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
+from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, directions_of
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.learner import models
@@ -258,13 +258,15 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             question.parameters.get("directions", [0] * rows.d),
         )
         _, depth = question.parameters.get("trees", (0, 0))
-        arrays = [model.to_arrays(depth) for model in models(training)]
-        return {name: np.array([each[name] for each in arrays]) for name in arrays[0]}
+        made, present = models(training)
+        arrays = [model.to_arrays(depth) for model in made]
+        return {name: np.array([each[name] for each in arrays]) for name in arrays[0]} | {PRESENT: present}
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.n_iter_ = question.parameters["rounds"]
         cells, count = _cells_of(question), len(released["baseline"])
-        of_score = ({name: array[score] for name, array in released.items()} for score in range(count))
+        arrays = {name: array for name, array in released.items() if name != PRESENT}
+        of_score = ({name: array[score] for name, array in arrays.items()} for score in range(count))
         self.models_ = [AdditiveModel.from_arrays(cells, arrays) for arrays in of_score]
         spreads = np.sum([model.importances for model in self.models_], axis=0)
         self.feature_importances_ = spreads / max(float(spreads.sum()), 1e-300)

@@ -70,12 +70,15 @@ STRAIGHT = 0.5  # correlation with a line, from which on a shape has one beside 
 NODES = np.polynomial.hermite_e.hermegauss(9)
 
 
-def models(training: Training) -> list[AdditiveModel]:
-    """One for every score."""
+def models(training: Training) -> tuple[list[AdditiveModel], Array]:
+    """One for every score, and the weight of the rows as a noisy share of their number, with its standard error."""
     loss = training.loss()
     histogram, noise = training.histogram(loss)
     labels = range(training.n_scores) if training.n_scores > 1 else (1,)
-    return [_model(training, loss, histogram, noise, label) for label in labels]
+    made = [_model(training, loss, histogram, noise, label) for label in labels]
+    variance = training.n_classes * sum(training.cells.covariance(column).sum() for column in range(len(histogram)))
+    total = sum(weights.sum() for weights in histogram), noise * math.sqrt(variance)
+    return made, np.array(total) / (len(histogram) * training.rows.n)
 
 
 def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], noise: float, label: int) -> AdditiveModel:
@@ -179,7 +182,7 @@ class _Learner:
 
         parameters = {**linear, "norm": norm, "loss": LINEAR[training.parameters["loss"]]}
         size, noise_scale = training.size, training.noise_scale / factor
-        models, covariance = fitted_by_newton(
+        models, covariance, _ = fitted_by_newton(
             rows, self.loss.linear, answer, noise_scale, size, parameters, prior=None if sure else prior
         )
         *weights, baseline = models[-1][0]

@@ -25,7 +25,7 @@ from ppdp.data.summary import ColumnSums
 from ppdp.data.together import Weight, together
 from ppdp.data.validation import validated
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.mechanisms.base import Mechanism, QuerySpec
+from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
@@ -96,7 +96,10 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
         maps = [methodcaller("weighted", own) for own in np.eye(question.parameters["n_classes"])]
         found = together(rows, *((of_class, one) for of_class in maps for one in (Weight(rows.n), sums)))
         parts = [part for weight, of_class in zip(found[::2], found[1::2]) for part in (norm * weight, *of_class)]
-        return {"answer": noise.release(np.concatenate(parts), noise_scale, question.bound)}
+        answer = noise.release(np.concatenate(parts), noise_scale, question.bound)
+        count = question.parameters["n_classes"]
+        total = answer.reshape(count, -1)[:, 0].sum(), noise_scale * math.sqrt(count)
+        return {"answer": answer, PRESENT: np.array(total) / question.bound}
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))

@@ -57,8 +57,9 @@ def fitted_by_newton(
     prior: Prior | None = None,
     last: bool = False,
     over: bool = True,
-) -> tuple[list[Array], Array]:
-    """Coefficients (n_scores, width) behind every step, intercepts last, and what is known of the errors of the last.
+) -> tuple[list[Array], Array, Array]:
+    """Coefficients (n_scores, width) behind every step, intercepts last, what is known of the errors of the last, and
+    the weight of the rows as a noisy share of their number, with its standard error.
 
     ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula. ``last`` says
     that no other rows are trained on, ``over`` that nobody reads these again: whitened ones may be written over them.
@@ -81,7 +82,7 @@ def _fitted(
     size: int,
     parameters: Mapping[str, Any],
     prior: Prior | None,
-) -> tuple[list[Array], Array]:
+) -> tuple[list[Array], Array, Array]:
     """The same, of rows that are ``held`` for so many passes."""
     intercept = bool(parameters["fit_intercept"])
     factors = Factors.of(**parameters)
@@ -100,6 +101,7 @@ def _fitted(
     shares = noisy_mean(mean_of(rows, partial(_histogram, grid, _norms), NORMS), np.full(NORMS, factors.norms))
     noise = noise_scale / factors.moments
     error = noise_scale / factors.norms
+    present = np.array([shares.sum(), math.sqrt(NORMS) * error])
     usual = choose_clip(shares, usual_shares(shares, NORMS - 2, error), grid, math.sqrt(2) * width * noise, error)
     certain = 2 * math.sqrt(3 + len(factors.steps)) / (noise_scale * width)  # about n mu / width
     norm_ratio = NORM_RATIO * max(1.0, (certain / CERTAIN) ** 0.25)
@@ -137,7 +139,7 @@ def _fitted(
         *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
         thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
     if prior is not None:
-        return [whitening.coefficients(theta) for theta in thetas], state.covariance()
+        return [whitening.coefficients(theta) for theta in thetas], state.covariance(), present
     models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
     if dispersion is None:
         last = models[-1][0]
@@ -149,7 +151,7 @@ def _fitted(
         curvature = whitening.curvature()
     elif state.released_curvatures:
         curvature = state.curvature()
-    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved)
+    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved), present
 
 
 def _steps(

@@ -21,7 +21,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import QuerySpec
+from ppdp.mechanisms.base import PRESENT, QuerySpec
 from ppdp.mechanisms.learn.descent import ClippedGradient, StreamedGradient
 from ppdp.mechanisms.learn.errors import Errors
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -204,8 +204,8 @@ class Newton(Solver):
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         given = run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters
-        models, errors = fitted_by_newton(*given, last=True, over=run.over)
-        released = {"theta": models[-1].ravel()}
+        models, errors, present = fitted_by_newton(*given, last=True, over=run.over)
+        released = {"theta": models[-1].ravel(), PRESENT: present}
         if run.parameters["loss"] in DIRECTED:
             released["errors"] = errors
         if run.keeps_path:
