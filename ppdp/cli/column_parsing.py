@@ -210,7 +210,7 @@ def _check_labels(source: Source, file: PipelineFile, label: str) -> None:
     stored = type_of_values(pd.ArrowDtype(source.types[label]))
     kind, (classes, place) = kind_of(stored), file.classes
     if kind not in _ACCEPTED["text"]:
-        fix = "a column of numbers or text."
+        fix = "a column of numbers or text; of dates, (column - pandas.Timestamp('2020-01-01')).dt.days."
         refuse(f"the column {label!r} holds {described(stored)}, no labels.", place=str(source.path), fix=fix)
     if kind != "text" and are_words(classes):
         what = f"the column {label!r} holds {described(stored)}, and the declared classes are text."

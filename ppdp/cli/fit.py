@@ -147,8 +147,8 @@ def _opened(path: Path, *, place: str, fix: str) -> Ledger:
 TABLE = "report.csv"
 _SHOWN = ("statistic", "column", "category", "low", "high", "value", "lower", "upper", "note")
 _CELL = "a cell holds what the pipeline file does not declare: a gap, a word, infinity, or another form of number."
-_NUMBERS = "numbers as 1234.5: pandas.read_csv(path, decimal=',', thousands='.') reads others"
-_WRITTEN = f"{_NUMBERS}; dates as 2030-12-31: pandas.to_datetime(column, format='%d/%m/%Y', errors='coerce') does"
+_NUMBERS = "numbers as 1234.5 and no more: pandas.read_csv(path, thousands=','), or (..., decimal=',', thousands='.')"
+_WRITTEN = f"{_NUMBERS}; dates as 2030-12-31: pandas.to_datetime(column, format='%d/%m/%Y', errors='coerce')"
 _TEXT = 'NAME = ["a", "b"] in [columns] where a column declared as a range holds text'
 _COLUMN = "prediction"
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")

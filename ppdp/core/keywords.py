@@ -152,7 +152,7 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(_NAMES_OF_TREES, _TREES),
     "C": "alpha, which is 1/C; LinearSVC has no penalty, and max_coef_norm bounds its coefficients.",
     "accountant": "ledger=Ledger(...) of the Pipeline.",
-    "alpha": "max_coef_norm, which bounds the coefficients in place of a penalty.",
+    "alpha": "max_coef_norm of a linear model, which bounds the coefficients in place of a penalty.",
     "bounds": "ranges= of MinMaxScaler in front, in a Pipeline.",
     "categories": 'CategoryEncoder(categories, encoding="ordinal") in front.',
     "class_weight": "class_weight= of LogisticRegression or LinearSVC, in ppdp.mechanisms.",

@@ -343,7 +343,8 @@ def settled_targets(read: Cells, y_range: tuple[float, float], invalid: str) -> 
     """Targets clipped to their public range; NaN and infinity are an error without a place, or its centre."""
     targets, improper = (part.ravel() for part in read)
     if invalid == "error" and improper.any():
-        fix = "45000.0, without other signs: pd.read_csv(path, decimal=',', thousands='.'); for text a classifier."
+        how = "pd.read_csv(path, thousands=','), or (path, decimal=',', thousands='.')"
+        fix = f"45000.0, without signs or units: {how}; for text a classifier such as LogisticRegression."
         raise InvalidInput("y must hold numbers, to learn a regression.", fix=fix)
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():

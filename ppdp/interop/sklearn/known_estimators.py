@@ -34,8 +34,8 @@ UNREADABLE = Leak(
 UNKNOWN = Leak(
     "high",
     "unknown: assume that it leaks everything",
-    fix="FunctionTransformer(function of arrays) for a map of each row by itself, functions={step: (low, high)} in "
-    "from_sklearn; Public(transformer) if it was fitted on public data.",
+    fix="RowMap(function, out_ranges=...) for a map of each row by itself, in from_sklearn FunctionTransformer(function"
+    " of arrays) and functions={step: (low, high)}; Public(transformer) if it was fitted on public data.",
 )
 
 
