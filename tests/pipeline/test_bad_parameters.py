@@ -38,7 +38,7 @@ FOREIGN = [
     ("passthrough", "RowMap"),
     (None, "RowMap"),
     (NormClipper, "instance"),
-    (BaseEstimator(), "RowMap"),
+    (BaseEstimator(), "FunctionTransformer"),
 ]
 
 
