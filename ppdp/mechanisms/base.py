@@ -213,12 +213,15 @@ class Mechanism(Answering, BaseEstimator):
         Whether its rows may have missing values.
     takes_codes : bool
         Whether it takes categories as codes, so that nothing need make columns of 0 and 1 of them.
+    noise_borne : float
+        Noise over the largest answer, beyond which a model of a clear signal may do no better than a constant.
     """
 
     needs_y = False
     predicts = False
     fills_gaps = False
     takes_codes = False
+    noise_borne = 0.25
 
     @property
     def clips_rows(self) -> bool:

@@ -123,6 +123,12 @@ def test_means_in_units_of_the_table(table):
         assert abs(mean["raw_value"].iloc[0] - table["age"].mean()) < 2
 
 
+@pytest.mark.parametrize(("known", "again"), [((18, 80), {"age": (18, 80)}), ((18, 80), (0, 1)), ("private", (18, 80))])
+def test_a_range_declared_twice(table, known, again):
+    steps = [*declared(table, age=known).steps(), ("means", Report(["mean"], ranges=again))]
+    _refused(lambda: Pipeline(steps, epsilon=2).plan(Domain(n_rows=N, feature_names=("age",))), ["leave ranges out"])
+
+
 def test_edges_in_units_of_the_table(table):
     slip = GaussianMechanism("histogram", bins=[20, 40, 60, 80])
     pipe = make_pipeline(MinMaxScaler(ranges={"age": (18, 80)}), slip, epsilon=2).fit(table[["age"]])
@@ -425,7 +431,13 @@ def test_counts_in_a_range_that_is_far_too_wide(high, told, table):
 
 def test_a_budget_at_which_models_may_be_the_wrong_way_round(table):
     with pytest.warns(NoiseWarning, match="drowns"):
-        classifier(table, table["outcome"], epsilon=0.006, delta=1e-6)
+        classifier(table, table["outcome"], epsilon=0.02, delta=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "drowned"), [(120, False), (90, True)])
+def test_rows_from_which_a_regression_is_better_than_a_mean(rows, drowned):
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LinearRegression((0, 1e5)), epsilon=2)
+    assert pipe.plan(Domain(n_rows=rows, n_features=1)).has_warnings == drowned
 
 
 @pytest.mark.parametrize(("function", "told"), [(None, True), ("log1p", False), (np.log1p, None)])

@@ -25,7 +25,6 @@ from ppdp.transformers.fit_mode import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
-MISLEADING = 0.25  # of what is asked for: beyond it models of clear signals may rank rows the wrong way round
 
 
 def _all_at_once(step: PlannedStep) -> bool:
@@ -70,8 +69,8 @@ class PlannedMechanism:
 
     @property
     def misleads(self) -> bool:
-        """Whether it is more than a quarter of that, or of what a class can say at its weight: users are warned."""
-        return self._exceeds(MISLEADING * self.lightest)
+        """Whether it is more than the answer bears, or what a class says at its weight: users are warned."""
+        return self._exceeds(self.stage.noise_borne * self.lightest)
 
     def _exceeds(self, share: float) -> bool:
         q = self.question
