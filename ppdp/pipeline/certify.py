@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import logit
 
 import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
@@ -16,14 +16,17 @@ from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import certificate_status, total, versions, what_left
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import issuer_words
-from ppdp.certificate.replay.rules import not_covered, stated
+from ppdp.certificate.replay.rules import PRIVATE_ORIGIN, not_covered, stated
 from ppdp.certificate.share.files import hashed
+from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.data.noisy_statistics import STATISTICS
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
+from ppdp.pipeline.release.answers import columns_at_the_end
 from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate
 from ppdp.transformers.columns.column_subset import class_of
@@ -38,9 +41,7 @@ class Draft:
     record: records.Record
     words: Mapping[str, Any]
 
-    def completed(
-        self, arrays: Mapping[str, NDArray[np.float64]], altered: NDArray[np.float64] | None, issued: Mapping[str, Any]
-    ) -> Certificate:
+    def completed(self, arrays: Mapping[str, Array], altered: Array | None, issued: Mapping[str, Any]) -> Certificate:
         """The certificate of these arrays and noisy numbers of altered rows; ``issued`` is the block of that name."""
         diagnostics = self.plan.diagnostics
         record = replace(
@@ -157,7 +158,7 @@ def release_record(release: PlannedRelease, plan: Plan) -> records.ReleaseRecord
     )
 
 
-def _diagnostics(own: PlannedDiagnostics, altered: NDArray[np.float64] | None) -> records.Diagnostics:
+def _diagnostics(own: PlannedDiagnostics, altered: Array | None) -> records.Diagnostics:
     counts = np.zeros(len(own.properties)) if altered is None else altered
     return records.Diagnostics(
         formula=own.formula,
@@ -202,3 +203,49 @@ def _mechanism(m: PlannedMechanism) -> records.MechanismRecord:
         noise_scale=m.noise_scale,
         mu=m.loss.mu if m.question.gaussian else None,
     )
+
+
+def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> str | None:
+    """The class that a linear or boosted model predicts of every row within public ranges and norm, if there is one.
+
+    It follows from released and public numbers alone: the score of this class exceeds those of all others, of two
+    classes by its threshold, by more than any row can change their difference.
+    """
+    model = twins[-1][1]
+    read = any(fact.name == "classes" and fact.origin == PRIVATE_ORIGIN for fact in record.facts)
+    linear = hasattr(model, "coef_")
+    if record.mechanism is None or read or not hasattr(model, "classes_") or not (linear or hasattr(model, "models_")):
+        return None
+    threshold = logit(getattr(model, "threshold_", 0.5))
+    leads = _leads(record, twins, threshold) if linear else _leads_of_shapes(model.models_, threshold)
+    np.fill_diagonal(leads, np.inf)
+    first = np.flatnonzero((leads > 0).all(axis=1))
+    return str(model.classes_[first[0]]) if first.size else None
+
+
+def _leads(record: records.Record, twins: Sequence[tuple[str, Any]], threshold: float) -> Array:
+    """By how much scores of linear models exceed one another, at least, of every class those of every other."""
+    domain = Domain.from_dict((record.steps[-1] if record.steps else record.entrance).domain)
+    ranges = columns_at_the_end(record, twins).ranges
+    bound = np.inf if domain.entry_bound is None else domain.entry_bound
+    ends = np.where(np.isfinite(ranges), ranges, [-bound, bound])
+    model = twins[-1][1]
+    weights, starts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) - threshold
+    if len(weights) == 1:  # one score, for the second of two classes
+        weights, starts = np.vstack([-weights, weights]) / 2, np.append(-starts, starts) / 2
+    return np.array([_least(own - weights, ends, domain) + start - starts for own, start in zip(weights, starts)])
+
+
+def _least(slopes: Array, ends: Array, domain: Domain) -> Array:
+    """The least that rows within ranges and norm have by each line of coefficients."""
+    with np.errstate(invalid="ignore"):
+        least = np.nansum(np.minimum(slopes * ends[:, 0], slopes * ends[:, 1]), axis=1)
+    return least if domain.row_norm is None else np.maximum(least, -np.linalg.norm(slopes, axis=1) * domain.row_norm)
+
+
+def _leads_of_shapes(models: Sequence[Any], threshold: float) -> Array:
+    """The same of boosted ones, wherever a row has its cells."""
+    low, high = np.array([model.extremes for model in models]).T
+    if len(models) == 1:
+        low, high = np.append(threshold - high, low - threshold) / 2, np.append(threshold - low, high - threshold) / 2
+    return np.asarray(low[:, None] - high)

@@ -37,7 +37,7 @@ from ppdp.exceptions import (
     NoRoute,
     UnsupportedOrder,
 )
-from ppdp.pipeline.certify import Draft, draft_certificate, steps_of
+from ppdp.pipeline.certify import Draft, draft_certificate, single_class, steps_of
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.input_checks import check_memory, check_sparse_plan, check_streams
@@ -45,7 +45,6 @@ from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import PlanSolver, make_plan
-from ppdp.pipeline.release.answers import single_class
 from ppdp.pipeline.release.step_serialization import released_twins
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.steps import Named, Steps, as_texts, check_steps, check_unbounded, takes_texts

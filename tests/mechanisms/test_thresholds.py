@@ -89,10 +89,11 @@ def test_a_public_threshold_costs_nothing():
 
 
 @pytest.mark.parametrize(("threshold", "single"), [(None, "0"), (0.5, "0"), (0.03, None), (1e-6, "1")])
-def test_a_model_of_one_class_predicts_it_at_its_threshold(threshold, single):
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+def test_a_model_of_one_class_predicts_it_at_its_threshold(kind, threshold, single):
     X, _ = table()
     y = (np.random.default_rng(1).random(N) < expit(0.3 * X["a"] - 3.5)).astype(int)
-    pipe = pipeline(threshold=threshold).fit(X, y)
+    pipe = pipeline(kind, threshold=threshold).fit(X, y)
     assert pipe.certificate_.record.released.single_class == single
     assert len({*pipe.predict(X)}) == 1 + (single is None)
 

@@ -67,7 +67,7 @@ def test_labels_in_another_spelling_are_said():
         assert "labels repaired" in page
 
 
-@pytest.mark.parametrize("last", [LogisticRegression, LinearSVC])
+@pytest.mark.parametrize("last", [LogisticRegression, LinearSVC, GradientBoostingClassifier])
 @pytest.mark.parametrize("more", [[], [MeanImputer(), StandardScaler()]], ids=["range", "scaler"])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("no", "perhaps", "yes")])
 @pytest.mark.repeated("more")
@@ -94,8 +94,8 @@ def test_few_rows_behind_a_deduplicator_are_said(last, step):
     few, many = (make_pipeline(IN_YEARS, step, last(("no", "yes")), epsilon=2.0) for _ in COLUMN)
     (said,) = (one for one in warned(few, pd.DataFrame(COLUMN[0]), LABELS) if "rows are left" in one)
     assert repr(few.steps[1][0]) in said
-    assert said in " ".join(few.certificate_.to_text().split())
-    assert 0.016 < few.certificate_.record.released.share_left < 0.5
+    assert said in " ".join(few.certificate_.to_text(full=True).split())
+    assert 0.01 < few.certificate_.record.released.share_left < 0.5
     assert few.certificate_.verify()
     if isinstance(step, Deduplicator):
         assert not warned(many, pd.DataFrame(COLUMN[1]), LABELS)
