@@ -54,7 +54,7 @@ class Report(StandaloneQueryMixin, Mechanism):
         all statistics get the same.
     ranges : tuple of two floats or mapping of columns to such, optional
         Public range of the values of each column; values beyond it are clipped. A pipeline knows them from the stages
-        in front, and refuses a second one behind stages that scale.
+        in front, and refuses a second one behind stages that map values.
     noise_scale : float, optional
         Standard deviation of the noise on the whole answer; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -111,7 +111,7 @@ class Report(StandaloneQueryMixin, Mechanism):
         own = {i: tuple(map(float, ends)) for i, ends in enumerate(columns.ranges) if np.isfinite(ends).all()}
         given = self._ranges(domain)
         for column in {i for name in STATISTICS if name != "histogram" for i in asked[name]} & given.keys():
-            self._check_units(columns, column, given[column])
+            self._check_units(columns, column)
         ranges = {**own, **given}
         grids = grid_in_units("bins", bins, columns, self, edges=True) if bins else {}
         return made.set_params(queries=asked, bins=grids, ranges=ranges)
@@ -238,17 +238,14 @@ class Report(StandaloneQueryMixin, Mechanism):
                 self._refuse("ranges", "ranges must be pairs (low, high), low < high.", "ranges={'age': (0, 120)}.")
         return {column: (float(low), float(high)) for column, (low, high) in ranges.items()}
 
-    def _check_units(self, columns: Columns, column: int, given: tuple[float, float]) -> None:
-        """Refuse a range that may be meant in the units of the table, where rows are in others."""
-        low, high = columns.ranges[column]
-        if columns.has_units(column):
-            clear = columns.slope[column] == 1 and columns.offset[column] == 0
-        else:  # of which no map is public yet: what is narrower than public bounds is in the units of the rows
-            clear = not (given[0] < low or given[1] > high)
-        if not clear:
+    def _check_units(self, columns: Columns, column: int) -> None:
+        """Refuse a range that may be meant in the units of the table, where rows are known in others."""
+        if (columns.slope[column], columns.offset[column]) == (1, 0):
+            return
+        if columns.has_units(column) or np.isfinite(columns.ranges[column]).all():
             self._refuse(
                 "ranges",
-                f"values of {columns.names[column]!r} are scaled in front: the range is not in units of the table.",
+                f"values of {columns.names[column]!r} are mapped in front: the range is not in units of the table.",
                 "leave ranges out, which the stages in front declare; a narrower one belongs there.",
             )
 
