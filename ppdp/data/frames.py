@@ -6,6 +6,7 @@ them raises nothing, for the error would quote it.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
@@ -47,7 +48,7 @@ def opened(X: Any) -> Any:
         import pandas as pd
 
         return pd.DataFrame({one.name: _of_polars(one) for one in X.get_columns()})
-    if isinstance(X, (list, tuple)):
+    if isinstance(X, Sequence) and not isinstance(X, (str, bytes, bytearray, memoryview, array)):
         return _of_list(X)
     if issparse(X):
         return canonical(X)

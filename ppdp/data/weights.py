@@ -190,9 +190,11 @@ def plain(y: Any) -> Any:
     """Labels as an array of their own type, where a list or objects hold labels of one type."""
     found = cells(y)
     try:
-        if found.dtype == object and len({isinstance(label, str) for label in found}) == 1:
+        if found.dtype == object and len({issubclass(type(label), str) for label in found}) == 1:
             return np.asarray(found.tolist())
-    except Exception:  # a label's own code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a label's own code may raise anything
         pass
     return found
 
@@ -201,7 +203,9 @@ def warn_of_others(y: Any, classes: Any) -> None:
     """Warn of labels, to be compared with predictions, of which a tenth or more are none of the classes."""
     try:
         others = float(np.mean(~np.isin(y, classes)))
-    except Exception:  # which is refused when they are compared
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # which is refused when they are compared
         return
     if others >= OTHERS:
         fix = f"labels among {', '.join(map(repr, classes.tolist()[:MOST]))}, as the model was fitted."

@@ -90,10 +90,12 @@ def takes_texts(step: Any) -> bool:
 def as_texts(step: Any, X: Any, y: Any = None) -> Any:
     """A list of cells as a column, in front of a step that maps texts or mappings; with named labels, one of paths.
 
-    Of the cells no type decides: only rows, or paths that are no texts, in every place do.
+    Of the cells no type decides: only rows, or paths that are no texts, in every place do, and rows only where they
+    are no cells.
     """
     listed = isinstance(X, (list, tuple)) and takes_texts(step) and not isinstance(y, str)
-    if not listed or all(issubclass(type(one), (list, tuple, np.ndarray, os.PathLike)) for one in X):
+    rows = () if getattr(step, "takes_lists", False) else (list, tuple, np.ndarray)
+    if not listed or all(issubclass(type(one), (*rows, os.PathLike)) for one in X):
         return X
     return np.fromiter(X, dtype=object, count=len(X))
 

@@ -4,12 +4,14 @@ Cells are tried in every column that a fit reads (features, ranges and categorie
 ids, dates), in every container and engine that can hold them. What a cell becomes alone it becomes among all others.
 """
 
+import collections
 import copy
 import datetime
 import decimal
 import enum
 import fractions
 import ipaddress
+import types
 import uuid
 from itertools import chain
 
@@ -23,7 +25,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
+from ppdp.data.cells import codes, numbers
 from ppdp.data.deferred_input import resolve_inputs
+from ppdp.data.engine.dask import _with_texts
 from ppdp.data.frames import column, opened
 from ppdp.data.slot_assignment import NOBODY, encode_ids
 from ppdp.data.stream import Stream
@@ -33,6 +37,7 @@ from ppdp.pipeline.fit import Fit
 from ppdp.transformers import (
     CategoryEncoder,
     DateEncoder,
+    FeatureHasher,
     HashingVectorizer,
     MeanImputer,
     MinMaxScaler,
@@ -403,3 +408,50 @@ def test_a_list_of_texts_may_hold_any_cell(tmp_path):
             [("words", HashingVectorizer(n_features=4)), ("sum", GaussianMechanism())], epsilon=9, delta=1e-5
         )
         assert pipe.set_params(on_invalid="repair").fit(texts).certificate_
+
+
+@pytest.mark.parametrize("container", [collections.deque, collections.UserList])
+@pytest.mark.parametrize("cell", ["a", b"a", 1j, [1]], ids=str)
+def test_no_cell_of_any_sequence_decides_over_the_others(container, cell):
+    """NumPy makes texts of truths where one cell is a text."""
+    rows = [[True, 0.25], [False, 0.5], [cell, 0.5]]
+    assert opened(container(rows)).tolist() == rows
+
+
+def test_no_basket_decides_over_the_form_of_a_list_of_baskets():
+    pipe = Pipeline([("names", FeatureHasher(n_features=4)), ("sum", GaussianMechanism())], epsilon=9, delta=1e-5)
+    for odd in (["a", "b"], ["a"], [], None, np.broadcast_to(1.0, 10**12)):
+        assert pipe.set_params(on_invalid="repair").fit([["a", "b"]] * 12 + [odd]).n_features_in_ == 1
+
+
+def test_a_column_of_a_type_of_its_own_is_read_cell_by_cell():
+    class Own:
+        dtype, shape = types.SimpleNamespace(kind="f"), (3,)
+
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, position):
+            return (0.5, "a", [1.0])[position]
+
+    assert numbers(Own()).values.tolist() == [0.5, np.inf, np.inf]
+    assert codes(Own(), (0.5, "a")).values.tolist() == [0.0, 1.0, np.inf]
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_categories_of_a_partition_are_texts_where_the_frame_says_so(kind):
+    cells = ([datetime.datetime(2020, 1, 1)], [True, False], [pd.Interval(0, 1)])[kind]
+    schema = pa.schema([("a", pa.dictionary(pa.int8(), pa.string()))])
+    alone, beside = (
+        _with_texts(pd.DataFrame({"a": pd.Series(held, dtype=object).astype("category")}), schema)["a"].tolist()
+        for held in (cells, [*cells, "z"])
+    )
+    assert [*alone, "z"] == beside
+
+
+def test_labels_of_a_score_may_hold_any_cell():
+    X = np.linspace(-1, 1, 40)[:, None]
+    pipe = Pipeline([("box", BOX), ("model", LogisticRegression(classes=(0, 1)))], epsilon=9, delta=1e-5)
+    pipe.fit(X, X[:, 0] > 0)
+    with pytest.raises(PpdpError):
+        pipe.score(X, objects([raising(SystemExit)(), Elsewhere(), *[0, 1] * 19]))

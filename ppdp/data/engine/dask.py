@@ -282,7 +282,7 @@ def _tabled(schema: Any, cuts: Sequence[cluster.Cut], names: Sequence[str], fram
             if len(frame) != n:
                 raise RowsChanged("the rows changed between two passes.", fix="fit frame.persist().")
             try:
-                yield _table(_with_texts(frame.iloc[first:last][wanted.names]), wanted)
+                yield _table(_with_texts(frame.iloc[first:last][wanted.names], wanted), wanted)
                 continue
             except (pa.ArrowException, KeyError, TypeError, ValueError):
                 pass
@@ -292,12 +292,20 @@ def _tabled(schema: Any, cuts: Sequence[cluster.Cut], names: Sequence[str], fram
     return aligned(tables())
 
 
-def _with_texts(frame: Any) -> Any:
-    """A frame with texts for categories that are objects, of which Arrow takes one type alone."""
+def _with_texts(frame: Any, schema: Any = None) -> Any:
+    """A frame with texts for categories that are objects, of which Arrow takes one type alone, or texts in a schema.
+
+    Of what type a partition's categories are, its cells say.
+    """
     import pandas as pd
 
+    def are_texts(name: str, kind: Any) -> bool:
+        if schema is None:
+            return kind_of_column(kind.categories.dtype) in ("text", "unknown")
+        return "string" in str(getattr(schema.field(name).type, "value_type", ""))
+
     mixed = {name: kind for name, kind in frame.dtypes.items() if getattr(kind, "categories", None) is not None}
-    for name in (name for name, kind in mixed.items() if kind_of_column(kind.categories.dtype) in ("text", "unknown")):
+    for name in (name for name, kind in mixed.items() if are_texts(name, kind)):
         column = frame[name].array
         places, texts = pd.factorize(carried(column.categories))
         codes = np.append(places, -1)[column.codes]  # what is missing has the code -1

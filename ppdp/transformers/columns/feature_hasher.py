@@ -46,8 +46,12 @@ class TermsParser(WordsParser):
 
 def _terms(cell: Any) -> str:
     """Pairs of a name and a number as JSON, of a mapping, of pairs, or of names, each of which counts 1."""
-    read = next((read for own, read in _ENTRIES.items() if issubclass(type(cell), own)), None)
-    given = [cell] if read is None else read(cell)
+    own: Any = next((own for own in _ENTRIES if issubclass(type(cell), own)), None)
+    # Before any is made: an array may say one number as often as it likes.
+    size: Any = 1 if own is None else np.ndarray.size.__get__(cell) if own is np.ndarray else own.__len__(cell)
+    if size > LONGEST_TEXT:
+        raise ValueError
+    given = [cell] if own is None else _ENTRIES[own](cell)
     text = json.dumps([_term(one) for one in given if not is_gap(one)])
     if len(text) > LONGEST_TEXT:
         raise ValueError
@@ -213,6 +217,7 @@ class FeatureHasher(Hasher):
     alternate_sign: bool = True
     max_norm: float | None = None
 
+    takes_lists = True  # as cells, also where X is a list of them
     improper = ("no dict or list of names with numbers: an argument must be a string or a number", "{'name': 1.0}.")
 
     @classmethod
