@@ -66,6 +66,17 @@ def before_rows() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def suppressed() -> Iterator[None]:
+    """In this context the own code of cells may raise anything: of it nothing comes out but the user's interrupt."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        pass
+
+
 def _is_told(error: BaseException) -> bool:
     """Whether its words are public: ppdp's own, as of a warning that is raised, or before any row."""
     return isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.statistics import LONGEST_CATEGORY
-from ppdp.data.column_types import kind_of, microseconds, seconds_of_instants
+from ppdp.data.column_types import is_of_a_library, kind_of, microseconds, seconds_of_instants
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -73,15 +73,10 @@ def objects(values: Any) -> NDArray[np.object_]:
     with suppress(Exception):  # Arrow's text need not be UTF-8
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype"):
             return np.asarray(held.to_numpy(object, na_value=None))
-        if _known(kind) and getattr(kind, "kind", "O") not in "mM" and not str(kind).startswith("extension<"):
+        if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not str(kind).startswith("extension<"):
             return np.array(values, dtype=object)
     # NumPy would make numbers of dates, and bytes of UUIDs.
     return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))
-
-
-def _known(kind: Any) -> bool:
-    """Whether a type is of NumPy or pandas, and not of a user, whose arrays hold what they like."""
-    return kind is None or isinstance(kind, np.dtype) or type(kind).__module__.partition(".")[0] == "pandas"
 
 
 def _decoded(held: Any, position: int) -> Any:
@@ -94,7 +89,7 @@ def _decoded(held: Any, position: int) -> Any:
 def numbers(values: Any) -> Cells:
     """Every cell of a column or an array as float64."""
     kind = values.dtype
-    if kind.kind not in "biuf" or not _known(kind):
+    if kind.kind not in "biuf" or not is_of_a_library(kind):
         return _numbers_of(objects(values))
     if not isinstance(kind, np.dtype):  # pandas' own numbers and truth values, with gaps
         read = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -131,7 +126,7 @@ def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | Non
 def codes(column: Any, labels: Sequence[Any]) -> Cells:
     """Position of every cell of a column among public labels."""
     own = isinstance(column.dtype, np.dtype)
-    fixed = _known(column.dtype) and column.dtype.kind in ("biufU" if own else "biuf")
+    fixed = is_of_a_library(column.dtype) and column.dtype.kind in ("biufU" if own else "biuf")
     if isinstance(column, np.ma.MaskedArray) or not fixed:
         return _looked_up(column, labels)
     if own:

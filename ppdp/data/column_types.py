@@ -37,6 +37,11 @@ def kind_of(dtype: Any) -> str:
     return "unknown" if name == "object" else "none"
 
 
+def is_of_a_library(dtype: Any) -> bool:
+    """Whether a type is of NumPy or pandas, and not of a user, whose arrays hold any objects."""
+    return dtype is None or isinstance(dtype, np.dtype) or type(dtype).__module__.partition(".")[0] == "pandas"
+
+
 def type_of_values(dtype: Any) -> Any:
     """The type of the categories of a column of categories; that of any other column itself."""
     stored = getattr(getattr(dtype, "pyarrow_dtype", None), "value_type", None)

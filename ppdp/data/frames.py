@@ -48,7 +48,7 @@ def opened(X: Any) -> Any:
         import pandas as pd
 
         return pd.DataFrame({one.name: _of_polars(one) for one in X.get_columns()})
-    if isinstance(X, Sequence) and not isinstance(X, (str, bytes, bytearray, memoryview, array)):
+    if _is_listed(X):
         return _of_list(X)
     if issparse(X):
         return canonical(X)
@@ -118,7 +118,7 @@ def column(y: Any) -> Any:
         y = opened(y)
     if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
         y = y.iloc[:, 0]
-    if isinstance(y, Sequence) and not hasattr(y, "__array__") and not isinstance(y, (str, bytes)):
+    if _is_listed(y):
         return np.fromiter((_inner(cell) for cell in y), dtype=object, count=len(y))
     if hasattr(y, "array"):  # positions, not an index, tell whose label it is
         return y.array if not isinstance(y.dtype, np.dtype) else np.asarray(y)
@@ -148,6 +148,12 @@ def _of_polars(values: Any) -> Any:
         held = np.fromiter(values.to_list(), dtype=object, count=len(values))
         return pd.Series(held, dtype=object)  # of an array pandas would find a type by what stands in its cells
     return _of_arrow(values.to_arrow())
+
+
+def _is_listed(values: Any) -> bool:
+    """Whether they are any objects in a row, of which NumPy would make one type by what they are."""
+    typed = (str, bytes, bytearray, memoryview, array)
+    return isinstance(values, Sequence) and not hasattr(values, "__array__") and not isinstance(values, typed)
 
 
 def _of_list(X: Sequence[Any]) -> NDArray[np.object_]:

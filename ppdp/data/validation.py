@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.bounds.release import CLASS, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
 from ppdp.core import checks
-from ppdp.core.boundary import outside
+from ppdp.core.boundary import outside, suppressed
 from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
 from ppdp.data.altered import Marker, Marks, tiny
@@ -252,9 +252,11 @@ def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> 
 
 def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     """Labels found in y: private, so the certificate becomes conditional."""
-    message, y = None, cells(y)
+    message: str | None = "Unknown label type: y must hold classes of one kind, not a continuous target."
+    classes: tuple[Any, ...] = ()
+    y = cells(y)
     fix = "labels of one kind without missing values; for a target, a regressor such as Ridge."
-    try:
+    with suppressed():
         if y.dtype == object:
             if len({isinstance(label, str) for label in y}) > 1:  # NumPy would make text of the others
                 raise TypeError
@@ -264,13 +266,10 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
             message = "Input y contains NaN or infinity."
         else:
             check_classification_targets(y)
+            message = None
         if y.dtype.kind in "biuf" and len(classes) > MOST_NUMBERS:
             message = f"y holds more than {MOST_NUMBERS} different numbers, as a target does."
             fix = "a regressor such as Ridge; or classes=(...) of the model, if they are labels."
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a cell's own code may raise anything
-        message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:
         raise InvalidInput(message, fix=fix)
     if len(classes) < 2:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ppdp.core.boundary import outside
+from ppdp.core.boundary import outside, suppressed
 from ppdp.core.checks import length, number
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import instead_of
@@ -189,24 +189,17 @@ def _name(column: Any) -> Any:
 def plain(y: Any) -> Any:
     """Labels as an array of their own type, where a list or objects hold labels of one type."""
     found = cells(y)
-    try:
+    with suppressed():
         if found.dtype == object and len({issubclass(type(label), str) for label in found}) == 1:
             return np.asarray(found.tolist())
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a label's own code may raise anything
-        pass
     return found
 
 
 def warn_of_others(y: Any, classes: Any) -> None:
     """Warn of labels, to be compared with predictions, of which a tenth or more are none of the classes."""
-    try:
+    others = 0.0
+    with suppressed():  # what cannot be compared is refused later
         others = float(np.mean(~np.isin(y, classes)))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # which is refused when they are compared
-        return
     if others >= OTHERS:
         fix = f"labels among {', '.join(map(repr, classes.tolist()[:MOST]))}, as the model was fitted."
         told = f"{100 * others:.0f} % of the labels are none of the classes, which no prediction can be. Fix: {fix}"
