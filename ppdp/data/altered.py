@@ -167,7 +167,8 @@ def altered_counts(rows: Rows | Stream, size: int) -> Array:
         return np.asarray(marks_added(size, rows), dtype=np.float64)
     if rows.altered is not None:
         return rows.altered
-    if rows.beside is not None and np.isfinite(known := np.sum([np.zeros(size), *rows.beside[1]], axis=0)).all():
+    counted = [] if rows.beside is None else rows.beside[1]
+    if counted and np.isfinite(known := np.sum(counted, axis=0)).all():
         return np.asarray(known, dtype=np.float64)
     return np.asarray(fold(Counts(size, partial(marks_added, size)), rows), dtype=np.float64)
 

@@ -58,7 +58,7 @@ class Stream:
         """The same rows behind all maps, which an engine elsewhere holds where they are."""
         if not self.maps:
             return self
-        return Stream(self.source.held(partial(_run, self.maps, Rows.last), self.names, self.d), (), self.n, self.d, ())
+        return Stream(self.source.held(partial(_run, self.maps, _kept), self.names, self.d), (), self.n, self.d, ())
 
     def taken(self, batch: NDArray[np.intp]) -> Rows | Stream:
         """Some of rows that were kept, ascending: in memory, or a stream of those that an engine holds elsewhere."""
@@ -93,6 +93,10 @@ def streamed(rows: Rows | Stream) -> Stream:
 
 def _same(rows: Rows) -> Rows:
     return rows
+
+
+def _kept(rows: Rows) -> Rows:
+    return replace(rows.last(), marks=rows.marks)
 
 
 def _both(task: Callable[[Rows], T], counted: Callable[[Rows], Any], rows: Rows) -> tuple[T, Any]:

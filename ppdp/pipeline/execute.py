@@ -122,8 +122,15 @@ class _Fold:
         if not isinstance(rows, Stream):
             return rows
         held = self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
+        if held is not rows and isinstance(held, Stream) and not held.source.local:  # which keeps their marks
+            held = self.marked = self._counted_on_the_way(held)
         self.marked = held if isinstance(held, Rows) or held.altered is not None else self.marked
         return held
+
+    def _counted_on_the_way(self, rows: Stream) -> Stream:
+        """Rows of which any pass counts the marks, if they are asked for."""
+        asked = self.plan.diagnostics
+        return rows if asked is None else replace(rows, beside=(partial(marks_on_the_way, len(asked.properties)), []))
 
     def counting(self, rows: Any) -> Any:
         """Rows that the mechanism reads; their marks are counted on the way if no pass has counted them before."""
@@ -132,7 +139,7 @@ class _Fold:
             self.marked = rows
         elif asked is not None and isinstance(rows, Stream) and self.marked.altered is None:
             if rows.maps and rows.source is self.marked.source:
-                rows = replace(rows, beside=(partial(marks_on_the_way, len(asked.properties)), []))
+                rows = self._counted_on_the_way(rows)
             self.marked = rows if rows.beside is not None or rows.altered is not None else self.marked
         return rows
 

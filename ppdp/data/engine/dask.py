@@ -25,7 +25,8 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, Ppdp
 PATIENCE = 60.0  # seconds without any worker
 SILENCE = 8.0  # seconds in which one that has work does
 GONE = 4.0  # seconds in which a connection that is lost comes back
-PAUSE = 0.005
+PAUSE = 0.001
+SMALL = 2**14  # bytes that go with each task: what has a place among the workers draws all tasks to it
 # Of a cluster that nobody else uses: by default it would look at itself for a tenth of the time of two processors.
 RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.enabled": False}
 
@@ -140,7 +141,7 @@ class _Watch:
         """Ask, once in a second, whether there is a scheduler, and any worker."""
         if time.monotonic() - self.asked < 1:
             return
-        workers = _workers(self.client)
+        workers = _processors(self.client)
         self.asked = now = time.monotonic()
         self.heard, self.seen = (now if workers is not None else self.heard), (now if workers else self.seen)
         patience = SILENCE if self.client.status == "running" else GONE
@@ -167,12 +168,11 @@ def kind_of(client: Any) -> tuple[str, ...]:
     return found.pop()
 
 
-def _workers(client: Any) -> int | None:
-    """How many workers there are, if a scheduler says so."""
+def _processors(client: Any) -> int | None:
+    """How many tasks workers run at once, if a scheduler says so."""
     try:
-        return (
-            len(client.sync(client.scheduler.ncores, callback_timeout=SILENCE)) if client.status == "running" else None
-        )
+        running = client.status == "running"
+        return sum(client.sync(client.scheduler.ncores, callback_timeout=SILENCE).values()) if running else None
     except Exception:  # of a connection that is gone
         return None
 
@@ -206,10 +206,13 @@ class DaskWorkers(cluster.Workers):
     def __init__(self, client: Any) -> None:
         self.client, self.kind = client, kind_of(client)
 
+    def at_once(self) -> int:
+        return _processors(self.client) or 1
+
     def shared(self, content: bytes) -> Any:
         from dask import delayed
 
-        return delayed(content, pure=False)
+        return delayed(content, pure=False) if len(content) > SMALL else content
 
     def task(self, function: Callable[..., Any], *given: Any) -> Any:
         from dask import delayed
@@ -266,7 +269,7 @@ def _of_frame(frame: Any, workers: DaskWorkers) -> cluster.TaskSource:
         fix = "frame.astype(...) to numbers, text, categories or dates; sparse columns to dense ones."
         raise InvalidInput("some column has a type that Arrow does not have.", fix=fix) from None
     parts = frame.to_delayed()
-    jobs, ends = cluster.assembled(parts, cluster.lengths(workers, parts), partial(_tabled, schema))
+    jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)
     rows.untyped = tuple(name for name, kind in frame.dtypes.items() if str(kind) == "object")
     return rows

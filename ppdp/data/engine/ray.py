@@ -103,6 +103,9 @@ class RayWorkers(cluster.Workers):
             raise cluster.unlike() if kinds else cluster.lost("Ray")
         self.kind = kinds.pop()
 
+    def at_once(self) -> int:
+        return int(_library().cluster_resources().get("CPU", 1))
+
     def shared(self, content: bytes) -> Any:
         return _library().put(content)
 
@@ -159,7 +162,7 @@ def _of_dataset(data: Any, workers: RayWorkers) -> cluster.TaskSource:
         words = "blocks of the dataset differ in the names or types of their columns, or none has rows."
         raise DomainMismatch(words, fix="give all blocks the same types: dataset.map_batches(...).")
     schema = forms.pop()
-    jobs, ends = cluster.assembled(parts, cluster.lengths(workers, parts), _tabled)
+    jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), _tabled)
     return cluster.TaskSource(workers, schema, jobs, ends)
 
 

@@ -36,7 +36,7 @@ Grouped = tuple[Any, NDArray[np.uint64], NDArray[np.intp]]  # what is known of a
 Cut = tuple[int, int, int]  # of a part: where it begins and ends, and how many rows there are in all
 
 ANSWER = 5.0  # seconds in which a cluster does
-TASKS, MOST = 64, 16  # into how many tasks few rows are split, and how many blocks each has of many
+MOST = 16  # blocks of a task of many rows; few rows are a task for every processor, for each takes time to be sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,10 @@ class Workers(ABC):
     """Processes of one ``kind``, which decides their last bits, that run tasks: functions of this package."""
 
     kind: tuple[str, ...]
+
+    @abstractmethod
+    def at_once(self) -> int:
+        """How many tasks they run at once, as far as is known."""
 
     @abstractmethod
     def shared(self, content: bytes) -> Any:
@@ -138,7 +142,7 @@ class TaskSource(BlockSource):
         for (_, held), (a, b) in zip(self.jobs, pairwise(cuts)):
             if a < b:
                 parts.append(self.workers.task(_picked, batch[a:b].tobytes(), *held))
-        sample = self._next(*assembled(parts, sorted(set(cuts)), _sampled))
+        sample = self._next(*assembled(self.workers, parts, sorted(set(cuts)), _sampled))
         return sample.held(_numbered, (), 1) if parts else sample
 
     @contextmanager
@@ -183,7 +187,7 @@ def of_files(files: arrow.ArrowSource, workers: Workers) -> TaskSource:
     """Row groups of files; a task begins at the first block that begins in one, and may end in the next."""
     groups = list(files.groups())
     starts = np.cumsum([0, *(group.n for group in groups)])
-    n, least = int(starts[-1]), _blocks(int(starts[-1])) * PIECE
+    n, least = int(starts[-1]), _blocks(int(starts[-1]), workers) * PIECE
     ends = [0]
     for start in starts[1:].tolist():
         end = min(n, -(-start // PIECE) * PIECE)
@@ -195,10 +199,10 @@ def of_files(files: arrow.ArrowSource, workers: Workers) -> TaskSource:
     return TaskSource(workers, files.schema, jobs, ends)
 
 
-def assembled(parts: Sequence[Any], starts: Sequence[int], make: Any) -> tuple[list[Job], list[int]]:
+def assembled(workers: Workers, parts: Sequence[Any], starts: Sequence[int], make: Any) -> tuple[list[Job], list[int]]:
     """Tasks over parts of any length, every one of whole blocks but the last."""
     n = starts[-1]
-    ends = [*range(0, n, _blocks(n) * PIECE), n]
+    ends = [*range(0, n, _blocks(n, workers) * PIECE), n]
     jobs: list[Job] = []
     for a, b in pairwise(ends):
         used = [i for i, (first, last) in enumerate(pairwise(starts)) if max(a, first) < min(b, last)]
@@ -234,9 +238,9 @@ def lost(library: str) -> WorkerLost:
     return WorkerLost(words, fix="workers that run, with more memory.")
 
 
-def _blocks(n: int) -> int:
+def _blocks(n: int, workers: Workers) -> int:
     """How many blocks a task takes at least."""
-    return min(MOST, max(1, n // (PIECE * TASKS)))
+    return min(MOST, max(1, -(-n // (PIECE * max(1, workers.at_once())))))
 
 
 def _task(first: int, job: Job) -> tuple[Any, ...]:

@@ -133,7 +133,7 @@ def test_many_passes_give_the_same_bits(name, tmp_path, chosen):
 @pytest.mark.parametrize("name", ["a sample first", "covariance"])
 def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monkeypatch):
     table = TABLE if name == "a sample first" else TABLE.drop_columns(["y"])
-    monkeypatch.setattr(tasks, "_blocks", lambda n: 2)
+    monkeypatch.setattr(tasks, "_blocks", lambda *_: 2)
     for given in (written(tmp_path, table=table), frame_of("random", table)):
         assert left(fitted(given, name)) == left(fitted(table, name))
 
@@ -144,7 +144,7 @@ def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monk
 @pytest.mark.parametrize("least", [1, 3])
 def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least, tmp_path, monkeypatch):
     numbers = pa.table({"a": np.arange(N)})
-    monkeypatch.setattr(tasks, "_blocks", lambda n: least)
+    monkeypatch.setattr(tasks, "_blocks", lambda *_: least)
     monkeypatch.setattr(engine, "kind_of", lambda _: tasks.kind_here())
     source = tasks.of_files(arrow.opened(written(tmp_path, partition, numbers, size)), engine.DaskWorkers(None))
     given = source._tasks(lambda first, block: (first, block["a"].to_numpy()), ["a"], 1, list)
