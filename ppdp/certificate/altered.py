@@ -26,6 +26,7 @@ TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
 NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
 _LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, CLASS: math.inf}
+_BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
 
@@ -124,7 +125,7 @@ def altered_in_words(c: Record) -> str | None:
 def _named(share: Share) -> str:
     words = kind_in_words(share.kind)
     if share.column is None:
-        return words
+        return f"{words}, in any column" if share.kind in _BY_COLUMN else words
     return f"{words} {share.column!r}" if share.kind == CLASS else f"{words} in {share.column!r}"
 
 

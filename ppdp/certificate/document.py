@@ -124,6 +124,8 @@ class Certificate(Registered, Saved):
     def __getitem__(self, name: str) -> Any:
         """A copy of one field of the document."""
         _ = self.record  # what cannot be read has no fields
+        if name not in self._content:
+            raise KeyError(f"a certificate has no field {name!r}, but {', '.join(self._content)}")
         return copied(self._content[name])
 
     @property

@@ -111,7 +111,7 @@ def run(data: str, out: Path, console: Console) -> None:
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"written: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
-        f" {PICTURE}; check with: ppdp verify {out}\n"
+        f" {PICTURE} (from public numbers, not certified); check with: ppdp verify {out}/{EXPORT}\n"
         f"to read: open {out}/{PAGE} in a browser; what to ask of it is in docs/guides/review.md\n"
         "a demo: its ledger is new each time, and earlier runs on these people are not counted; keep yours in a file",
         soft_wrap=True,

@@ -115,6 +115,8 @@ _NAMES_OF_COMPUTATION = (
     *("coef_init", "intercept_init", "sparse_output", "svd_solver", "transform_input", "verbose", "warm_start"),
 )
 
+_STATED = "own_values", "accuracy", "justification", "other_releases", "legal_basis", "consent", "run_by", "contact"
+
 _NAMES_OF_TREES = (
     "ccp_alpha",
     "criterion",
@@ -150,6 +152,7 @@ INSTEAD: dict[str, str] = {
     "input_type": "leave it out: a cell shows whether it holds a dict, pairs or names.",
     **dict.fromkeys(("error_score", "return_train_score"), _BY_ROWS),
     **dict.fromkeys(_NAMES_OF_TREES, _TREES),
+    **{name: f'statements={{"{name}": "..."}} of the Pipeline.' for name in _STATED},
     "C": "alpha, which is 1/C; LinearSVC has no penalty, and max_coef_norm bounds its coefficients.",
     "accountant": "ledger=Ledger(...) of the Pipeline.",
     "alpha": "max_coef_norm of a linear model, which bounds the coefficients in place of a penalty.",

@@ -291,8 +291,9 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
         if np.isinf(X).any():
             what = "Input X contains infinity, or what is no date or text."
             fix = (
-                "dates as they are written, DateEncoder(..., format='%d/%m/%Y'), or for declare pd.to_datetime(column, "
-                "format='%d/%m/%Y', errors='coerce'); lists of words, X['column'].str.join(' '); on_invalid='repair'."
+                "on_invalid='repair' for numbers; dates as they are written, DateEncoder(..., format='%d/%m/%Y'), or"
+                " for declare pd.to_datetime(column, format='%d/%m/%Y', errors='coerce'); lists of words,"
+                " X['column'].str.join(' ')."
             )
             raise InvalidValue(what, fix=fix)
         if not gaps and np.isnan(X).any():

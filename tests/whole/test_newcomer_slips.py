@@ -231,6 +231,8 @@ def test_ranges_of_other_types(value, table):
     [
         (lambda rows, y: classifier(rows, y, ranges=[(80, 18)]), ["lower one first"]),
         (lambda rows, y: classifier(rows, y, ranges=[(0, np.inf)]), ["finite"]),
+        (lambda rows, y: MinMaxScaler(pd.DataFrame({"min": [18], "max": [80]})).fit(rows[["age"]]), ["itertuples()"]),
+        (lambda rows, y: classifier(rows, y, own_values="tariff"), ['statements={"own_values"']),
         (lambda rows, y: declared(rows.assign(at=NOW), at=("2022-12-31", "2020-01-01")).steps(), ["'at'", "2030-12"]),
         (lambda rows, y: classifier(rows, y, classes="ny"), ["list"]),
         (lambda rows, y: classifier(rows, y, classes=(0, 0, 1)), ["once"]),

@@ -25,8 +25,8 @@ _STANDARD_ERROR = {GAUSSIAN: 1.0, LAPLACE: math.sqrt(2)}  # of noise of scale 1
 
 # statistics that are more than their names
 MEASURED = {
-    **dict.fromkeys(("squares", "diagonal"), "means and mean squares"),
-    "squares-in-parts": "shares of rows by value, means and mean squares",
+    **dict.fromkeys(("squares", "diagonal"), "means of values and of squares"),
+    "squares-in-parts": "histograms, means of values and of squares",
     "matrix": "means and mean products",
     **dict.fromkeys(("moment", "complete-matrix"), "mean products"),
     "trimmed-means": "trimmed means",

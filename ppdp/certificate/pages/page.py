@@ -71,8 +71,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "lawful": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(statements.LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
-        "seldom": seldom(interpretation.mostly_right(c)),
-        "seldom_either": seldom(interpretation.mostly_right(c) / interpretation.SURE),  # true or not
+        "seldom": seldom(interpretation.mostly_right(c) / interpretation.SURE),  # true or not
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
     }

@@ -27,7 +27,7 @@ NAME, NAME_AT_A_GLANCE = 12, 13  # letters of the name before a line
 MAY_BE_CUT = "not covered", "released", "rests on", "warning", "because", "protects"  # of equally long ones the first
 IMPORTANT = "because", "warning"
 CUT = " ..."
-REST = 'to_text(full=True) or `ppdp show --full`; as a page: save("page.html"); to check: `ppdp verify`'
+REST = 'to_text(full=True) or `ppdp show --full`; page: save("page.html"); to check: `ppdp verify FILE`'
 
 _LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")

@@ -18,6 +18,7 @@ from ppdp.transformers.columns.categories import Categorical
 from ppdp.transformers.columns.category_encoder import HASHED
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.declaration import MOST
+from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 _NUMBER = re.compile(r"\d+")
 _DECLARED = ("ranges", "max_norm", "categories", "functions", "classes", "y_range")
@@ -52,6 +53,8 @@ class DeclaredFacts:
             what = f"categories must be lists by column, got {shown(self.categories)}."
             fix = f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where they are unknown.'
             raise InvalidParameter(what, fix=fix, parameter="categories")
+        if hasattr(self.ranges, "columns"):  # a table, which has no truth value
+            resolve_ranges(self.ranges, 1, None, "from_sklearn")
         if not isinstance(self.functions, Mapping):
             what = f"functions must be ranges by step, got {shown(self.functions)}."
             raise InvalidParameter(what, fix="functions={'step': (low, high)}.")

@@ -57,6 +57,10 @@ def resolve_ranges(
     if ranges is None:
         fix = f"{parameter}={{column: (low, high)}} from public knowledge, not from the data."
         raise MissingBound(f"{parameter} is not declared.", stage=stage, fix=fix, parameter=parameter)
+    if hasattr(ranges, "columns"):
+        what = f"{parameter} is a table, whose lines may lie in another order than the columns."
+        fix = f"{parameter}={{name: (low, high) for name, low, high in table.itertuples()}}, public ones."
+        raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     by_column = isinstance(ranges, Mapping)
     if isinstance(ranges, Mapping):
         ranges = _by_column(ranges, n_features, names, stage, parameter)
