@@ -167,3 +167,19 @@ def chosen_columns(domain: Domain, distance: Distance, *, k: int) -> tuple[Domai
     norm = min(float(domain.require("row_norm")), inflate(entry * math.sqrt(k)))
     out = domain.but(n_features=k, feature_names=None, row_norm=norm, entry_bound=min(entry, norm))
     return out, distance.stretched(1.0, 2 * norm)
+
+
+@formula(
+    "row-wise.zeroed-columns",
+    kind="stability",
+    page="column-choice",
+    way="noisy",
+    releases=("squares", "squares-in-parts", "diagonal", "matrix"),
+    affine=lambda: True,
+    row_by_row=True,
+    used_by=("VarianceThreshold",),
+)
+def zeroed_columns(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+    """Some columns are 0, the others as they are: 1-Lipschitz, without a rounding. Which ones is told by a release."""
+    norm = float(domain.require("row_norm"))
+    return domain.but(row_norm=norm), distance.stretched(1.0, 2 * norm)

@@ -2,7 +2,7 @@
 
 from ppdp.core.keywords import answering_all
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
-from ppdp.transformers.columns.column_selectors import SelectKBest, SelectPercentile
+from ppdp.transformers.columns.column_selectors import SelectKBest, SelectPercentile, VarianceThreshold
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.feature_hasher import FeatureHasher
 from ppdp.transformers.columns.hashing_vectorizer import HashingVectorizer
@@ -56,6 +56,7 @@ __all__ = [
     "StandardScaler",
     "TargetMeanEncoder",
     "TrimmedMeanImputer",
+    "VarianceThreshold",
 ]
 
 answering_all(__name__)

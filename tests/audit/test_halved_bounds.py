@@ -56,6 +56,7 @@ NAMED = {type(stage).__name__ for stage, *_ in HALVED.values()} | {
         "ClusterDistances",
         "SelectKBest",
         "SelectPercentile",
+        "VarianceThreshold",
         "KBinsDiscretizer",
         "QuantileTransformer",
         "SplineTransformer",

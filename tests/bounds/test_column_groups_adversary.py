@@ -38,6 +38,7 @@ SPLIT = ColumnSplit([("a", [1]), ("b", None)])
         (S.PCA(1, fit_mode="noisy"), "b", 0.6),
         (S.RobustScaler(), "b", 0.9),
         (S.SelectKBest(2), "b", 0.6),
+        (S.VarianceThreshold(0.05), "b", 0.6),
         (S.TargetMeanEncoder(), "b", 0.0),  # of which rows that move count as replaced
     ],
     ids=str,

@@ -64,7 +64,13 @@ LATER = [
     lambda: S.Deduplicator(compare="raw"),
 ]
 NAMED = {type(make()) for make in [*FIRST, *FILLERS, *LATER]}
-NAMED |= {S.Public, S.TargetMeanEncoder, S.SelectKBest, S.SelectPercentile}  # whose one way is noisy, or needs classes
+NAMED |= {
+    S.Public,
+    S.TargetMeanEncoder,
+    S.SelectKBest,
+    S.SelectPercentile,
+    S.VarianceThreshold,
+}  # whose one way is noisy, or needs classes
 LATER += [kind.example for kind in REGISTRY.values() if issubclass(kind, Stage) and kind not in NAMED]
 
 

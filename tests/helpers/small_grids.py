@@ -51,6 +51,7 @@ ROW_BY_ROW = {
     "splines": Case(S.SplineTransformer(3, 1), ENDS),
     "quantile transform": Case(S.QuantileTransformer(3), ENDS),
     "target means": Case(S.TargetMeanEncoder(), ENDS, **CLASSES),
+    "columns that vary": Case(S.VarianceThreshold(0.3), PLANE[:3]),
     "best columns": Case(S.SelectKBest(1), PLANE[:3], **CLASSES),
     "best share of columns": Case(S.SelectPercentile(50), PLANE[:3], **CLASSES),
 }

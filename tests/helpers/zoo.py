@@ -62,6 +62,7 @@ from ppdp.transformers import (
     StandardScaler,
     TargetMeanEncoder,
     TrimmedMeanImputer,
+    VarianceThreshold,
 )
 
 Document = dict[str, Any]
@@ -154,6 +155,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "mean labels": (
         [BOX, imputer(fit_mode="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
+        {},
+    ),
+    "columns that vary": (
+        [BOX, imputer(fit_mode="noisy"), ("vary", VarianceThreshold(0.05)), scaler(), ("model", classifier())],
         {},
     ),
     "best share of columns": ([BOX, ("best", SelectPercentile(40)), ("model", classifier())], {}),

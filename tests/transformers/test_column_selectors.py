@@ -11,7 +11,7 @@ from ppdp.data.label_moments import measured
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
-from ppdp.transformers import MinMaxScaler, SelectKBest, SelectPercentile
+from ppdp.transformers import MinMaxScaler, SelectKBest, SelectPercentile, StandardScaler, VarianceThreshold
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (4000, 8)) * [1, 0.2, 1, 1, 0.2, 1, 1, 1]
@@ -34,6 +34,7 @@ def test_without_noise_it_is_the_choice_of_scikit_learn(labels, k):
 
 def test_a_constant_column_is_never_chosen():
     constant = np.column_stack([np.full(len(X), 0.3), np.zeros(len(X)), X[:, 2]])
+    assert VarianceThreshold().fit(constant).get_support().tolist() == [False, False, True]
     assert SelectKBest(1).fit(constant, LABELS["two"]).get_support(indices=True).tolist() == [2]
 
 
@@ -51,6 +52,23 @@ def test_a_release_knows_its_columns(labels, model):
     assert np.allclose(pipe.release_.to_sklearn().predict(frame), pipe.predict(frame), atol=1e-12)
 
 
+def test_columns_that_hardly_vary_are_zero_by_the_release_that_a_scaler_needs_anyhow():
+    frame, labels = pd.DataFrame(X, columns=NAMES), LABELS["two"].astype(int)
+    own, other = VarianceThreshold(0.1).fit(X), theirs.VarianceThreshold(0.1).fit(X)
+    assert np.array_equal(own.get_support(True), other.get_support(True))
+    assert np.allclose(own.variances_, other.variances_)
+    assert np.array_equal(own.transform(X)[:, own.support_], other.transform(X))
+    scaler = StandardScaler(clip=None, fit_mode="noisy")
+    steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("vary", VarianceThreshold(0.1)), ("scale", scaler)]
+    pipe = Pipeline([*steps, ("model", LogisticRegression((0, 1)))], epsilon=3.0, delta=1e-6).fit(frame, labels)
+    assert np.array_equal(pipe["vary"].support_, own.support_)
+    assert [release["serves"] for release in pipe.certificate_.to_dict()["releases"]] == [["vary", "scale"]]
+    assert np.allclose(pipe.release_.to_sklearn().predict_proba(frame), pipe.predict_proba(frame), atol=1e-12)
+    report = Pipeline([*steps[:2], ("mean", GaussianMechanism())], epsilon=3.0, delta=1e-6).fit(frame)
+    raw = report.release_.to_pandas().query("step == 'mean'").set_index("column")["raw_value"]
+    assert raw.isna().tolist() == (~own.support_).tolist()
+
+
 @pytest.mark.parametrize("facts", [{"classes": (0, 1, 2)}, {"y_range": (-1, 1)}], ids=str)
 def test_blocks_have_the_same_sums(facts):
     rows = Rows.of(X[:500], LABELS["three"][:500] / (1 if "classes" in facts else 2))
@@ -61,6 +79,9 @@ def test_blocks_have_the_same_sums(facts):
 @pytest.mark.parametrize(
     ("stage", "facts", "kind"),
     [
+        (VarianceThreshold(-0.1), {}, InvalidParameter),
+        (VarianceThreshold(0.1), {"max_missing": 3}, UnsupportedOrder),
+        (VarianceThreshold(0.1), {"row_norm": None}, MissingBound),
         (SelectKBest(0), {}, InvalidParameter),
         (SelectKBest("all"), {}, InvalidParameter),
         (SelectPercentile(0), {}, InvalidParameter),

@@ -253,7 +253,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "SelectKBest": KnownEstimator(_BEST, otherwise={lambda given: given.get("k") == "all": _SCORES}),
     "SelectPercentile": KnownEstimator(_BEST, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
     "RFE RFECV SelectFromModel SequentialFeatureSelector": _BEST,
-    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect": _CHOICE,
+    "SelectFdr SelectFpr SelectFwe GenericUnivariateSelect": _CHOICE,
+    "VarianceThreshold": replace(_BEST, counterpart="VarianceThreshold", fix="VarianceThreshold of ppdp.transformers."),
     "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "
     "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
         "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."

@@ -210,7 +210,7 @@ _IDLE: dict[str, tuple[Callable[[dict[str, Any]], bool], str]] = {
     ),
     "SelectKBest": (lambda given: _same(given["k"], "all"), _NO_HARM),
     "SelectPercentile": (lambda given: _same(given["percentile"], 100), _NO_HARM),
-    "VarianceThreshold": (lambda _: True, _NO_HARM),
+    "VarianceThreshold": (lambda _: True, f"{_NO_HARM}; VarianceThreshold of ppdp.transformers zeroes it by a release"),
 }
 """What is left out, with which parameters, and why: all columns stay."""
 

@@ -14,7 +14,7 @@ from sklearn import cluster, linear_model, svm
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.utils.multiclass import type_of_target
 
 from ppdp import mechanisms, transformers
@@ -207,6 +207,11 @@ def _selected(name: str, step: Any, domain: Domain) -> Objects:
     return [plain.with_attributes(best, scores_=chosen.astype(float), n_features_in_=len(chosen))]
 
 
+def _zeroed(step: Any) -> Any:
+    scale = step.get_support().astype(float)
+    return plain.with_attributes(MinMaxScaler(), scale_=scale, min_=np.zeros(len(scale)), n_features_in_=len(scale))
+
+
 def _clusters(step: Any) -> Any:
     centers = step.cluster_centers_
     made_up = np.arange(float(len(centers)))[:, None] * np.ones(centers.shape[1])
@@ -238,6 +243,7 @@ STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     transformers.SoftPCA: lambda name, step, domain: [plain.linear(step.shrinkage_)],
     transformers.SplineTransformer: _quantiles,
     transformers.StandardScaler: _standard,
+    transformers.VarianceThreshold: lambda name, step, domain: [_zeroed(step)],
     transformers.TrimmedMeanImputer: _imputed,
 }
 """What each stage becomes."""

@@ -1,4 +1,4 @@
-"""The columns that labels explain most, by released moments."""
+"""The columns that labels explain most, and those that vary, by released moments."""
 
 from __future__ import annotations
 
@@ -13,16 +13,28 @@ from ppdp.bounds.queries import MOST_NUMBERS
 from ppdp.bounds.release import label_parts
 from ppdp.core.checks import integer, number
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
-from ppdp.data.label_moments import LabelMoments, measured
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.label_moments import ROUNDED, LabelMoments, measured
 from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import Moments
+from ppdp.data.summary import joint_sums
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.transformers.base import LabelledTransformer, Statistics
+from ppdp.transformers.base import LabelledTransformer, Statistics, Transformer
 from ppdp.transformers.fit_mode import FitMode, StatisticRequest
 
 
-class Selector(LabelledTransformer):
+class _Supported:
+    """What tells which columns stay."""
+
+    support_: NDArray[np.bool_]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Which columns stay: a mask, or with ``indices`` their positions."""
+        return np.flatnonzero(self.support_) if indices else self.support_.copy()
+
+
+class Selector(_Supported, LabelledTransformer):
     """Base of stages that keep a public number of columns: a subclass says how many."""
 
     leakage = "high", "which columns were chosen: one row can tip the choice"
@@ -75,10 +87,6 @@ class Selector(LabelledTransformer):
         if way.name == "public":
             return columns
         return Columns.lost([f"selected{i}" for i in range(self.count(domain.d))], "chosen by a release")
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Which columns stay: a mask, or with ``indices`` their positions."""
-        return np.flatnonzero(self.support_) if indices else self.support_.copy()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns that are kept."""
@@ -162,3 +170,73 @@ class SelectPercentile(Selector):
 
     def count(self, d: int) -> int:
         return max(1, int(d * number("percentile", self.percentile, self, above=0, most=100) / 100))
+
+
+@dataclass(eq=False, repr=False)
+class VarianceThreshold(_Supported, Transformer):
+    """Set columns that hardly vary to 0, by released means and mean squares.
+
+    scikit-learn's class leaves such columns out. How many there are follows from the rows, and the width of a table is
+    public before any row is read, so here they stay in their places, as zeros: a model learns nothing from them.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        Columns stay whose variance is above it, in units of the rows that come in: behind ``MinMaxScaler`` of the
+        scaled ones, where evenly spread values have a third of the square of half the range. Noise may hide a variance
+        that is smaller than its error, which a plan's forecast tells.
+
+    Attributes
+    ----------
+    support_ : ndarray of bool of shape (n_features,)
+        Which columns stay: private if fitted alone, released if taken from a fitted pipeline.
+    variances_ : ndarray of shape (n_features,)
+        By which this was chosen, likewise.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/column-choice.md``): the choice is made of released numbers, so it costs nothing more
+    than these and moves nothing. A ``StandardScaler`` behind it is fitted from the same release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 2.0], [0.1, -2.0], [0.0, 2.0], [0.1, -2.0]])
+    >>> VarianceThreshold(0.5).fit_transform(X)[0], VarianceThreshold(0.5).fit(X).get_support()
+    (array([0., 2.]), array([False,  True]))
+    """
+
+    threshold: float = 0.0
+
+    chooses = False  # there is one way
+    elementwise = True
+    leakage = Selector.leakage
+    statistic_names = ("support", "variances")
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(0.05)
+
+    def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+        """From a release of means and mean squares, which stages behind it may share."""
+        self._norm_of_complete_rows(domain)
+        number("threshold", self.threshold, self, least=0)
+        return (FitMode.by("row-wise.zeroed-columns", domain, distance, request=StatisticRequest("squares")),)
+
+    def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Moments:
+        entry = largest_entry(domain)
+        return Moments(*joint_sums(rows, [(None, entry), (np.square, entry**2)]) / domain.n)
+
+    def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
+        variances = values.squares - values.mean**2 if values.spread is None else values.spread**2
+        variances = np.where(variances > ROUNDED * values.squares, variances, 0.0)
+        return {"support": variances > self.threshold, "variances": variances}
+
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
+        return values.affine(statistics["support"].astype(float), np.zeros(len(values.mean)))
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        return np.where(statistics["support"], X, 0.0)
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.lost_at(np.flatnonzero(~self.support_).tolist(), "0, since it hardly varies")
