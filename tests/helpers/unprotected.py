@@ -26,6 +26,7 @@ WORDS = {
     "versions.scikit-learn",
     "versions.scipy",
     "released.sha256",
+    "released.score_noise",
     "released.share_left",
     "released.single_class",
     "released.inference",
