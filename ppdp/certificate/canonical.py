@@ -36,6 +36,8 @@ def seal(content: Mapping[str, Any]) -> str:
 
 def copied(value: Any) -> Any:
     """A copy of a JSON document, ten times as fast as one of any object."""
+    if type(value) in (str, float, int):
+        return value
     if type(value) is dict:
         return {name: copied(one) for name, one in value.items()}
     if type(value) is list:

@@ -26,6 +26,7 @@ OF_A_FACT = ("source",)  # absent where nobody says from where a fact is
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
 OF_A_MODEL = "score_noise", "share_left", "single_class"  # absent of a model of many rows that tells more than noise
+OPTIONAL = {*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,12 +329,13 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 
 def written(part: Any) -> Any:
     """What a record is read from: the document, or a block of it."""
+    if isinstance(part, (str, float, int)):  # as most parts are
+        return part
     kind: Any = type(part)
     if layout := _layout(kind):
         unknown = unknown_to(part.schema) if isinstance(part, Record) else ()
-        optional = (*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN)
-        unsaid = [name for name in optional if getattr(part, name, None) is None]
-        return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
+        said = ((name, key, getattr(part, name)) for name, key, _ in layout if name not in unknown)
+        return {key: written(value) for name, key, value in said if value is not None or name not in OPTIONAL}
     if isinstance(part, Mapping):
         return {key: written(value) for key, value in part.items()}
     return [written(value) for value in part] if isinstance(part, (list, tuple)) else part

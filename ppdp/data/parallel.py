@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ T = TypeVar("T")
 CACHED = 2**18  # entries
 NARROW, WIDE = 128, 1024  # columns of which linear algebra gets no threads, and of which no block has one of its own
 PIECE = 2**15  # rows that a thread takes at a time: with fewer, threads wait for the interpreter more than they work
+LEAST = 2**13  # rows of a thread, where few are shared among threads
 ENTRIES = 2**20  # of a block that is read: of wide rows it has fewer
 HELD = 1.5  # items for every thread: one at work, and one that waits for every other thread
 MOST = 8  # threads
@@ -50,8 +51,11 @@ def block_rows(d: int) -> int:
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """Slices of :data:`PIECE` rows, but for the last one."""
-    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
+    """Slices of at most :data:`PIECE` rows, nearly alike and as many for every thread; each is whole products."""
+    threads = max(1, min(workers(), n // LEAST))
+    products, count = -(-n // BLOCK), max(1, -(-n // (PIECE * threads)) * threads)
+    ends = (min(n, BLOCK * (products * i // count)) for i in range(count + 1))
+    return (slice(first, last) for first, last in pairwise(ends) if first < last)
 
 
 def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = MOST) -> Iterator[T]:

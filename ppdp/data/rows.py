@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from ppdp.core.domain import Domain
 from ppdp.data.cells import codes, numbers
-from ppdp.data.parallel import in_parallel, pieces
+from ppdp.data.parallel import PIECE, in_parallel, pieces
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidInput, InvalidValue
 
@@ -61,8 +61,8 @@ class Rows:
         return int(self.X.shape[1])
 
     def blocks(self) -> Iterator[Rows]:
-        """The rows in blocks; keys stay behind."""
-        return (self.part(piece, piece.start) for piece in pieces(self.n))
+        """The rows in blocks of one size; keys stay behind."""
+        return (self.part(slice(first, first + PIECE), first) for first in range(0, self.n, PIECE))
 
     def part(self, which: Any, first: int = 0) -> Rows:
         """Some of the rows; keys stay behind."""
@@ -89,8 +89,9 @@ class Rows:
         return replace(self.bare(), norms=row_norms(self.X) if self.norms is None else self.norms)
 
     def over(self, task: Callable[[Rows], T], d: int | None = None, merge: Any = None) -> Iterator[T]:
-        """Results of a task for every block of rows."""
-        return in_parallel(task, self.blocks(), self.d if d is None else d)
+        """Results of a task for some of the rows at a time; keys stay behind."""
+        parts = (self.part(piece, piece.start) for piece in pieces(self.n))
+        return in_parallel(task, parts, self.d if d is None else d)
 
     def each(self, function: Callable[[Rows], Rows], d: int) -> Rows:
         """The rows behind a map of each by itself, to d columns."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -82,14 +82,15 @@ def _of_columns(columns: list[int], rows: Rows) -> Rows:
     return rows.with_X(np.ascontiguousarray(rows.X[:, columns]))
 
 
-def _seen(answer: Array, count: int, noise_scale: float) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
+@lru_cache(maxsize=8)
+def _seen(released: bytes, count: int, noise_scale: float) -> tuple[Array, Array, NDArray[Any], NDArray[Any]]:
     """Where rows of so many columns surely lie, whether that is in several cells, and whether it is anywhere.
 
     Where one cell or two hold most of them, these are looked for again by where in a turn they are: the cell is in one,
     and two are around the edge between them.
     """
-    shares = answer[: count * TAIL_CELLS].reshape(count, -1)
-    turns = answer[count * TAIL_CELLS :][: count * TURN_CELLS].reshape(count, -1)
+    answer = np.frombuffer(released)
+    shares, turns = answer[: count * TAIL_CELLS].reshape(count, -1), answer[count * TAIL_CELLS :].reshape(count, -1)
     first, last, found = ends(shares, threshold(count, TAIL_CELLS, FALSE) * noise_scale)
     low, high, cells = EDGES[first], EDGES[last + 1], np.arange(TAIL_CELLS)
     held = np.where((cells >= first[:, None]) & (cells <= last[:, None]), shares, 0.0).sum(axis=1)
@@ -123,7 +124,8 @@ class Parts:
     def of(cls, answer: Array, domain: Domain, release: Any) -> Parts:
         """From the shares with which the answer to a release begins."""
         count, bound = n_columns(domain, release.parameters), largest_entry(domain)
-        low, high, known, found = _seen(answer, count, release.noise_scale)
+        released = answer[: count * (TAIL_CELLS + TURN_CELLS)].tobytes()  # read when parts are measured, and again
+        low, high, known, found = _seen(released, count, release.noise_scale)
         middle_seen, seen = (low + high) / 2, high - low
         more = (WIDER - 1) / 2 * seen
         low = np.where(known, np.maximum(low - more, -1.0), -1.0)

@@ -27,6 +27,7 @@ from ppdp.data.cells import Cells, numbers
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import cells, column, column_alone, matrix, opened
+from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
 from ppdp.data.weights import read_weights
@@ -288,7 +289,7 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
         held = repaired_values(X.data, Domain(entry_bound=domain.entry_bound), gaps=False, invalid=invalid)
         return clip_norms(csr_array((held, X.indices, X.indptr), X.shape), domain.row_norm)
     if invalid == "error":
-        if np.isinf(X).any():
+        if any(list(in_parallel(lambda piece: np.isinf(X[piece]).any(), pieces(len(X)), 0))):
             what = "Input X contains infinity, or what is no date or text."
             fix = (
                 "on_invalid='repair' for numbers; dates as they are written, DateEncoder(..., format='%d/%m/%Y'), or"

@@ -30,9 +30,14 @@ def test_pieces_are_whole_blocks_that_cover_every_row_once(n):
     assert all(part.start % BLOCK == 0 and part.stop - part.start <= PIECE for part in parts)
 
 
-def test_no_piece_but_the_last_is_so_short_that_threads_wait_for_each_other():
-    sizes = [part.stop - part.start for part in pieces(3 * PIECE + 1)]
-    assert sizes == [PIECE, PIECE, PIECE, 1]
+@pytest.mark.parametrize(
+    ("n", "threads", "count"), [(3 * PIECE + 1, 2, 4), (100_000, 3, 6), (20_000, 8, 2), (9999, 2, 1)]
+)
+def test_every_thread_has_as_many_rows_and_never_few(n, threads, count, monkeypatch):
+    monkeypatch.setattr(parallel, "workers", lambda: threads)
+    sizes = [part.stop - part.start for part in pieces(n)]
+    assert len(sizes) == count
+    assert max(sizes) - min(sizes) <= 2 * BLOCK
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ class TestRecords:
         rng = np.random.default_rng(n)
         if collided:
             monkeypatch.setattr(records, "hashed", lambda words, hashes: None)
+            monkeypatch.setattr(records, "MANY", 2)
         for width in (1, 3, 9):
             table = rng.choice([0.0, -0.0, 1.0, np.nan], size=(n, width))
             table[:, -1] = rng.normal(size=n) * (rng.random(n) < 0.9)

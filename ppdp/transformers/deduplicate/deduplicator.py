@@ -99,7 +99,8 @@ class Deduplicator(RowSelector):
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         slots, X, y = present(rows, self.compare)
         weight = np.zeros(rows.n)
-        weight[slots[kept(X, y, statistics["columns"], self.label_rule)]] = 1.0
+        stay = kept(X, y, statistics["columns"], self.label_rule)
+        weight[stay if len(slots) == rows.n else slots[stay]] = 1.0
         return weight
 
 
