@@ -191,6 +191,11 @@ def identifiers(column: Any) -> Cells:
     return _each(_id, objects(column).ravel(), missing=None, improper=None)
 
 
+def plain_labels(column: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Labels as Python's own texts and numbers, to be compared with predictions; None for what is neither."""
+    return np.asarray(_each(_label, column, missing=None, improper=None).values)
+
+
 # Single cells
 
 
@@ -261,7 +266,7 @@ class _Improper(Exception):
 def _read(read: Callable[[Any], Any], missing: Any, improper: Any, cell: Any) -> tuple[Any, bool]:
     """A cell as its reader has it, or what stands for missing or improper ones; and whether it is improper."""
     try:
-        return (missing if is_gap(cell) else read(cell)), False
+        return (missing if is_gap(cell) else plain(read(cell))), False  # text, too, may be of a class of its own
     except KeyboardInterrupt:  # the user's word
         raise
     except BaseException:  # a cell's own code may raise anything
@@ -308,6 +313,11 @@ def _number(cell: Any) -> float:
     if issubclass(type(cell), _NO_NUMBERS):
         raise _Improper
     return float(cell)
+
+
+def _label(cell: Any) -> Any:
+    cell = plain(cell)
+    return cell if type(cell) in (str, int, float, bool, bytes) else _number(cell)
 
 
 def _text(cell: Any) -> str | None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ppdp.core.boundary import suppressed
 from ppdp.core.names import slips
 from ppdp.data.cells import numbers, objects
 from ppdp.exceptions import DomainMismatch
 
 Array = NDArray[np.float64]
+_NO_CELL = object()  # stands where a row says that there is a cell, and gives none
 
 
 def readable(X: Any) -> Any:
@@ -119,7 +121,7 @@ def column(y: Any) -> Any:
     if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
         y = y.iloc[:, 0]
     if _is_listed(y):
-        return np.fromiter((_inner(cell) for cell in y), dtype=object, count=len(y))
+        return np.fromiter(map(inner, y), dtype=object, count=len(y))
     if hasattr(y, "array"):  # positions, not an index, tell whose label it is
         return y.array if not isinstance(y.dtype, np.dtype) else np.asarray(y)
     return y if hasattr(y, "dtype") else np.asarray(y)
@@ -158,26 +160,34 @@ def _is_listed(values: Any) -> bool:
 
 def _of_list(X: Sequence[Any]) -> NDArray[np.object_]:
     """A list of rows of one length as a matrix, any other list as a column."""
-    widths = {_width(row) for row in X}
+    widths = {width_of(row) for row in X}
     width = max(widths, default=-1)
     if len(widths) == 1 and width >= 0:
-        return np.fromiter(chain.from_iterable(X), dtype=object, count=len(X) * width).reshape(len(X), width)
+        held = chain.from_iterable(_held(row, width) for row in X)
+        return np.fromiter(held, dtype=object, count=len(X) * width).reshape(len(X), width)
     return np.fromiter(X, dtype=object, count=len(X))
 
 
-def _width(row: Any) -> int:
+def width_of(row: Any) -> int:
     """Length of a row; -1 for what is none, such as a cell, whose own code may raise anything."""
-    try:
+    with suppressed():
         if isinstance(row, (str, bytes, Mapping, Set)) or getattr(row, "ndim", 1) != 1:
             return -1
         return len(row) if hasattr(row, "__len__") and hasattr(row, "__iter__") else -1
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return -1
+    return -1
 
 
-def _inner(cell: Any) -> Any:
+def _held(row: Any, width: int) -> Any:
+    """The cells of a row, as many as it says, whatever its own code makes of that: no other row's are moved."""
+    if type(row) is list or type(row) is tuple:
+        return row
+    held: list[Any] = []
+    with suppressed():
+        held.extend(islice(row, width))
+    return [*held, *[_NO_CELL] * (width - len(held))]
+
+
+def inner(cell: Any) -> Any:
     """What stands in a cell of a column that is written as a list of lists."""
     kind = type(cell)  # not compared with others: its own class may raise
     return cell[0] if (kind is list or kind is tuple) and len(cell) == 1 else cell

@@ -14,7 +14,7 @@ from ppdp.core.boundary import outside, suppressed
 from ppdp.core.checks import length, number
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import instead_of
-from ppdp.data.cells import numbers
+from ppdp.data.cells import numbers, plain_labels
 from ppdp.data.column_types import kind_of, type_of_values
 from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import cells, column
@@ -189,10 +189,13 @@ def _name(column: Any) -> Any:
 def plain(y: Any) -> Any:
     """Labels as an array of their own type, where a list or objects hold labels of one type."""
     found = cells(y)
-    with suppressed():
-        if found.dtype == object and len({issubclass(type(label), str) for label in found}) == 1:
-            return np.asarray(found.tolist())
-    return found
+    if found.dtype != object:
+        return found
+    labels = plain_labels(found)
+    with suppressed():  # a number beyond those of NumPy
+        if len({type(label) is str for label in labels}) == 1:
+            return np.asarray(labels.tolist())
+    return labels
 
 
 def warn_of_others(y: Any, classes: Any) -> None:

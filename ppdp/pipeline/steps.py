@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ppdp.core.domain import Domain
+from ppdp.data.frames import inner, width_of
 from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
@@ -90,14 +91,21 @@ def takes_texts(step: Any) -> bool:
 def as_texts(step: Any, X: Any, y: Any = None) -> Any:
     """A list of cells as a column, in front of a step that maps texts or mappings; with named labels, one of paths.
 
-    Of the cells no type decides: only rows, or paths that are no texts, in every place do, and rows only where they
-    are no cells.
+    Of the cells no type decides: only rows of several, or paths that are no texts, in every place do, and rows only
+    where they are no cells.
     """
-    listed = isinstance(X, (list, tuple)) and takes_texts(step) and not isinstance(y, str)
-    rows = () if getattr(step, "takes_lists", False) else (list, tuple, np.ndarray)
-    if not listed or all(issubclass(type(one), (*rows, os.PathLike)) for one in X):
+    if not isinstance(X, (list, tuple)) or not takes_texts(step) or isinstance(y, str):
         return X
-    return np.fromiter(X, dtype=object, count=len(X))
+    lists = getattr(step, "takes_lists", False)
+    rows = not lists and all(issubclass(type(one), (list, tuple, np.ndarray)) and width_of(one) > 1 for one in X)
+    if rows or all(issubclass(type(one), os.PathLike) for one in X):
+        return X
+    return np.fromiter(X if lists else map(_unpacked, X), dtype=object, count=len(X))
+
+
+def _unpacked(cell: Any) -> Any:
+    """The cell of a row of one, else what it is."""
+    return inner([*cell] if type(cell) is np.ndarray and cell.shape == (1,) else cell)
 
 
 def any_fills_gaps(steps: Sequence[Named]) -> bool:

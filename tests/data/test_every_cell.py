@@ -27,13 +27,14 @@ import pytest
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
 from ppdp.data.cells import codes, numbers
 from ppdp.data.deferred_input import resolve_inputs
-from ppdp.data.engine.dask import _with_texts
+from ppdp.data.engine.partitions import common, schema_of, table_of
 from ppdp.data.frames import column, opened
 from ppdp.data.slot_assignment import NOBODY, encode_ids
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression
 from ppdp.pipeline.fit import Fit
+from ppdp.pipeline.steps import as_texts
 from ppdp.transformers import (
     CategoryEncoder,
     DateEncoder,
@@ -104,6 +105,11 @@ class OfMeta(metaclass=Meta):
     pass
 
 
+class WrittenAddress(ipaddress.IPv4Address):
+    def __init__(self, _):
+        super().__init__("1.2.3.4")
+
+
 DEEP = []
 for _ in range(200):
     DEEP = [DEEP]
@@ -128,6 +134,8 @@ HOSTILE += [raising(ValueError, base)(made) for base, made in [(str, "a"), (int,
 HOSTILE += [raising(OSError, decimal.Decimal)(1), raising(KeyError, datetime.datetime)(2020, 1, 1)]
 HOSTILE += [raising(ValueError, base)(made) for base, made in [(np.float64, 1), (np.str_, "a"), (np.bytes_, b"a")]]
 HOSTILE += [raising(ValueError, uuid.UUID)(int=1)]
+TEXT = raising(SystemExit, str)("a")
+HOSTILE += [type("Written", (base,), {"__str__": lambda _: TEXT})("1.5") for base in (decimal.Decimal, WrittenAddress)]
 CELLS = [*NUMBERS, *TIMES, *TEXTS, *THINGS, *HOSTILE]
 N = len(CELLS) + 8
 
@@ -418,6 +426,22 @@ def test_no_cell_of_any_sequence_decides_over_the_others(container, cell):
     assert opened(container(rows)).tolist() == rows
 
 
+@pytest.mark.parametrize(
+    "odd", [None, "good wine", [], ["a", "b"], ("good wine",), np.array("a"), np.array(["a"])], ids=repr
+)
+def test_no_cell_of_a_list_of_lists_of_one_text_decides_over_the_others(odd):
+    step = HashingVectorizer(n_features=4)
+    for row in (["good wine"], ("good wine",), np.array(["good wine"])):
+        assert as_texts(step, [row, odd])[0] == as_texts(step, ["good wine"])[0]
+
+
+@pytest.mark.parametrize("held", [lambda: iter([1, 2, 3]), lambda: iter([1]), raising(SystemExit)], ids=range(3))
+def test_a_row_that_lies_moves_no_cell_of_another(held):
+    row = type("Row", (list,), {"__iter__": lambda _: iter(held())})([1, 2])
+    rows = opened([[0.25, 0.5], row, [0.75, 1]]).tolist()
+    assert [rows[0], rows[2]] == [[0.25, 0.5], [0.75, 1]]
+
+
 def test_no_basket_decides_over_the_form_of_a_list_of_baskets():
     pipe = Pipeline([("names", FeatureHasher(n_features=4)), ("sum", GaussianMechanism())], epsilon=9, delta=1e-5)
     for odd in (["a", "b"], ["a"], [], None, np.broadcast_to(1.0, 10**12)):
@@ -438,20 +462,35 @@ def test_a_column_of_a_type_of_its_own_is_read_cell_by_cell():
     assert codes(Own(), (0.5, "a")).values.tolist() == [0.0, 1.0, np.inf]
 
 
-@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("kind", range(4))
 def test_categories_of_a_partition_are_texts_where_the_frame_says_so(kind):
-    cells = ([datetime.datetime(2020, 1, 1)], [True, False], [pd.Interval(0, 1)])[kind]
-    schema = pa.schema([("a", pa.dictionary(pa.int8(), pa.string()))])
+    many = [f"{i:03}" for i in range(128)]  # as many as eight bits tell apart
+    cells = ([datetime.datetime(2020, 1, 1)], [True, False], [pd.Interval(0, 1)], many)[kind]
+    schema = schema_of([("a", pd.CategoricalDtype(["a"]))])
     alone, beside = (
-        _with_texts(pd.DataFrame({"a": pd.Series(held, dtype=object).astype("category")}), schema)["a"].tolist()
+        table_of(pd.DataFrame({"a": pd.Series(held, dtype=object).astype("category")}), 0, len(held), schema)
         for held in (cells, [*cells, "z"])
     )
-    assert [*alone, "z"] == beside
+    assert [*alone["a"].to_pylist(), "z"] == beside["a"].to_pylist()
 
 
-def test_labels_of_a_score_may_hold_any_cell():
+@pytest.mark.parametrize("odd", [[None], [1], [None, 1]], ids=repr)
+def test_a_part_of_a_dataset_whose_cells_say_another_type_is_read_as_the_others_are(odd):
+    """As Ray makes parts of items."""
+    parts = [pa.table({"a": cells}) for cells in ([0.5, 0.25], odd)]
+    schema = common([part.schema for part in parts])
+    assert [table_of(part, 0, 9, schema)["a"].to_pylist() for part in parts] == [[0.5, 0.25], odd]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_labels_of_a_score_may_hold_any_cell(place):
+    odd = [raising(SystemExit)(), Elsewhere(), TEXT, raising(SystemExit, int)(1)][place]
     X = np.linspace(-1, 1, 40)[:, None]
     pipe = Pipeline([("box", BOX), ("model", LogisticRegression(classes=(0, 1)))], epsilon=9, delta=1e-5)
     pipe.fit(X, X[:, 0] > 0)
+    labels = objects([odd, *[0, 1] * 19, 1])
+    if place == 3:  # which is read as 1
+        assert 0 <= pipe.score(X, labels) <= 1
+        return
     with pytest.raises(PpdpError):
-        pipe.score(X, objects([raising(SystemExit)(), Elsewhere(), *[0, 1] * 19]))
+        pipe.score(X, labels)

@@ -12,15 +12,12 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
-import numpy as np
-
 import ppdp.data.engine.tasks as cluster
 from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
-from ppdp.data.cells import carried
-from ppdp.data.column_types import kind_of as kind_of_column
+from ppdp.data.engine.partitions import schema_of, table_of, untyped
 from ppdp.data.engine.source import BlockSource, aligned
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged
+from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, RowsChanged
 
 PATIENCE = 60.0  # seconds without any worker
 SILENCE = 8.0  # seconds in which one that has work does
@@ -256,22 +253,14 @@ def _item(found: Any, which: int) -> Any:
 
 def _of_frame(frame: Any, workers: DaskWorkers) -> cluster.TaskSource:
     """Partitions of a frame, whose lengths are computed first: blocks are put together of them."""
-    import pandas as pd
-    import pyarrow as pa
-
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
-    form = _with_texts(pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()}))
-    try:
-        schema = pa.Schema.from_pandas(form, preserve_index=False)
-    except (pa.ArrowException, TypeError):
-        fix = "frame.astype(...) to numbers, text, categories or dates; sparse columns to dense ones."
-        raise InvalidInput("some column has a type that Arrow does not have.", fix=fix) from None
+    schema = schema_of(frame.dtypes.items())
     parts = frame.to_delayed()
     jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)
-    rows.untyped = tuple(name for name, kind in frame.dtypes.items() if str(kind) == "object")
+    rows.untyped = untyped(frame.dtypes.items())
     return rows
 
 
@@ -284,46 +273,6 @@ def _tabled(schema: Any, cuts: Sequence[cluster.Cut], names: Sequence[str], fram
         for (first, last, n), frame in zip(cuts, frames):
             if len(frame) != n:
                 raise RowsChanged("the rows changed between two passes.", fix="fit frame.persist().")
-            try:
-                yield _table(_with_texts(frame.iloc[first:last][wanted.names], wanted), wanted)
-                continue
-            except (pa.ArrowException, KeyError, TypeError, ValueError):
-                pass
-            what = "some partition lacks a column, or has it with another type than the frame says."
-            raise DomainMismatch(what, fix="give all partitions the types of the frame.")
+            yield table_of(frame, first, last, wanted)
 
     return aligned(tables())
-
-
-def _with_texts(frame: Any, schema: Any = None) -> Any:
-    """A frame with texts for categories that are objects, of which Arrow takes one type alone, or texts in a schema.
-
-    Of what type a partition's categories are, its cells say.
-    """
-    import pandas as pd
-
-    def are_texts(name: str, kind: Any) -> bool:
-        if schema is None:
-            return kind_of_column(kind.categories.dtype) in ("text", "unknown")
-        return "string" in str(getattr(schema.field(name).type, "value_type", ""))
-
-    mixed = {name: kind for name, kind in frame.dtypes.items() if getattr(kind, "categories", None) is not None}
-    for name in (name for name, kind in mixed.items() if are_texts(name, kind)):
-        column = frame[name].array
-        places, texts = pd.factorize(carried(column.categories))
-        codes = np.append(places, -1)[column.codes]  # what is missing has the code -1
-        frame = frame.assign(**{name: pd.Categorical.from_codes(codes, pd.Index(texts, dtype="string"))})
-    return frame
-
-
-def _table(frame: Any, schema: Any) -> Any:
-    """A frame as a table of Arrow, whose text has no halves of characters."""
-    import pyarrow as pa
-
-    try:
-        return pa.Table.from_pandas(frame, schema, preserve_index=False)
-    except UnicodeError:
-        whole = frame.copy(deep=False)
-        for name in frame.select_dtypes("string"):
-            whole[name] = frame[name].astype(object).str.encode("utf-8", "replace").str.decode("utf-8")
-        return pa.Table.from_pandas(whole, schema, preserve_index=False)

@@ -6,12 +6,13 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import ppdp.data.engine.tasks as cluster
 from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
+from ppdp.data.engine.partitions import common, schema_of, table_of, untyped
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 
@@ -154,16 +155,19 @@ def _of_dataset(data: Any, workers: RayWorkers) -> cluster.TaskSource:
     """Blocks of a dataset, computed once; blocks of rows are put together of them."""
     parts = None
     with _unsaid(), suppress(Exception):  # of a user's functions, too
-        parts = data.to_arrow_refs()
+        bundles = data.materialize().iter_internal_ref_bundles()
+        parts = [part for bundle in bundles for part in bundle.block_refs]
     if parts is None:
         raise InvalidInput("the dataset of Ray cannot be computed.", fix="dataset.materialize() says why.")
-    forms = {schema for schema in workers.answers([workers.task(_form, part) for part in parts]) if schema is not None}
-    if len(forms) != 1:
+    forms = [form for form in workers.answers([workers.task(_form, part) for part in parts]) if form is not None]
+    schema = common([schema for schema, _ in forms]) if forms else None
+    if schema is None:
         words = "blocks of the dataset differ in the names or types of their columns, or none has rows."
         raise DomainMismatch(words, fix="give all blocks the same types: dataset.map_batches(...).")
-    schema = forms.pop()
-    jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), _tabled)
-    return cluster.TaskSource(workers, schema, jobs, ends)
+    jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), partial(_tabled, schema))
+    rows = cluster.TaskSource(workers, schema, jobs, ends)
+    rows.untyped = tuple(sorted({name for _, objects in forms for name in objects}))
+    return rows
 
 
 @contextmanager
@@ -183,9 +187,20 @@ def _none(record: Any) -> bool:
     return False
 
 
-def _form(table: Any) -> Any:
-    return table.schema.remove_metadata() if table.num_rows else None
+def _form(part: Any) -> Any:
+    """On a worker: names and types of the columns of a block, and which hold objects; None of one without rows."""
+    if not len(part):
+        return None
+    if not hasattr(part, "dtypes"):  # a table of Arrow
+        return part.schema.remove_metadata(), ()
+    try:
+        return schema_of(part.dtypes.items()), untyped(part.dtypes.items())
+    except InvalidInput as error:
+        return cluster.Failed(error.with_traceback(None))
 
 
-def _tabled(cuts: Sequence[cluster.Cut], names: Sequence[str], tables: Sequence[Any]) -> Iterator[Any]:
-    return aligned(table.slice(first, last - first).select(names) for (first, last, _), table in zip(cuts, tables))
+def _tabled(schema: Any, cuts: Sequence[cluster.Cut], names: Sequence[str], parts: Sequence[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    wanted = pa.schema([schema.field(name) for name in names])
+    return aligned(table_of(part, first, last, wanted) for (first, last, _), part in zip(cuts, parts))
