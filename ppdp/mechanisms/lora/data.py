@@ -17,9 +17,14 @@ Form = Mapping[str, Tensor]
 """Tensors whose shapes but for the first dimension, types and devices are public."""
 
 
+def taken_over(one: Any) -> Any:
+    """A tensor as one of ppdp's, whose class is what is used later: anything of a user's is asked once."""
+    return torch.Tensor.detach(one) if isinstance(one, torch.Tensor) else one
+
+
 def is_plain(one: Any) -> bool:
     """Whether it is a tensor of torch's own class with a number in every place, and a row for each example."""
-    plain = isinstance(one, torch.Tensor) and type(one.detach()) is torch.Tensor and not one.is_nested
+    plain = type(one) is torch.Tensor and not one.is_nested
     plain = plain and one.layout == torch.strided and not (one.is_quantized or one.is_meta) and one.dim() > 0
     return plain and (not one.numel() or one.untyped_storage().nbytes() > 0)  # which sharded training frees
 
@@ -37,7 +42,7 @@ def table_of(data: Any, form: Form) -> Batch:
             fix=f"{{{', '.join(f'{name!r}: torch.stack([one[{name!r}] for one in data])' for name in form)}}}.",
         )
     with told_nothing():  # by what reads a file when it is asked
-        table = {name: data[name] for name in form} if data.keys() == form.keys() else {}
+        table = {name: taken_over(data[name]) for name in form} if data.keys() == form.keys() else {}
         other = [f"{name!r} {how}" for name, one in table.items() if (how := _otherwise(one, form[name]))]
     if not table:
         other = [f"their names are not {', '.join(map(repr, form))} alone"]
@@ -46,7 +51,7 @@ def table_of(data: Any, form: Form) -> Batch:
     if other:
         fix = "torch.as_tensor(...), .to(type), texts that are padded to one length."
         raise DomainMismatch(f"the examples have another form than the probe: {other[0]}.", stage=STAGE, fix=fix)
-    return {name: one.detach() for name, one in table.items()}
+    return table
 
 
 def _otherwise(one: Any, of: Tensor) -> str:

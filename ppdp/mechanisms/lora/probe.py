@@ -10,7 +10,7 @@ from torch import nn
 
 from ppdp.exceptions import said_by
 from ppdp.mechanisms.lora.conditions import Operations, arithmetic, evaluating, fingerprint
-from ppdp.mechanisms.lora.data import is_plain
+from ppdp.mechanisms.lora.data import is_plain, taken_over
 from ppdp.mechanisms.lora.gradients import Gradients, Loss, backward
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
 from ppdp.mechanisms.lora.state import State
@@ -42,14 +42,14 @@ class Probe:
     def __init__(
         self, model: nn.Module, loss: Loss, kind: type[Gradients], layers: tuple[Layer, ...], examples: Any
     ) -> None:
-        named = isinstance(examples, Mapping) and all(isinstance(name, str) for name in examples)
-        if not named or not examples or not all(map(is_plain, examples.values())):
+        given = {name: taken_over(one) for name, one in examples.items()} if isinstance(examples, Mapping) else {}
+        if not given or not all(isinstance(name, str) and is_plain(one) for name, one in given.items()):
             refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")
-        n = min(map(len, examples.values()))
-        if n < 2 or any(len(one) != n for one in examples.values()):
+        n = min(map(len, given.values()))
+        if n < 2 or any(len(one) != n for one in given.values()):
             refuse(PROBE, "two rows or more, as many in every tensor.")
         self._model, self._loss, self._kind, self._layers = model, loss, kind, layers
-        self._examples = {name: one[:MOST].detach().clone() for name, one in examples.items()}
+        self._examples = {name: one[:MOST].clone() for name, one in given.items()}
         self.public = {name: one[:1].clone() for name, one in self._examples.items()}
         self._n = min(n, MOST)
 

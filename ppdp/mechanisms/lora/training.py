@@ -123,8 +123,8 @@ class PrivateLoRA:
     that gradient.
 
     **What is certified is ppdp's own**: trained weights and optimizer are of this training alone, are written into the
-    model before every step and behind the last, and are what :meth:`export` writes. Whatever else changes the model
-    meanwhile ends the training.
+    model before every step and behind the last, and are what :meth:`export` writes. What changes in the
+    model beside them ends the training.
 
     **Whatever stops a step ends the training for good**, interrupts as well: it is charged, and leaves no certificate.
     Weights that grow without end do as well, by :class:`InvalidParameter`, and leave the last finite ones with their

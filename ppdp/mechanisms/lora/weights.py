@@ -122,14 +122,15 @@ class Weights:
         """
         for one, layer, gradient in zip(self._own, self._layers, gradients):
             one.grad = layer.shaped(gradient).to(one)
+        last = [one.clone() for one in self.own]  # not the model's, into which anything may have written meanwhile
         with told_nothing():  # by what was put into a class of torch
             _move(self._optimizer, self._rates[step])
         self._optimizer.zero_grad(set_to_none=True)
         finite = all(one.isfinite().all() for one in self.own)
         if not finite:
             with torch.no_grad():
-                for one, place in zip(self._own, self._written):
-                    one.copy_(place)
+                for one, before in zip(self._own, last):
+                    one.copy_(before)
         return finite
 
 

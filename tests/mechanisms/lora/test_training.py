@@ -255,12 +255,24 @@ def test_coarse_weights_are_trained_by_finer_ones(kind, method):
 
 
 @pytest.mark.parametrize("method", ["fa", "m2"])
-def test_weights_that_are_finite_no_more_end_the_training_by_name(method, tmp_path):
-    """What was reached before is whole: it has its certificate, and can be exported."""
+def test_weights_that_are_finite_no_more_end_the_training_by_name(method, tmp_path, monkeypatch):
+    """What was reached before is whole: it has its certificate, and can be exported, whatever the model holds."""
+    update, reached = Weights.update, {}
+
+    def updating(weights, gradients, step):
+        reached.update({weights: [one.clone() for one in weights.own]})
+        weights.write([torch.full_like(one, 7.0) for one in weights.own])  # as another thread does
+        finite = update(weights, gradients, step)
+        weights.write(reached[weights])
+        return finite
+
+    monkeypatch.setattr(Weights, "update", updating)
     ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
     training = private(small("twice"), method=method, optimizer_kwargs={"weight_decay": 1e30}, ledger=ledger)
     with pytest.raises(InvalidParameter, match=r"finite no more.*ledger counts.*learning_rate.*export"):
         training.fit(texts(50))
+    ((weights, before),) = reached.items()
+    assert all(map(torch.equal, weights.own, before))
     assert certified(training.export(tmp_path / "adapter", conditional=True)).verify()
     assert [entry.status for entry in ledger.entries()] == ["released"]
     assert all(one.isfinite().all() for one in training.model.parameters())
