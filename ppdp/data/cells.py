@@ -109,7 +109,7 @@ def _numbers_of(cells: NDArray[np.object_]) -> Cells:
 
 def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | None = None) -> Cells:
     """Every cell as ``unit``s since ``epoch``, both in seconds; a zone is read as UTC, text by ``form`` or ISO 8601."""
-    if kind_of(column.dtype) == "date":
+    if kind_of(column.dtype) == "date" and is_of_a_library(column.dtype):
         return Cells(*seconds_of_instants(column))
 
     def seconds(cell: Any) -> float:

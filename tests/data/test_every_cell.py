@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
-from ppdp.data.cells import codes, numbers
+from ppdp.data.cells import codes, dates, numbers
 from ppdp.data.deferred_input import resolve_inputs
 from ppdp.data.engine.partitions import common, schema_of, table_of
 from ppdp.data.frames import column, opened
@@ -460,6 +460,8 @@ def test_a_column_of_a_type_of_its_own_is_read_cell_by_cell():
 
     assert numbers(Own()).values.tolist() == [0.5, np.inf, np.inf]
     assert codes(Own(), (0.5, "a")).values.tolist() == [0.0, 1.0, np.inf]
+    Own.dtype = types.SimpleNamespace(kind="M")
+    assert dates(Own(), unit=2.0).values.tolist() == [1.0, np.inf, np.inf]
 
 
 @pytest.mark.parametrize("kind", range(4))
