@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 
 from ppdp.core.domain import Domain
 from ppdp.data.frames import inner, width_of
-from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
+from ppdp.exceptions import InvalidInput, InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
 from ppdp.transformers.floor import DataAssumption
@@ -92,13 +92,16 @@ def as_texts(step: Any, X: Any, y: Any = None) -> Any:
     """A list of cells as a column, in front of a step that maps texts or mappings; with named labels, one of paths.
 
     Of the cells no type decides: only rows of several, or paths that are no texts, in every place do, and rows only
-    where they are no cells.
+    where they are no cells. Rows of several in half of the places are neither: no single one decides between the two.
     """
     if not isinstance(X, (list, tuple)) or not takes_texts(step) or isinstance(y, str):
         return X
     lists = getattr(step, "takes_lists", False)
-    rows = not lists and all(issubclass(type(one), (list, tuple, np.ndarray)) and width_of(one) > 1 for one in X)
-    if rows or all(issubclass(type(one), os.PathLike) for one in X):
+    widths = [] if lists else [width_of(one) for one in X if issubclass(type(one), (list, tuple, np.ndarray))]
+    several = sum(width > 1 for width in widths)
+    if several and 2 * several >= len(X) and (several < len(X) or len(set(widths)) > 1):
+        raise InvalidInput("X is a list of rows, and some are none, or of another length.", fix="rows of one length.")
+    if several == len(X) or all(issubclass(type(one), os.PathLike) for one in X):
         return X
     return np.fromiter(X if lists else map(_unpacked, X), dtype=object, count=len(X))
 

@@ -432,7 +432,10 @@ def test_no_cell_of_any_sequence_decides_over_the_others(container, cell):
 def test_no_cell_of_a_list_of_lists_of_one_text_decides_over_the_others(odd):
     step = HashingVectorizer(n_features=4)
     for row in (["good wine"], ("good wine",), np.array(["good wine"])):
-        assert as_texts(step, [row, odd])[0] == as_texts(step, ["good wine"])[0]
+        assert as_texts(step, [row, row, odd])[0] == as_texts(step, ["good wine"])[0]
+    if type(odd) is not list or len(odd) < 2:
+        with pytest.raises(InvalidInput):  # as a column, the other rows would be missing
+            as_texts(step, [["a", "b"], ["c", "d"], odd])
 
 
 @pytest.mark.parametrize("held", [lambda: iter([1, 2, 3]), lambda: iter([1]), raising(SystemExit)], ids=range(3))
