@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import SupportsFloat
 
 from ppdp.bounds.release import (
     CELL,
@@ -29,7 +28,6 @@ NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well
 _LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, CLASS: math.inf}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
-DROWNED = 0.75  # noise of scores over what else is in them: above it eight fits in ten explained next to nothing
 MOST = 12  # shares in one line
 
 _CHECK = {
@@ -53,10 +51,10 @@ _IDS = "does every row have an id, and is n_rows the number of rows that are exp
 
 
 def alerts(c: Record) -> list[str]:
-    """Warnings: of few rows that steps have left, or persons have kept, of a model of one class or of noise, and of
-    shares that are clearly above a tenth (of tiny values half).
+    """Warnings: of few rows that steps have left, or persons have kept, of a model of one class, and of shares that are
+    clearly above a tenth (of tiny values half).
     """
-    of_model = [said for said in (_few_left(c), single_class_in_words(c), _drowned_in_words(c)) if said is not None]
+    of_model = [said for said in (_few_left(c), single_class_in_words(c)) if said is not None]
     return [*of_model, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
 
 
@@ -74,19 +72,6 @@ def few_left(c: Record, present: Iterable[float] | None) -> float | None:
     share, error = map(float, present)
     most = max(share, 0.0) + CLEAR * error
     return most if most < HALF else None
-
-
-def drowned(score_noise: SupportsFloat | None) -> float | None:
-    """Noise in the scores of a model over what else is in them, if it is much; None else, or where none is known."""
-    noise = 0.0 if score_noise is None else float(score_noise)
-    return noise if noise > DROWNED else None
-
-
-def _drowned_in_words(c: Record) -> str | None:
-    if (noise := c.released.score_noise) is None:
-        return None
-    times = f"{noise:.2g} times" if noise <= 100 else "more than 100 times"
-    return f"the noise in this model's scores is {times} what else is in them: it may do no better than a constant"
 
 
 def _few_left(c: Record) -> str | None:

@@ -25,7 +25,7 @@ SINCE_THIRD = ("diagnostics", "withheld")
 OF_A_FACT = ("source",)  # absent where nobody says from where a fact is
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
-OF_A_MODEL = "score_noise", "share_left", "single_class"  # absent of a model of many rows that tells more than noise
+OF_A_MODEL = "share_left", "single_class"  # absent where a model learned from many rows and predicts several classes
 OPTIONAL = {*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN}
 
 
@@ -202,15 +202,13 @@ class AlternativeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedRecord:
-    """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is,
-    ``share_left`` of the rows, at most, if stages have left few of them, and ``score_noise`` over what else is in
-    scores, if it is much: they follow from released numbers.
+    """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is, and
+    ``share_left`` of the rows, at most, if stages have left few of them: both follow from released numbers.
     """
 
     names: Mapping[str, tuple[int, ...]]
     sha256: str
     inference: str
-    score_noise: float | None = None
     share_left: float | None = None
     single_class: str | None = None
 

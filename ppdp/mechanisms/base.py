@@ -25,9 +25,9 @@ from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
-PRESENT, SCORE_NOISE = ASIDE = "weight present", "noise of scores"
-"""Where a release may tell the weight of the rows, as a noisy share of their number, and its standard error; and the
-noise in the scores of rows over what else is in them. No arrays of a pipeline, which warns of few rows and much noise.
+PRESENT = "weight present"
+"""Where a release may tell the weight of the rows, as a noisy share of their number, and its standard error: no array
+of a pipeline, which warns where stages have left few rows.
 """
 
 
@@ -331,7 +331,7 @@ class Mechanism(Answering, BaseEstimator):
     def release(self, rows: Rows, question: QuerySpec, noise: Noise, noise_scale: float) -> dict[str, Array]:
         """Run on private rows; everything returned leaves, with its noise, which ``noise`` alone draws.
 
-        What stands under :data:`ASIDE` is kept by no release.
+        What stands under :data:`PRESENT` is kept by no release.
         """
         raise NotImplementedError
 

@@ -23,7 +23,7 @@ from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
-from ppdp.mechanisms.base import ASIDE, PRESENT, SCORE_NOISE
+from ppdp.mechanisms.base import PRESENT
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
 from ppdp.pipeline.steps import takes_texts
@@ -39,14 +39,13 @@ class Outcome:
     released: Mapping[str, Array]
     altered: Array | None = None  # noisy numbers of altered rows
     present: Array | None = None  # noisy share of the rows that stages have left, and its standard error
-    score_noise: Array | None = None  # noise in the scores of rows, over what is no noise in them
 
 
 def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     """Run a plan on rows that were checked and clipped at the entrance; the gate, or a step's own error, may end it."""
     asked = plan.diagnostics
     with ExitStack() as files:
-        fold, altered, present, score_noise = _Fold(plan, noise, files, rows), None, None, None
+        fold, altered, present = _Fold(plan, noise, files, rows), None, None
         for position, step in enumerate(plan.steps):
             with at_step(step.name):
                 rows = fold.step(position, rows)
@@ -66,11 +65,10 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
                 rows = fold.counting(rows)
                 answers = m.stage.release(rows, question, noise, m.noise_scale)
             present = None if weighted else answers.get(PRESENT)
-            score_noise = answers.get(SCORE_NOISE)
-            released |= {f"{m.name}.{name}": value for name, value in answers.items() if name not in ASIDE}
+            released |= {f"{m.name}.{name}": value for name, value in answers.items() if name != PRESENT}
         if asked is not None and altered is None:
             altered = asked.release(fold.altered(), noise)
-        return Outcome(released, altered, present, score_noise)
+        return Outcome(released, altered, present)
 
 
 class _Fold:

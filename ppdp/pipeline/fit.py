@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from ppdp.bounds.release import LABEL, TARGET
-from ppdp.certificate.altered import alerts, drowned, few_left
+from ppdp.certificate.altered import alerts, few_left
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.adjacency import Adjacency
@@ -304,9 +304,8 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
     release = Released.of(record, arrays, draft.inference, certificate)
     set_release(pipe, release, record, steps_of(draft.plan))
     single, left = single_class(record, pipe.twins_), few_left(record, outcome.present)
-    noise = drowned(outcome.score_noise) if single is None else None
-    if any(said is not None for said in (single, left, noise)):
-        of_model = replace(record.released, single_class=single, share_left=left, score_noise=noise)
+    if single is not None or left is not None:
+        of_model = replace(record.released, single_class=single, share_left=left)
         record = replace(record, released=of_model, digest="")
         pipe.certificate_ = Certificate.sealed(written(record))
         pipe.release_ = replace(pipe.release_, certificate=pipe.certificate_)

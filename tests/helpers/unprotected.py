@@ -26,7 +26,6 @@ WORDS = {
     "versions.scikit-learn",
     "versions.scipy",
     "released.sha256",
-    "released.score_noise",
     "released.share_left",
     "released.single_class",
     "released.inference",

@@ -93,7 +93,7 @@ def with_penalty(goal, noise_scale, seed, shrinks=True, steps=20):
 
     def shrinkage(trail):
         how = {"noise_scale": noise_scale, "steps": steps, "usual": 0.5, "columns": 8}
-        penalties.append(penalty_of_noise(trail, **how)[0] * shrinks)
+        penalties.append(penalty_of_noise(trail, **how) * shrinks)
         return penalties[-1]
 
     iterates = descend_faster(

@@ -30,9 +30,6 @@ THREADS = 2  # that go through rows at once: a gradient is many short steps, in 
 MOST = 20  # secants that are remembered
 STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
 LEAST_CURVED = 0.1  # of its usual curvature, that a loss is taken to have
-HIDDEN = (
-    1.5  # errors of coefficients over what a squared loss would have: clips make a loss flat where rows are far off
-)
 AVERAGED = 1.2  # variance of the noise of averaged iterates, over that of as many that are independent
 STRONGEST = 1e6  # penalty over a curvature, and ...
 TINY = 1e-300  # ... a square that is none
@@ -238,16 +235,13 @@ def descend_faster(
     yield from repeat(np.mean(made[len(made) // 2 :], axis=0), steps - len(made))
 
 
-def penalty_of_noise(
-    trail: Array, *, noise_scale: float, steps: int, usual: float, columns: int
-) -> tuple[Array, float]:
+def penalty_of_noise(trail: Array, *, noise_scale: float, steps: int, usual: float, columns: int) -> Array:
     """Squared penalty under which coefficients with noise err least, as far as half of the steps tell (``trail``).
 
     Where the loss has curvature h, ``steps`` average to noise of variance V in the coefficients of all columns; of
     coefficients of length S a penalty ``h V / S²`` leaves the least error: next to none where noise is small, and
     nothing but the intercept where noise is all there is. The curvature is the slope of noisy gradients over the
-    points where they were taken, as far as that is no noise, else the ``usual`` one. Beside it noise over
-    signal, with what clips hide of it.
+    points where they were taken, as far as that is no noise, else the ``usual`` one.
     """
     points, slopes, later = trail[..., :columns].swapaxes(0, 1)
     moves = points - points.mean(axis=0)
@@ -258,9 +252,8 @@ def penalty_of_noise(
     noise = later[0].size * (noise_scale / curvature) ** 2  # in an iterate
     signal = float((later.mean(axis=0) ** 2).sum()) - AVERAGED * noise / len(later)
     penalty = np.zeros(trail.shape[-1])
-    squared_share = min(2 * noise / steps / max(signal, TINY), STRONGEST)
-    penalty[:columns] = curvature * squared_share
-    return penalty, HIDDEN * math.sqrt(squared_share)
+    penalty[:columns] = curvature * min(2 * noise / steps / max(signal, TINY), STRONGEST)
+    return penalty
 
 
 def settled(iterates: Sequence[Array]) -> bool:

@@ -23,7 +23,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import multiplied
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import SCORE_NOISE, QuerySpec
+from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn.descent import (
     CurvatureEstimate,
     descend,
@@ -95,21 +95,18 @@ class GradientDescent(_NoisyGradients):
             "early_stopping": few and run.early_stopping and question.formula in FEW,
         }
         if not few:
-            options["shrinkage"] = partial(_shrinkage, run)
+            options["shrinkage"] = partial(
+                penalty_of_noise,
+                noise_scale=run.noise_scale,
+                steps=question.steps,
+                usual=0.6 / (question.learning_rate * math.sqrt(run.rows.d)),
+                columns=run.rows.d,
+            )
         start = run.start(gradient.width)
         if question.share < 1 and few:
             sample = gradient.on(poisson_sample(run.noise, run.rows.n, question.share), run.rows.n)
             return descend_on_few_first(sample, gradient, run.add_noise, start, question.share, **options)
         return descend_faster(gradient, run.add_noise, start, **options)
-
-
-def _shrinkage(run: TrainingRun, trail: Array) -> Array:
-    """Penalty for the second half of the steps; what it is made of is told aside."""
-    d, steps = run.rows.d, run.question.steps
-    usual = 0.6 / (run.question.learning_rate * math.sqrt(d))
-    penalty, share = penalty_of_noise(trail, noise_scale=run.noise_scale, steps=steps, usual=usual, columns=d)
-    run.aside[SCORE_NOISE] = np.array(share)
-    return penalty
 
 
 def in_few_steps(question: QuerySpec, domain: Domain, distance: Distance, mu: float) -> QuerySpec:

@@ -290,7 +290,7 @@ class LinearModel(SharedDocstring, Supervised):
             keeps_path=self._staged,
             over=not isinstance(getattr(self, "threshold", None), str),
         )
-        return solver_of(self, question).release(run) | run.aside
+        return solver_of(self, question).release(run)
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         self.n_iter_ = question.parameters.get("iterations", question.steps)

@@ -27,7 +27,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import by_column
 from ppdp.data.stream import Stream
 from ppdp.data.summary import symmetric, upper_triangle
-from ppdp.mechanisms.base import PRESENT, SCORE_NOISE
 from ppdp.mechanisms.learn.clips import choose_clip, usual_shares
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
@@ -59,9 +58,9 @@ def fitted_by_newton(
     prior: Prior | None = None,
     last: bool = False,
     over: bool = True,
-) -> tuple[list[Array], Array, dict[str, Array]]:
+) -> tuple[list[Array], Array, Array]:
     """Coefficients (n_scores, width) behind every step, intercepts last, what is known of the errors of the last, and
-    what is told aside (:data:`~ppdp.mechanisms.base.ASIDE`).
+    the weight of the rows as a noisy share of their number, with its standard error.
 
     ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula. ``last`` says
     that no other rows are trained on, ``over`` that nobody reads these again: whitened ones may be written over them.
@@ -84,7 +83,7 @@ def _fitted(
     size: int,
     parameters: Mapping[str, Any],
     prior: Prior | None,
-) -> tuple[list[Array], Array, dict[str, Array]]:
+) -> tuple[list[Array], Array, Array]:
     """The same, of rows that are ``held`` for so many passes."""
     intercept = bool(parameters["fit_intercept"])
     factors = Factors.of(**parameters)
@@ -141,9 +140,8 @@ def _fitted(
         *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
         if last[0, 0] > CLEAR_SLOPE * math.sqrt(of_scores.covariance()[0, 0]):
             thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
-    aside = {PRESENT: present, SCORE_NOISE: np.array(state.share_of_noise())}
     if prior is not None:
-        return [whitening.coefficients(theta) for theta in thetas], state.covariance(), aside
+        return [whitening.coefficients(theta) for theta in thetas], state.covariance(), present
     models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
     if dispersion is None:
         last = models[-1][0]
@@ -155,7 +153,7 @@ def _fitted(
         curvature = whitening.curvature()
     elif state.released_curvatures:
         curvature = state.curvature()
-    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved), aside
+    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved), present
 
 
 def _steps(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import QuerySpec
+from ppdp.mechanisms.base import PRESENT, QuerySpec
 from ppdp.mechanisms.learn.descent import ClippedGradient, StreamedGradient
 from ppdp.mechanisms.learn.errors import Errors
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -100,7 +100,6 @@ class TrainingRun:
     early_stopping: bool  # whether steps that are paid for may be left out once nothing moves
     keeps_path: bool  # whether models on the way are released
     over: bool = True  # whether it may write over the rows, as nobody reads them again
-    aside: dict[str, Array] = field(default_factory=dict)  # what is told beside the model, for warnings
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -205,8 +204,8 @@ class Newton(Solver):
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         given = run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters
-        models, errors, aside = fitted_by_newton(*given, last=True, over=run.over)
-        released = {"theta": models[-1].ravel(), **aside}
+        models, errors, present = fitted_by_newton(*given, last=True, over=run.over)
+        released = {"theta": models[-1].ravel(), PRESENT: present}
         if run.parameters["loss"] in DIRECTED:
             released["errors"] = errors
         if run.keeps_path:

@@ -35,7 +35,6 @@ KNOWN = 0.1  # of scores: a step behind which curvature is as it was
 NODES = 1024  # of an integral over several scores
 REACH, LEAST_ERROR = 6.0, 1e-12  # of numbers from where they were seen, in errors; and of those errors
 FARTHEST, LARGEST_EXPONENT = 1e100, 1e6
-LARGEST_SHARE = 1e3  # of noise in scores
 MIDDLES = (np.arange(8) + 0.5) / 8  # of eighths of a distribution
 UNLIKE = 0.25  # of its size, by which a curvature may differ where rows are taken to be as a prior says
 
@@ -245,12 +244,6 @@ class NewtonState:
         """That of the coefficients of rows, of the first score."""
         back = self.whitening.coefficients(np.eye(self.theta.shape[1]))
         return np.asarray(back.T @ self._covariances[0] @ back)
-
-    def share_of_noise(self) -> float:
-        """Noise in the scores of rows, without intercepts, over what is no noise in them."""
-        d, moments = len(self.whitening.centre), np.diag(self.whitening.moments)
-        variance = sum(float(np.diag(covariance)[:d] @ moments[:d]) for covariance in self._covariances)
-        return min(math.sqrt(variance) / max(self.score_norm(self.theta[:, :d]), 1e-300), LARGEST_SHARE)
 
     def calibration(self, steps: int) -> tuple[Array, NewtonState]:
         """Direction in which scores of rows have a standard deviation of 1, and the state of slope and intercept."""
