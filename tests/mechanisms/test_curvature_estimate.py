@@ -11,7 +11,6 @@ from ppdp.mechanisms.learn.descent import (
     CurvatureEstimate,
     descend_faster,
     noise_is_small,
-    penalty_of_noise,
     settled,
 )
 from ppdp.transformers import NormClipper
@@ -85,48 +84,6 @@ class TestNoise:
     )
     def test_must_be_a_thirtieth_of_the_longest_gradient(self, noise_scale, size, enough):
         assert noise_is_small(noise_scale, 1.0, size) is enough
-
-
-def with_penalty(goal, noise_scale, seed, shrinks=True, steps=20):
-    """Average of the last half of the iterates of a quadratic with a free intercept, and the penalty half way."""
-    rng, penalties = np.random.default_rng(seed), []
-
-    def shrinkage(trail):
-        how = {"noise_scale": noise_scale, "steps": steps, "usual": 0.5, "columns": 8}
-        penalties.append(penalty_of_noise(trail, **how) * shrinks)
-        return penalties[-1]
-
-    iterates = descend_faster(
-        lambda theta: 0.4 * (theta - [*[goal] * 8, 2.0]),
-        lambda gradient: gradient + noise_scale * rng.standard_normal(gradient.shape),
-        np.zeros((1, 9)),
-        steps=steps,
-        learning_rate=1.2,
-        radius=10.0,
-        shrinkage=shrinkage,
-    )
-    return np.mean(list(iterates)[steps // 2 :], axis=0)[0], penalties[0]
-
-
-class TestPenaltyOfNoise:
-    def test_what_is_noise_is_taken_back_and_the_intercept_stays(self):
-        theirs, own = (
-            np.array([with_penalty(0.0, 0.3, seed, shrinks)[0] for seed in range(40)]) for shrinks in (False, True)
-        )
-        assert (own[:, :8] ** 2).mean() < (theirs[:, :8] ** 2).mean() / 4
-        assert abs(own[:, 8].mean() - 2) < 0.2
-
-    def test_errors_are_less_at_any_signal(self):
-        for goal in (0.1, 0.3, 1.0):
-            theirs, own = (
-                np.array([with_penalty(goal, 0.2, seed, shrinks)[0] for seed in range(40)]) for shrinks in (False, True)
-            )
-            assert ((own[:, :8] - goal) ** 2).mean() < 1.02 * ((theirs[:, :8] - goal) ** 2).mean()
-
-    def test_without_noise_there_is_next_to_none(self):
-        _, penalty = with_penalty(0.5, 1e-3, 0)
-        assert penalty[:8].max() < 1e-4
-        assert penalty[8] == 0
 
 
 def test_every_gradient_is_taken_inside_the_ball(monkeypatch):

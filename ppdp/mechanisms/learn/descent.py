@@ -29,10 +29,6 @@ WINDOW, SETTLED = 7, 0.03  # iterates that are averaged, and of their length the
 THREADS = 2  # that go through rows at once: a gradient is many short steps, in which more would wait for each other
 MOST = 20  # secants that are remembered
 STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
-LEAST_CURVED = 0.1  # of its usual curvature, that a loss is taken to have
-AVERAGED = 1.2  # variance of the noise of averaged iterates, over that of as many that are independent
-STRONGEST = 1e6  # penalty over a curvature, and ...
-TINY = 1e-300  # ... a square that is none
 SMALL = 30.0  # how many times shorter than the longest gradient noise must be for its changes to say something
 _WORD = 32  # bits of the lower of two words
 
@@ -203,16 +199,14 @@ def descend_faster(
     penalty: Array | float = 0.0,
     curvature: CurvatureEstimate | None = None,
     early_stopping: bool = False,
-    shrinkage: Callable[[Array], Array] | None = None,
 ) -> Iterator[Array]:
     """Iterates that need far fewer steps, each with less noise: gradients are taken ahead of them (Nesterov, 1983).
 
     They, too, are taken inside the ball. With a ``curvature`` steps are longer where the loss is flat, learnt on the
     way. With ``early_stopping`` no gradient is asked for any more once the iterates have settled, and the average of
-    their last half stands for the rest of the steps. A ``shrinkage`` says half way how much more of a penalty there is,
-    of all steps by then from the points ahead, the noisy gradients there, and the iterates.
+    their last half stands for the rest of the steps.
     """
-    ahead, made, trail = theta, list[Array](), list[Array]()
+    ahead, made = theta, list[Array]()
     for t in progress(range(1, steps + 1), "noisy gradient descent"):
         noisy = answer(gradient(ahead))
         if curvature is None:
@@ -221,9 +215,6 @@ def descend_faster(
             curvature.update(ahead, noisy)
             there = curvature.step(ahead, noisy, penalty)
         last, theta = theta, projected(there, radius)
-        if shrinkage is not None and t <= steps // 2:
-            trail.append(np.array([ahead, noisy, theta]))
-            penalty = penalty if t < steps // 2 else penalty + shrinkage(np.array(trail))
         ahead = projected(theta + t / (t + 3) * (theta - last), radius)
         yield theta
         if early_stopping:
@@ -233,27 +224,6 @@ def descend_faster(
     else:
         return
     yield from repeat(np.mean(made[len(made) // 2 :], axis=0), steps - len(made))
-
-
-def penalty_of_noise(trail: Array, *, noise_scale: float, steps: int, usual: float, columns: int) -> Array:
-    """Squared penalty under which coefficients with noise err least, as far as half of the steps tell (``trail``).
-
-    Where the loss has curvature h, ``steps`` average to noise of variance V in the coefficients of all columns; of
-    coefficients of length S a penalty ``h V / S²`` leaves the least error: next to none where noise is small, and
-    nothing but the intercept where noise is all there is. The curvature is the slope of noisy gradients over the
-    points where they were taken, as far as that is no noise, else the ``usual`` one.
-    """
-    points, slopes, later = trail[..., :columns].swapaxes(0, 1)
-    moves = points - points.mean(axis=0)
-    apart = max(float((moves**2).sum()), TINY)
-    known = usual**2 / (usual**2 + noise_scale**2 / apart)
-    curvature = max(known * float((moves * slopes).sum()) / apart + (1 - known) * usual, LEAST_CURVED * usual)
-    later = later[len(later) // 2 :]
-    noise = later[0].size * (noise_scale / curvature) ** 2  # in an iterate
-    signal = float((later.mean(axis=0) ** 2).sum()) - AVERAGED * noise / len(later)
-    penalty = np.zeros(trail.shape[-1])
-    penalty[:columns] = curvature * min(2 * noise / steps / max(signal, TINY), STRONGEST)
-    return penalty
 
 
 def settled(iterates: Sequence[Array]) -> bool:

@@ -32,7 +32,6 @@ from ppdp.mechanisms.learn.descent import (
     minimise,
     noise_is_small,
     path,
-    penalty_of_noise,
     projected,
 )
 from ppdp.mechanisms.learn.errors import Errors
@@ -94,14 +93,6 @@ class GradientDescent(_NoisyGradients):
             "curvature": CurvatureEstimate(question.learning_rate, run.noise_scale) if few else None,
             "early_stopping": few and run.early_stopping and question.formula in FEW,
         }
-        if not few:
-            options["shrinkage"] = partial(
-                penalty_of_noise,
-                noise_scale=run.noise_scale,
-                steps=question.steps,
-                usual=0.6 / (question.learning_rate * math.sqrt(run.rows.d)),
-                columns=run.rows.d,
-            )
         start = run.start(gradient.width)
         if question.share < 1 and few:
             sample = gradient.on(poisson_sample(run.noise, run.rows.n, question.share), run.rows.n)

@@ -41,7 +41,6 @@ LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows 
 LARGEST_NORM = 1e150  # of a whitened row, or its squares overflow
 USUAL_LENGTH = 3  # bin where gradients are, if typical residuals are a quarter of the largest
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
-CLEAR_SLOPE = 1.0  # standard errors by which the slope of a calibration must lie above 0: noise may turn a model round
 TOGETHER = 4 * BLOCK  # rows of which scores and weights are computed at once
 NARROW = 36  # columns up to which a product takes twice the multiplications in less time
 SMALL, FEW = 2**19, 400  # multiplications of a product of few rows that is fast, and rows that it has at least
@@ -138,8 +137,7 @@ def _fitted(
         direction, of_scores = state.calibration(len(calibrating))
         scores = held(rows.each(partial(_scored, direction, whitening.norm_bound(bound), intercept), 1), 2)
         *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
-        if last[0, 0] > CLEAR_SLOPE * math.sqrt(of_scores.covariance()[0, 0]):
-            thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
+        thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
     if prior is not None:
         return [whitening.coefficients(theta) for theta in thetas], state.covariance(), present
     models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0

@@ -14,7 +14,6 @@ from sklearn.metrics import d2_tweedie_score
 
 from ppdp.bounds.learning import LARGEST_SCORE, LARGEST_SHARE, target_shares, target_unit
 from ppdp.core.checks import number
-from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows, encode_targets, targets_alone
 from ppdp.exceptions import InvalidParameter, InvalidValue
@@ -156,7 +155,6 @@ def tweedie_loss(power: float, dispersion: float) -> TrainingLoss:
     )
 
 
-UNCLIPPED, LONGEST = 0.015, 4.0  # noise over a gradient of clip 1, below which clips are longer, and up to this
 LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 
 
@@ -171,9 +169,6 @@ class _LogLink(LinearRegressor):
     y_range : tuple of two floats, optional
         Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
         The score 0 predicts the larger of its lower end and an eighth of its upper end.
-    max_grad_norm : float or "auto", default="auto"
-        Norm C at which the gradient of each row is clipped under "dpgd": 1 by default, and up to 4 where noise is
-        small, which a clip's bias towards small targets then exceeds.
     max_coef_norm : float or "auto", default="auto"
         4 by default: radius D of the ball of coefficients, intercept included.
     learning_rate : float or "auto", default="auto"
@@ -196,22 +191,8 @@ class _LogLink(LinearRegressor):
     max_coef_norm: float | str = "auto"
 
     power = 1.0
-    noise_borne = 0.05  # at 0.055 four fits in ten had D² below 0, below it one in a dozen, most by less than 0.03
     _solvers = ("newton", "dpgd", "auto")
     _curvature = 2 / 3
-
-    def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
-        question = super().query_spec_at(domain, distance, mu)
-        if not (mu and is_auto(self.max_grad_norm)) or question.formula == "learning.newton":
-            return question
-        noise = question.sensitivity(domain, distance) * math.sqrt(question.size) / (2 * question.bound * mu)
-        clip = float(f"{min(max(1.0, UNCLIPPED / noise), LONGEST):.3g}") if noise else 1.0
-        asked = QuerySpec.asked(question.formula, "mechanism", domain, {**question.parameters, "clip": clip})
-        return replace(question, parameters=asked.parameters, bound=asked.bound)
-
-    def settle(self, question: QuerySpec) -> None:
-        super().settle(question)
-        self.max_grad_norm = question.parameters.get("clip", self.max_grad_norm)
 
     def _power(self) -> float:
         """Power of the mean that the variance is proportional to."""
