@@ -241,12 +241,6 @@ ENTRIES: tuple[Entry, ...] = (
         )
     ),
     Entry(
-        "VarianceThreshold",
-        lambda: [S.VarianceThreshold(0.02)],
-        transformed,
-        lambda t: np.where(t.X.var(axis=0) > 0.02, t.new, 0.0),
-    ),
-    Entry(
         "ClusterDistances",
         lambda: [S.ClusterDistances(2), SCALED(), mechanisms.LogisticRegression((0, 1))],
         probabilities,
@@ -483,6 +477,12 @@ ENTRIES: tuple[Entry, ...] = (
         "y",
         ranged=False,
         tables=COMMON,
+    ),
+    Entry(
+        "VarianceThreshold",
+        lambda: [S.VarianceThreshold(0.02)],
+        transformed,
+        lambda t: np.where(t.X.var(axis=0) > 0.02, t.new, 0.0),
     ),
 )
 
