@@ -66,7 +66,7 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     guesses = re.search(
         r"most (\d+) times in 100 on average; .* before, this release adds at most (\d+) right guesses .*"
         r"the surest (\d+) in 10.000 are right at most (\d+) times in 100;"
-        r" over 90 % sure in at most 1 of (\d+) cases",
+        r" over 90 % sure in at most 1 of (\d+) guesses",
         found["For one person"],
     )
     right, more, surest, rare, seldom_mostly = map(int, guesses.groups())
@@ -112,7 +112,7 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
     ],
 )
 def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
-    assert seldom(share).replace("\u202f", " ") == f"{words} cases"
+    assert seldom(share).replace("\u202f", " ") == f"{words} guesses"
 
 
 def test_no_promise_without_its_if():

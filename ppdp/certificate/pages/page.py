@@ -83,10 +83,10 @@ def _neighbours(words: str, c: Record) -> str:
 
 
 def seldom(share: float) -> str:
-    """In how many cases something comes at most."""
+    """In how many guesses something comes at most."""
     often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 of"
     many = interpretation.one_of(max(share, interpretation.RARE))
-    return "any number of cases" if share > 1 / 2 else f"{often} {many} cases"
+    return "any number of guesses" if share > 1 / 2 else f"{often} {many} guesses"
 
 
 def _released(view: View) -> dict[str, Any]:
