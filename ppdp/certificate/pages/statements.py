@@ -133,7 +133,7 @@ def _proved(formula: str, page: str) -> str:
 def _noisy(noise: derivation.NoisyRelease) -> Statement:
     """What left, with its noise."""
     part = noise.part
-    cost = "" if part.mu is None else f"mu {part.mu:.4g}"
+    cost = "" if part.mu is None else f"mu {part.mu:.6g}"
     if isinstance(part, GateRecord):
         rung = f" at {part.ladder.place}" if part.ladder else ""
         paid = cost or f"{part.kind} noise {part.noise_scale:.4g}"
