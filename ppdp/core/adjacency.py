@@ -83,7 +83,8 @@ class Adjacency(ABC):
         if "keys" not in cls.__dict__:
             return
         for keys, known in KINDS.items():
-            if {*keys} & {*cls.keys} and known.__qualname__ != cls.__qualname__:  # a dataclass with slots is made twice
+            again = (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
+            if {*keys} & {*cls.keys} and not again:  # a dataclass with slots is made twice
                 taken = ", ".join(sorted({*keys} & {*cls.keys}))
                 raise InvalidParameter(f"{taken!r} is a key of {known.__qualname__}.", fix="another key.")
         KINDS[cls.keys] = cls

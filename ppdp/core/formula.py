@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
+from ppdp.core.checks import choice, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
-from ppdp.exceptions import CertificateError
+from ppdp.exceptions import CertificateError, InvalidParameter, UnknownParameter
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -22,6 +23,8 @@ T = TypeVar("T")
 GAUSSIAN, LAPLACE, CHOICE, FLIPS = "Gaussian", "Laplace", "random choice", "random flips"
 EXACT_LAWS = (LAPLACE, CHOICE, FLIPS)
 """Laws of noise, by the names that pages give them."""
+WAYS = "public", "noisy", "exact"
+"""How a stage goes: by public parameters only, fitted from released statistics, or on the rows without noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +41,23 @@ class Formula:
         """Compute the bound."""
         return self.function(domain, distance, **parameters)
 
+    def is_of(self, name: str) -> bool:
+        """Whether a class of this name may claim it."""
+        return not self.used_by or name in self.used_by
+
+    def check_is_of(self, name: str, step: str) -> None:
+        """Refuse a step whose class may not claim it: no certificate that says so verifies."""
+        if not self.is_of(name):
+            fix = f"used_by={(*self.used_by, name)!r} in its @formula, if the bound is proved for this class."
+            raise InvalidParameter(f"the formula {self.id!r} is not that of {name}.", stage=step, fix=fix)
+
 
 @dataclass(frozen=True, slots=True)
 class Stability(Formula):
     """The stability map of a stage: domain and distance behind it."""
 
     kind: ClassVar[str] = "stability"
-    # The stage depends on "public" parameters only, is fitted from released statistics ("noisy"), or without noise
-    # ("exact").
-    way: str = "public"
+    way: str = "public"  # one of WAYS
     # ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
     assumes: Callable[..., set[str]] = lambda domain, **_: set()
     # Statistics that a noisy stage is fitted from, or that an exact one predicts with once it is released; any one of
@@ -224,13 +235,51 @@ def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F]
 
     ``facts`` are further attributes of the record that it becomes: :class:`Stability`, :class:`Release`,
     :class:`Margin`, :class:`MechanismSensitivity` or :class:`PrivacyMap`, by its kind.
+
+    Raises
+    ------
+    InvalidParameter
+        If another function has this name, or a fact is none. A function of yours may be defined again under its name,
+        as a cell of a notebook is; what ppdp ships may not.
     """
+    record = KINDS[choice(f"kind of {name!r}", kind, KINDS)]
+    _check_facts(name, record, page, facts)
 
     def register(function: F) -> F:
-        FORMULAS[name] = KINDS[kind](name, page, function, **facts)
+        known = FORMULAS.get(name)
+        if known is not None and (_origin(known.function) != _origin(function) or _shipped(function)):
+            what = f"the formula {name!r} exists already, in {known.function.__module__}."
+            raise InvalidParameter(what, fix="another name: what certificates call by this one never changes.")
+        FORMULAS[name] = record(name, page, function, **facts)
         return function
 
     return register
+
+
+def _check_facts(name: Any, record: type[Formula], page: Any, facts: Mapping[str, Any]) -> None:
+    """Refuse what a record of this kind cannot say, before anything is planned with it."""
+    known = [one.name for one in fields(record) if one.name not in ("id", "page", "function")]
+    if unknown := [fact for fact in facts if fact not in known]:
+        what = f"a formula of kind {record.kind!r} has no fact {unknown[0]!r}."
+        raise UnknownParameter(what, fix=slips(unknown, known) or f"one of {', '.join(known)}.")
+    choice(f"way of {name!r}", facts.get("way", "public"), WAYS)
+    for what, text in (("the name of a formula", name), ("page", page)):
+        if not isinstance(text, str) or not text or AT in text:
+            fix = "such as 'own.mirror'." if text is name else "the name of its page of proofs, without '.md'."
+            raise InvalidParameter(f"{what} must be text without {AT!r}, got {shown(text)}.", fix=fix)
+    for fact in facts.keys() & {"used_by", "releases", "threshold"}:
+        if not isinstance(facts[fact], tuple) or not all(isinstance(one, str) for one in facts[fact]):
+            what = f"{fact} of {name!r} must be a tuple of names, got {shown(facts[fact])}."
+            raise InvalidParameter(what, fix=f"{fact}=('Name',), in quotes and with the comma.")
+
+
+def _origin(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Where a function is defined."""
+    return getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+
+
+def _shipped(function: Callable[..., Any]) -> bool:
+    return str(_origin(function)[0]).startswith("ppdp.")
 
 
 def drawn_exactly(name: str) -> bool:

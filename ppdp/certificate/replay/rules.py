@@ -176,7 +176,7 @@ def _of_mechanism(mechanism: MechanismRecord) -> Answer:
 def _same_identity(part: StepRecord | MechanismRecord, found: Formula, where: str) -> Iterator[str]:
     if found.page != part.page:
         yield f"{where}.page: the formula is proved on another page."
-    if found.used_by and part.class_ not in found.used_by:
+    if not found.is_of(part.class_):
         yield f"{where}.class: this formula is not that of {part.class_}."
 
 
