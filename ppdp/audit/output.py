@@ -240,10 +240,7 @@ def symmetry_attack(candidate: ArrayLike, released: ArrayLike) -> float:
 
 
 def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> OutputFinding:
-    """What runs show, of which the first fifth serves to choose; look once, when all are made.
-
-    There must be two slices at least.
-    """
+    """What runs show, once all are made: the first fifth (of two slices at least) serves to choose, the rest counts."""
     confidence = check_confidence(confidence)
     if len(trials.slices) < 2:
         raise InvalidParameter("an audit needs two slices at least: one to choose, one to count.", fix="more runs.")

@@ -48,10 +48,7 @@ def _counted(domain: Domain, n_classes: int) -> bool:
 
 
 def whole_rows(distance: Distance) -> Distance:
-    """The distance, where every row counts once or not at all.
-
-    :class:`UnsupportedOrder` if rows may count in part: diffprivlib's models know no weights.
-    """
+    """The distance, refused where rows may count in part: diffprivlib's models know no weights."""
     if distance.reweighted:
         what = "rows may have weights between 0 and 1 here, and this diffprivlib model knows none."
         fix = "a stage before it that keeps or deletes whole rows, or a mechanism of ppdp."

@@ -26,20 +26,14 @@ def absolute_norm(domain: Domain) -> float:
 
 
 def real_loss(shift: float, noise_scale: float, shape: tuple[int, float]) -> PrivacyLoss:
-    """Loss of an answer in real numbers whose L1 shift is at most ``shift``.
-
-    :class:`ImpossibleBudget` if the noise is too fine for numbers of this size.
-    """
+    """Loss of an answer in real numbers whose L1 shift is at most ``shift``; refused if the noise is too fine."""
     size, bound = shape
     shift += noise_scale * laplace_allowance(bound, noise_scale, size)
     return PrivacyLoss(parts=(ScalarLaplace(shift=inflate(shift), scale=noise_scale),))
 
 
 def whole_loss(shift: int, noise_scale: float, bound: float) -> PrivacyLoss:
-    """Loss of counts whose L1 shift is at most ``shift``.
-
-    :class:`ImpossibleBudget` if the noise is too fine or too wide for counts of this size.
-    """
+    """Loss of counts whose L1 shift is at most ``shift``; refused if the noise is too fine or too wide for them."""
     whole_lattice(bound, noise_scale)
     return PrivacyLoss(parts=(DiscreteLaplace(shift=shift, scale=noise_scale),) if shift else ())
 
@@ -154,10 +148,7 @@ _CHOICE: dict[str, Any] = {
 
 
 def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> PrivacyLoss:
-    """Loss of ``count`` choices between candidates whose utilities change by amounts that differ by up to ``width``.
-
-    :class:`ImpossibleBudget` if the noise is too fine for utilities of this size.
-    """
+    """Loss of ``count`` choices between candidates whose utilities change by amounts that differ by up to ``width``."""
     loss_range = inflate(width / noise_scale + score_allowance(bound, noise_scale))
     return PrivacyLoss(parts=(BoundedRange(count=count, range=loss_range),))
 

@@ -115,10 +115,7 @@ def _split(
 
 
 def _whole_rows(distance: Distance) -> dict[str, Any]:
-    """What sampling looks at: how many rows differ, whatever their weight.
-
-    :class:`UnsupportedOrder` if rows are reweighted.
-    """
+    """How many rows differ, whatever their weight: what sampling looks at. Reweighted rows are refused."""
     if distance.reweighted:
         what = "sampled batches are not proved for rows whose weight differs."
         raise UnsupportedOrder(what, fix="use solver='dpgd' or 'epochs', or a stage that keeps or drops whole rows.")

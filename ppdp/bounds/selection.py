@@ -53,10 +53,7 @@ def choice_mu(rows: int, distance: Distance, scale: float) -> float:
 
 
 def choice_scale(rows: int, distance: Distance, mu: float) -> float:
-    """The least temperature of a choice that costs at most ``mu``.
-
-    :class:`ImpossibleBudget` if the budget is too small for the lattice of the noise.
-    """
+    """The least temperature of a choice that costs at most ``mu``, if the lattice of the noise has one."""
     room = range_of(mu) / _SAFE - _WORST_SCORES
     if room <= 0:
         raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
@@ -75,10 +72,7 @@ def score_mu(rows: int, distance: Distance, count: int, noise_scale: float) -> f
 
 
 def score_noise(rows: int, distance: Distance, count: int, mu: float) -> float:
-    """The least noise on ``count`` mean scores that costs at most ``mu``.
-
-    :class:`ImpossibleBudget` if the budget is too small for the lattice of the noise.
-    """
+    """The least noise on ``count`` mean scores that costs at most ``mu``, if the lattice of the noise has one."""
     return gaussian_scale(_score_shift(rows, distance, count), mu, 1.0, count)
 
 
@@ -112,10 +106,7 @@ def selection_loss(
 
 
 def search_allowance(epsilon: float, scored: int, fits: Sequence[float], refits: Sequence[float]) -> float:
-    """Part of delta for imperfect noise: one choice, the scores, all fits and the worst refit.
-
-    Of every fit and refit the total variation distance of its noise from the theory's.
-    """
+    """Part of delta for imperfect noise: one choice, the scores, all fits and the worst refit, by total variation."""
     drawn = (1 + scored) * TOTAL_VARIATION_PER_DRAW
     return (1 + math.exp(epsilon)) * (drawn + math.fsum(fits) + max(refits, default=0.0))
 

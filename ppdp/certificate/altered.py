@@ -51,9 +51,7 @@ _IDS = "does every row have an id, and is n_rows the number of rows that are exp
 
 
 def alerts(c: Record) -> list[str]:
-    """Warnings: of few rows that steps have left, or persons have kept, of a model of one class, and of shares that are
-    clearly above a tenth (of tiny values half).
-    """
+    """Warnings: of few rows left or kept, of a model of one class, and of shares clearly above a tenth (tiny: half)."""
     of_model = [said for said in (_few_left(c), single_class_in_words(c)) if said is not None]
     return [*of_model, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
 

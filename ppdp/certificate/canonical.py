@@ -100,10 +100,7 @@ def _validator(version: int) -> Any:
 
 
 def parse(content: Any) -> Record:
-    """Read a document by the schema of its version; no value is converted.
-
-    :class:`CertificateError` if it does not have the form of a certificate.
-    """
+    """Read a document by the schema of its version, of which no value is converted; refused if it has another form."""
     from jsonschema.exceptions import best_match
 
     name = content.get("schema") if isinstance(content, dict) else None

@@ -254,10 +254,7 @@ class Certificate(Registered, Saved):
         return checked(self, result, signature, public_key)
 
     def _found(self) -> Verification:
-        """What :meth:`verify` found, asked for once.
-
-        Only that it holds is remembered: what does not may hold once a module with formulas of its own is imported.
-        """
+        """What :meth:`verify` found; kept only if it holds, for a module with further formulas may be imported."""
         found = self._verified or self.verify()
         self._keep(_verified=found or None)
         return found

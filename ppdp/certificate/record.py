@@ -248,10 +248,7 @@ class SearchRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The whole document.
-
-    What the first form did not have is None: whether it was issued alone is not known of it.
-    """
+    """The whole document; None is what the first form did not have."""
 
     schema: str
     status: str

@@ -82,10 +82,7 @@ class QuerySpec:
     def calibrated(
         self, domain: Domain, distance: Distance, mu: float, rest: PrivacyLoss, budget: tuple[float, float]
     ) -> float:
-        """Least noise scale with which all, the rest included, stays within a budget (epsilon, delta).
-
-        ``mu`` is what the budget leaves to a Gaussian mechanism.
-        """
+        """Least noise scale with which all stays within (epsilon, delta), of which ``mu`` is left to a Gaussian one."""
         if self.gaussian:
             return self.noise_scale(self.sensitivity(domain, distance), mu)
         from ppdp.privacy.gaussian import least_noise
@@ -132,10 +129,7 @@ class QuerySpec:
         return PrivacyLoss(math.sqrt(self.steps) * (sensitivity / noise_scale + lattice))
 
     def noise_scale(self, sensitivity: float, mu: float) -> float:
-        """Least noise whose cost is at most ``mu``.
-
-        :class:`ImpossibleBudget` if the budget is too small. :class:`InvalidParameter` if the answer needs no noise.
-        """
+        """Least noise whose cost is at most ``mu``; refused if none is, or if the answer needs no noise."""
         if sensitivity == 0:
             raise _nothing_to_protect()
         return gaussian_scale(sensitivity, mu / math.sqrt(self.steps), self.bound, self.size)
@@ -357,10 +351,7 @@ class Mechanism(Answering, BaseEstimator):
         return X
 
     def own_noise_scale(self) -> float:
-        """The parameter ``noise_scale`` of a mechanism that is used alone.
-
-        :class:`MissingBudget` if it is not set.
-        """
+        """The parameter ``noise_scale`` of a mechanism that is used alone; :class:`MissingBudget` if it is not set."""
         if self.noise_scale is None:
             fix = "use it as the last step of ppdp.Pipeline(..., epsilon=...), or set noise_scale."
             raise MissingBudget("noise_scale is not set.", stage=type(self).__name__, fix=fix)

@@ -108,10 +108,7 @@ Seconds = tuple[float, float]  # of a clock, and of all processors together
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FitTime:
-    """About how long a fit takes, for rows in memory and for a Parquet file: seconds of a clock, and of all processors.
-
-    None if rows cannot come so.
-    """
+    """About how long a fit takes, in memory and from a Parquet file: seconds of a clock, and of all processors."""
 
     n_rows: int
     n_features: int

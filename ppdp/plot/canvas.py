@@ -22,10 +22,7 @@ LINES = (("#3b6690", "-"), ("#d08a4e", "--"), ("#2f7f79", "-."), ("#93699f", ":"
 
 
 def axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axis that was given, or that of a new figure of this size in inches.
-
-    :class:`InvalidParameter` if matplotlib is not installed.
-    """
+    """The axis that was given, or that of a new figure of this size in inches; refused without matplotlib."""
     if ax is not None:
         return ax
     plt = library("matplotlib.pyplot", "matplotlib", '"ppdp[plot]"')
@@ -85,10 +82,7 @@ def cut(text: str, most: int) -> str:
 
 
 def labelled(subject: Any, kinds: tuple[type, ...], wanted: str) -> list[tuple[str, Any]]:
-    """A list of (label, subject), also of a single subject without a label.
-
-    :class:`InvalidParameter` if something is of no such kind.
-    """
+    """A list of (label, subject), also of a single subject without a label; refused if something is of no such kind."""
     if isinstance(subject, kinds):
         return [("", subject)]
     pairs = list(subject) if isinstance(subject, Sequence) and not isinstance(subject, str) else []

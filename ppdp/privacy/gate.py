@@ -100,10 +100,7 @@ class Gate:
         return (self.threshold + self.noise.quantile(passing)) * self._excess
 
     def refusal_probability(self, margin: float) -> float:
-        """Probability that data with this margin, in rows, do not pass.
-
-        The margin is hypothetical: the number of rows that must be replaced before a condition fails.
-        """
+        """Probability that data with this hypothetical margin, in rows to be replaced, do not pass."""
         return self.noise.cdf(self.threshold - self._tested(margin))
 
     @property

@@ -150,10 +150,7 @@ def spreads(levels: list[float]) -> bool:
 
 
 def distance_bars(points: Sequence[Point]) -> list[list[tuple[str, float, float]]]:
-    """One bar for each point: unmatched rows, then rows that moved; a tick where the point before ended.
-
-    Each part is a name with its ends; ``figures.html`` draws them.
-    """
+    """One bar for each point: unmatched rows, then rows that moved, by name and ends; a tick where the last ended."""
     at = _scale([level for point in points for level in (point.unmatched, point.rows)])
     ends = [at(point.rows) for point in points]
     return [

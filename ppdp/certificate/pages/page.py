@@ -90,10 +90,7 @@ def seldom(share: float) -> str:
 
 
 def _released(view: View) -> dict[str, Any]:
-    """How far apart neighbouring datasets are, and what left, with its noise.
-
-    Bars that would only repeat each other are left out.
-    """
+    """How far apart neighbouring datasets are, and what left, with its noise; no bars that would only repeat others."""
     c, m, points = view.record, view.record.mechanism, view.points
     toggled, moved = (any(getattr(point.distance, way) for point in points) for way in ("toggled", "moved"))
     laws = {noise.law for noise in view.noises}

@@ -128,10 +128,7 @@ def render_brief(view: View) -> str:
 
 
 def render_text(view: View) -> str:
-    """Plain text of all of a certificate.
-
-    No name in it can move a cursor or begin a line.
-    """
+    """Plain text of all of a certificate, in which no name can move a cursor or begin a line."""
     lines = _headline(view)
     for statement in view.statements:
         if statement.topic is not Topic.BESIDE:

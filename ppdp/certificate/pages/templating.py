@@ -53,10 +53,7 @@ def _environment(kind: str) -> Environment:
 
 
 def html_page(title: str, main: Markup, foot: str = "") -> str:
-    """One HTML file that reads on a phone, on a screen and on paper, where ``foot`` stands on every sheet.
-
-    A browser may paint it with its own style sheet, and nothing else: no script in it would run.
-    """
+    """One HTML file for phone, screen and paper, where ``foot`` stands on every sheet; no script in it would run."""
     style = files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8")
     if foot:  # of which each letter but the plainest is its number
         plain = (one if one.isascii() and (one.isalnum() or one in " .-") else f"\\{ord(one):x} " for one in foot)

@@ -209,10 +209,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, mode: i
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[Any]:
-    """A file to be written, which is at the path when all of it is on the disk; after an error it is nowhere.
-
-    Only a file is replaced: for root, a device would be as well.
-    """
+    """A file to be written, at the path once all of it is on the disk, else nowhere; it replaces no device."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise ExportError(f"{str(path)!r} is there, and is no file that could be replaced.", fix="another name.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_DRAFT)

@@ -219,10 +219,7 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def read_public_key(key: PublicKey) -> Ed25519PublicKey:
-    """The public key in a PEM file, or the one that is handed in.
-
-    Refused is also one under which a constant passes for a signature of anything.
-    """
+    """The public key in a PEM file, or the one handed in; refused if a constant passes for a signature under it."""
     fix = "a public key of Ed25519 in PEM: openssl pkey -in key.pem -pubout -out public.pem"
     loaded: Ed25519PublicKey = _loaded(key, "public", fix)
     y = int.from_bytes(loaded.public_bytes_raw(), "little") % 2**255  # -x has the same y, and y + p is read as y

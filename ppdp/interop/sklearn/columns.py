@@ -115,10 +115,7 @@ class _Branch:
 
 
 def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: list[Step]) -> Split:
-    """Public maps by column and shared statistics of a ``ColumnTransformer``, or of a ``FeatureUnion``.
-
-    What stands in front of a union stands in front of each of its parts, and each of them takes all columns.
-    """
+    """Public maps by column and shared statistics of a ``ColumnTransformer``, or of a ``FeatureUnion``."""
     if step.given()["transformer_weights"] is not None and [role_of(later) for later in behind] == ["model"]:
         step.estimator = clone(step.estimator).set_params(transformer_weights=None)
         step.changed.append("transformer_weights is left out: a penalty, if there is one, weighs all columns alike")

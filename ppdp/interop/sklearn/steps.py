@@ -74,10 +74,7 @@ class Step:
         return found
 
     def read(self, *used: str, fixes: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults.
-
-        One of ``used`` may be several names with spaces between.
-        """
+        """Its parameters; only ``used`` (names, several with spaces between) and harmless ones may be no defaults."""
         given, known = self.given(), inspect.signature(type(self.estimator)).parameters
         for name, value in given.items():
             if name in " ".join(used).split() or (name in known and _same(value, known[name].default)):

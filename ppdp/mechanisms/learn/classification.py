@@ -83,14 +83,12 @@ class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
 
     Notes
     -----
-    Under "output" (``docs/theory/output-perturbation.md``), for two classes, the penalised loss is minimised over the
-    ball without noise, in ``max_iter`` iterations or as many as leave an error far below the noise, and Gaussian noise
-    is added to the minimiser, once: ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
+    Under "output" (``docs/theory/output-perturbation.md``), for two classes, Gaussian noise is added, once, to the
+    minimiser of the penalised loss over the ball, found in ``max_iter`` iterations at most.
 
     Under "m2" every step shows what a random subspace, drawn for it alone, has of the mean gradient, with noise on that
-    (``docs/theory/fresh-projections.md``): about ``√(rank / d)`` of the noise for one step, and ``d / rank`` times the
-    steps. On all rows, or with a ``batch_size`` on Poisson samples, for rows that come or go. A seed is refused. Under
-    "lora-fa" rows are projected on a subspace that is the same for everybody, and gradients are clipped behind it.
+    (``docs/theory/fresh-projections.md``), on all rows or, with a ``batch_size``, on Poisson samples, for rows that
+    come or go. A seed is refused. Under "lora-fa" rows are projected on a subspace that is the same for everybody.
     """
 
     _: KW_ONLY

@@ -277,10 +277,7 @@ def minimise(
     strength: float,
     radius: float,
 ) -> Array:
-    """Minimiser over the ball of a loss plus ``strength/2 |theta|²``, up to the error of a public number of steps.
-
-    It never looks whether it has converged.
-    """
+    """Minimiser over the ball of a loss plus ``strength/2 |theta|²``, up to the error of a public number of steps."""
     step = 2 / (smoothness + 2 * strength)
     for _ in progress(range(iterations), "gradient descent"):
         theta = projected(theta - step * (gradient(theta) + strength * theta), radius)

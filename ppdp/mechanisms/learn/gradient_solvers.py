@@ -152,10 +152,7 @@ class _Batches(_NoisyGradients):
 
 
 class PoissonBatches(_Batches):
-    """Every step takes each row by a coin.
-
-    Batches are so large that the noise on their sum is about one row's gradient, or more, when all is spent.
-    """
+    """Every step takes each row by a coin, in batches so large that noise on their sum is a row's gradient or more."""
 
     name = "poisson"
 
@@ -250,10 +247,7 @@ class HiddenState(ShuffledBatches):
 
 
 class FreshProjections(PoissonBatches):
-    """Every step shows what a random subspace of its own has of the gradient.
-
-    It is one of so many subspaces, so it takes as many times the usual steps.
-    """
+    """Every step shows what a random subspace of its own has of the gradient; so many more steps it takes."""
 
     name = "m2"
     seedable = False
@@ -278,10 +272,7 @@ class FreshProjections(PoissonBatches):
 
 
 class OutputPerturbation(Solver):
-    """Noise on the minimiser of a penalised loss, once.
-
-    By default the penalty has a bias of about the noise.
-    """
+    """Noise on the minimiser of a penalised loss, once; by default the penalty has a bias of about the noise."""
 
     name = "output"
     releases_path = False

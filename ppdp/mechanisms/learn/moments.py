@@ -81,9 +81,7 @@ class SecondMoments(Solver):
 
 
 class SketchedMoments(Solver):
-    """Second moments of one sketch of rows and targets, by default of so many rows that its noise is larger than what
-    sampling loses.
-    """
+    """Second moments of one sketch of rows and targets, of which more rows would lose less than its noise."""
 
     name = "sketch"
     in_memory = True

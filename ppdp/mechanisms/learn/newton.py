@@ -206,10 +206,7 @@ def _step(state: NewtonState, *released: Any) -> None:
 
 
 def mean_of(rows: Rows | Stream, contribution: Callable[[Rows], Array], numbers: int) -> Array:
-    """Mean over the public n of vectors of norm 1 at most, to the same bits however the rows come.
-
-    ``contribution`` gives the sum over every :data:`BLOCK` of its rows.
-    """
+    """Mean of vectors of norm 1 at most over the public n, to the same bits; ``contribution`` sums a block of rows."""
     step = step_of(1.0, rows.n)
     totals = rows.over(partial(_whole_steps, contribution, step, numbers), 0, merge=add)
     return number_of(sum(totals, np.zeros((2, numbers), dtype=np.int64))) * step / rows.n

@@ -109,15 +109,11 @@ class Ridge(LinearRegression):
 
     Notes
     -----
-    Under "output" (``docs/theory/output-perturbation.md``) the penalised loss is minimised over the ball without noise,
-    every row's gradient clipped (which makes it Huber's loss), in ``max_iter`` iterations or as many as leave an error
-    far below the noise, and Gaussian noise is added to the minimiser, once:
-    ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
-
-    Under "moments" (``docs/theory/second-moments.md``) noisy second moments of rows and targets are solved, every
-    direction damped by what is noise in it, and a few noisy gradients refine that: ``μ = √10 N²/(n σ)`` for one
-    replaced row, N the norm at which rows are clipped. Under "sketch" (``docs/theory/gaussian-sketch.md``) those of a
-    noisy Gaussian sketch are, and nothing is refined: a pair of chi-squared variables of which the law is exact.
+    Under "output" (``docs/theory/output-perturbation.md``) Gaussian noise is added, once, to the minimiser of the
+    penalised loss over the ball, every row's gradient clipped (which makes it Huber's loss). Under "moments"
+    (``docs/theory/second-moments.md``) noisy second moments of rows and targets are solved, every direction damped by
+    what is noise in it, and a few noisy gradients refine that; under "sketch" (``docs/theory/gaussian-sketch.md``)
+    those of a noisy Gaussian sketch are, and nothing is refined.
     """
 
     _: KW_ONLY

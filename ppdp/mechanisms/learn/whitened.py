@@ -303,10 +303,7 @@ class NewtonState:
         return right[:rank], points, weights, scores
 
     def shares_of_gradients(self, grid: Array) -> Array:
-        """Share of rows whose gradients are as long as each number of a grid, if rows are normal and labels by chance.
-
-        The last bin has all beyond.
-        """
+        """Shares of rows with gradients as long as each number of a grid, or beyond: normal rows, labels by chance."""
         assert self.loss.chances is not None
         d, (_, points, weights, scores) = len(self.whitening.centre), self._normal_rows()
         chances = self.loss.chances(scores)

@@ -67,14 +67,8 @@ class Ledger:
     -----
     Each spend may be chosen after the outcomes of all before it, its kind included: an account is a privacy filter.
     A limit's delta is divided in advance: 10 % are for gates (all ``delta``), 1 % for imperfect noise (``allowance``),
-    the rest for what mechanisms spend; but the first spend is admitted whatever it needs of each. One limit on the
-    sum would be passed by trading one for another: twice the delta (``docs/theory/ledger.md``).
-    What was spent (:meth:`epsilon`) is the limit that would have covered it::
-
-        δ(ε) = d0 + (1 - d0) δ_A(ε) + (1 + exp(ε)) Σ tv,   d0 = 1 - Π(1 - delta)
-
-    where δ_A is the account's own and the last term pays for noise that follows its law only up to a total variation
-    distance ``tv``.
+    the rest for what mechanisms spend; but the first spend is admitted whatever it needs of each. What was spent
+    (:meth:`epsilon`) is the limit that would have covered it (``docs/theory/ledger.md``).
 
     Examples
     --------

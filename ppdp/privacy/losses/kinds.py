@@ -143,10 +143,7 @@ class DiscreteLaplace(Laplace):
 
 @dataclass(frozen=True, kw_only=True)
 class _Samples(Part):
-    """Noisy sums over random samples of the rows, of rows at a distance that counts slots.
-
-    One and the same pair of datasets stands behind all of them.
-    """
+    """Noisy sums over random samples of the rows, of rows at a distance that counts slots; of one pair of datasets."""
 
     replaced: float
     toggled: float

@@ -60,7 +60,7 @@ class SketchLoss(Part):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/gaussian-md``): with ``A = floor + sigma²``. Rows that stand on one side: a pair
+    **Guarantee** (``docs/theory/gaussian-sketch.md``): with ``A = floor + sigma²``. Rows that stand on one side: a pair
     of chi-squared variables of which the law is exact; attained by one row that comes, goes or is replaced. Rows that
     change: a Rényi curve, attained where ``floor >= sigma²``.
 

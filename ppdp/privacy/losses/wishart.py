@@ -53,7 +53,7 @@ class WishartLoss(Part):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/md``): :meth:`delta` and :meth:`epsilon` hold for every cosine from this one to
+    **Guarantee** (``docs/theory/wishart.md``): :meth:`delta` and :meth:`epsilon` hold for every cosine from this one to
     1, which is proved (Theorem 2), and are a little above :meth:`exact_delta`, that of this cosine. No Rényi divergence
     is finite, because some outputs are possible on one side only, so there is no curve.
 

@@ -65,10 +65,7 @@ def value_lattice(bound: float, noise_scale: float, *, far: int = _FAR_BITS) -> 
 
 
 def whole_lattice(bound: float, noise_scale: float) -> Lattice:
-    """Lattice of the whole numbers: the scale is rounded up to 24 bits, or to 16 and more for large counts.
-
-    :class:`ImpossibleBudget` if the noise is too small or too large for counts up to ``bound``.
-    """
+    """Lattice of whole numbers: the scale is rounded up to 24 bits, to 16 or more for large counts, else refused."""
     lattice_exponent(0.0, noise_scale)
     size = math.frexp(noise_scale)[1]
     shift = max(0, _WHOLE_BITS - size)

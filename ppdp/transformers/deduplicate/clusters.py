@@ -258,10 +258,9 @@ class ClusterDeduplicator(_ClusterStage):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
-    non-private pre-processing", which is false): one replaced row switches at most ``2 (max_cluster - 1)`` others on or
-    off. Conditional: :class:`Deduplicator` and :class:`GridDeduplicator` cost less and assume nothing.
-    Rows are compared in memory.
+    **Guarantee** (``docs/theory/clusters.md``): one replaced row switches at most ``2 (max_cluster - 1)`` others on or
+    off. Conditional: :class:`Deduplicator` and :class:`GridDeduplicator` cost less and assume nothing. Rows are
+    compared in memory.
 
     Examples
     --------
@@ -306,8 +305,7 @@ class ClusterQuantizer(_ClusterStage):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
-    non-private pre-processing", which is false): one replaced row moves at most ``2 (max_cluster - 1)`` others, each by
+    **Guarantee** (``docs/theory/clusters.md``): one replaced row moves at most ``2 (max_cluster - 1)`` others, each by
     at most ``2 radius`` and ``radius`` on average. Conditional: :class:`GridQuantizer` costs nothing and assumes
     nothing. Rows are compared in memory.
 

@@ -70,8 +70,7 @@ class LSHDeduplicator(RowSelector):
     -----
     **Guarantee** (``docs/theory/lsh-deduplication.md``): unconditional. One replaced record switches at most
     ``2 * bands`` other rows, with a window ``2 * bands * window``; "soft" changes a weight of at most ``bands + 1`` in
-    all. The two loops that are in common use, "insert only what was kept" and "verify pairs, then connect them", have
-    no bound. With "soft" rows are compared in memory.
+    all, and compares rows in memory.
 
     Two sets of Jaccard similarity s share a bucket with probability ``1 - (1 - s**rows)**bands``: 0.95 at 0.8 with the
     default.

@@ -150,10 +150,8 @@ class MeanImputer(ColumnImputer):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/mean-imputation.md``; corrects Corollary 4 of "Provable privacy with
-    non-private pre-processing", whose printed bound is false when the replaced row changes which of its values are
-    missing). One replaced row moves every row with missing values by at most about ``√6 R/n0``, ``2 R/n0`` with one
-    column.
+    **Guarantee** (``docs/theory/mean-imputation.md``). One replaced row moves every row with missing values by at most
+    about ``√6 R/n0``, ``2 R/n0`` with one column.
 
     Examples
     --------
@@ -268,10 +266,9 @@ class MedianImputer(ColumnImputer):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/order-statistics.md``; Proposition 16 of "Provable privacy with non-private
-    pre-processing" forgets that one row changes all medians). One replaced row moves every row with missing values by
-    at most ``max_quantile_gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are
-    sorted, so all rows are needed in memory.
+    **Guarantee** (``docs/theory/order-statistics.md``). One replaced row moves every row with missing values by at most
+    ``max_quantile_gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are sorted, so
+    all rows are needed in memory.
 
     Prefer :class:`TrimmedMeanImputer`: as robust for most purposes, it assumes nothing and moves rows some fifty times
     less.
@@ -343,10 +340,8 @@ class TrimmedMeanImputer(ColumnImputer):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/trimmed-mean.md``; Table 3 of "Provable privacy with non-private pre-processing" prints
-    a negative bound that depends on the data). For all data, whatever lies between their values, one replaced row moves
-    every row with missing values by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``. Columns are sorted, so all
-    rows are needed in memory.
+    **Guarantee** (``docs/theory/trimmed-mean.md``). For all data one replaced row moves every row with missing values
+    by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``. Columns are sorted, so all rows are needed in memory.
 
     Examples
     --------

@@ -61,9 +61,8 @@ class RegressionImputer(Imputer):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/regression-imputation.md``; corrects Table 3 of "Provable privacy with non-private
-    pre-processing", whose printed bound is exceeded if its eigenvalues are those of the regressors). One replaced row
-    moves every row with missing values by at most ``R √(1 + b²) / (ν n)``, b a public bound on the coefficients.
+    **Guarantee** (``docs/theory/regression-imputation.md``). One replaced row moves every row with missing values by at
+    most ``R √(1 + b²) / (ν n)``, b a public bound on the coefficients.
 
     Examples
     --------

@@ -86,8 +86,7 @@ class PCA(Transformer):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/pca.md``; Theorem 1 there replaces Proposition 5 of "Provable privacy with non-private
-    pre-processing"). One replaced row moves P by at most ``R²/(n β)``, 12 times less than printed.
+    **Guarantee** (``docs/theory/pca.md``, Theorem 1). One replaced row moves P by at most ``R²/(n β)``.
 
     **Precision.** Where a bound is claimed of 2¹⁵ rows or more, of which few differ, the exact mode rounds entries to
     2⁻³⁰ of their bound and leaves out 2⁻³² of its square: directions are then good to some 1e-10. Elsewhere to 1e-15.

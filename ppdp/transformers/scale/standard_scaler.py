@@ -77,9 +77,8 @@ class StandardScaler(ColumnScaler):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
-    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move. ``use_floor=False`` sorts columns
-    for its condition, so all rows are needed in memory.
+    **Guarantee** (``docs/theory/standard-scaling.md``). All rows move. ``use_floor=False`` sorts columns for its
+    condition, so all rows are needed in memory.
 
     **With more rows** what is fitted from released moments goes to what scikit-learn's ``StandardScaler`` gives. Fitted
     exactly, floor and clip stay as they are: how far all rows move grows with 1/s².
