@@ -139,7 +139,8 @@ def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
 def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
     """Settings with the step that each belongs to, the first of them; older certificates list none."""
     n_rows = c.entrance.domain["n_rows"]
-    settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows)) for fact in facts)]
+    optional = "" if c.status == "CONDITIONAL" else " (if fewer, only accuracy suffers)"
+    settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows, optional)) for fact in facts)]
     if not settings:
         return ""
     listed = []
@@ -149,16 +150,17 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
         phrases = [f"has {named}"] * bool(named) + [does for _, does in own if does]
         listed.append(f"{f'step {step}' if step else 'the pipeline'} {' and '.join(phrases)}")
     more = f"; and {len(settings) - MOST_NAMED} more among the public facts" if len(settings) > MOST_NAMED else ""
-    filled = any(fact.name == MIN_FILLED for fact in facts) and c.status == "UNCONDITIONAL"
-    return f"; among them: {'; '.join(listed)}{more}{' (no condition: fewer cost accuracy)' if filled else ''}"
+    return f"; among them: {'; '.join(listed)}{more}"
 
 
-def _setting(fact: PublicFact, n_rows: int) -> tuple[str, str]:
+def _setting(fact: PublicFact, n_rows: int, optional: str) -> tuple[str, str]:
     """What a step has, or what it does."""
     least = fact.number or 0.0
-    if fact.name == MIN_FILLED and least > 0 and least != 1:  # which may be a share of the declared number, or a number
+    if fact.name == MIN_FILLED and least == 1:  # which may be all rows, or one
+        return f"{fact.name} = {fact.value}{optional}", ""
+    if fact.name == MIN_FILLED and least > 0:  # a share of the declared number, or a number
         rows = math.ceil(least * n_rows if least < 1 else min(least, n_rows))
-        return "", f"reckons with {figure(rows)}+ values in a column"
+        return "", f"expects {figure(rows)}+ values in a column{optional}"
     if len(fact.value) > MOST_LETTERS:
         return fact.name, ""
     return ("", f"acts on {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
