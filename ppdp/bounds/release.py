@@ -123,16 +123,11 @@ def fresh_failure(
     return float(min(1.0, inflate(len(columns) * column_failure)))
 
 
-def _differing(distance: Distance, *, columns: Sequence[int], **_: object) -> int:
-    """Categories whose weight is another one: two for each row that differs, in every column."""
-    return 2 * len(columns) * math.ceil(distance.changed)
-
-
 @formula(
     "release.categories",
     kind="release",
     page="released-categories",
-    differing=_differing,
+    differing=lambda distance, *, columns, **_: 2 * len(columns) * math.ceil(distance.changed),  # each row two
     failure=fresh_failure,
 )
 def category_weights(

@@ -215,11 +215,6 @@ def norm_unit(domain: Domain, distance: Distance) -> float:
     return mean_change(domain, distance)
 
 
-def _direction_shape(domain: Domain, **_: Any) -> tuple[int, float]:
-    """The mean, of which only the direction is used."""
-    return domain.d, float(domain.require("row_norm"))
-
-
 @partial(
     formula,
     kind="privacy",
@@ -230,7 +225,7 @@ def _direction_shape(domain: Domain, **_: Any) -> tuple[int, float]:
     behind="wishart.floor",
     relies=WishartLoss.idealised,
     draws=lambda domain, *, rank, **_: domain.d * rank,
-    shape=_direction_shape,
+    shape=lambda domain, **_: (domain.d, float(domain.require("row_norm"))),  # of the mean
 )("wishart.direction")
 def direction(domain: Domain, distance: Distance, *, noise_scale: float, rank: int, min_cosine: float) -> PrivacyLoss:
     """A secret random projection of this rank of the direction of the mean; ``noise_scale`` is ``1 / √rank``."""

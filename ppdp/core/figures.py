@@ -28,13 +28,8 @@ def figure(value: float, digits: int = 4, *, upward: bool = False) -> str:
         return f"{value:.{digits}g}"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    power = power_of_ten(int(exponent))
+    power = "10" + str(int(exponent)).translate(_RAISED)
     return power if mantissa == "1" else f"{mantissa}\u00a0×\u00a0{power}"
-
-
-def power_of_ten(exponent: int) -> str:
-    """``10⁻⁶`` for -6."""
-    return "10" + str(exponent).translate(_RAISED)
 
 
 _CELL = "text-align:left;vertical-align:top;white-space:normal;max-width:34rem;padding:2px 10px 2px 0"

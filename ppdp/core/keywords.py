@@ -290,11 +290,7 @@ def instead_of(name: str, known: Iterable[str]) -> str:
 
 @cache
 def _constructor(cls: Any) -> inspect.Signature:
-    return inspect.signature(_nothing if cls.__init__ is object.__init__ else cls.__init__)
-
-
-def _nothing(self: Any) -> None:
-    """A constructor without parameters."""
+    return inspect.signature((lambda self: None) if cls.__init__ is object.__init__ else cls.__init__)
 
 
 class _OfConstructor:

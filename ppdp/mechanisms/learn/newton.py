@@ -259,7 +259,7 @@ def _norms(part: Rows) -> Array:
 
 def _whitened(whitening: Whitening, bound: float, rows: Rows) -> Rows:
     """Rows, whitened."""
-    matrix, unit = on_grid(whitening.matrix.T, whitening.largest_column())
+    matrix, unit = on_grid(whitening.matrix.T, float(np.linalg.norm(whitening.matrix, axis=0).max()))
     shift = whitening.centre @ whitening.matrix
     return _transformed(matrix * unit, shift, whitening.norm_bound(bound), whitening.intercept, rows)
 

@@ -105,7 +105,8 @@ class Whitening:
         centre, mean, noise_norm = np.zeros(d), np.zeros(n_targets), noise * math.sqrt(2 * d)
         if intercept:
             error = noise / unit**2
-            weight = max(_nearer(float(moments[d, d]) / unit**2, 1.0, error / USUAL_WEIGHT), 1e-3)
+            off = error / USUAL_WEIGHT  # over the deviation that a weight usually has from 1
+            weight = max((float(moments[d, d]) / unit**2 + off**2) / (1 + off**2), 1e-3)
             centre, mean = moments[:d, d] / (unit * weight), moments[d, d + 1 :] / (unit**2 * weight)
             mean = _within(lowest_target, 1.0, mean, error / (math.sqrt(2) * weight))
             noise_norm = math.hypot(noise_norm, float(np.linalg.norm(centre)) * noise * math.sqrt(d) / unit) / weight
@@ -135,10 +136,6 @@ class Whitening:
         """Released moments of whitened rows, and the norm of their noise in each direction."""
         constant = [1.0] * self.intercept
         return np.diag([*self.variances, *constant]), np.array([*self.noise_norms, *[0.0] * self.intercept])
-
-    def largest_column(self) -> float:
-        """Largest norm of a column of the matrix."""
-        return float(np.linalg.norm(self.matrix, axis=0).max())
 
     def norm_bound(self, bound: float) -> float:
         """Largest norm of a whitened row, for rows of a norm."""
@@ -178,11 +175,6 @@ class Whitening:
         slope = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, loss.largest_slope)
         coef = self.target_covariances * (slope / length if length else 0.0)
         return np.hstack([coef, [[level(slope)]]]) if self.intercept else coef
-
-
-def _nearer(seen: float, usual: float, error: float) -> float:
-    """What is seen with an error, over the deviation that it usually has from another value."""
-    return (seen + error**2 * usual) / (1 + error**2)
 
 
 def _within(low: float, high: float, seen: Array, error: float) -> Array:

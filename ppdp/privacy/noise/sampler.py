@@ -259,7 +259,7 @@ class Noise:
 
     def _accepted(self, coarse: Integers, detail: Words) -> NDArray[np.bool_]:
         """Whether level < density at the position / density at the start of the coarse cell."""
-        position, level = _position(detail), _level(detail)
+        position, level = _position(detail), detail.view(np.int64) & ((1 << _LEVEL_BITS) - 1)
         place = (position + 0.5) * 2.0**-_POSITION_BITS
         ratio = np.exp(-(4.0**-_COARSE_BITS) * place * (coarse + 0.5 * place))
         excess = ratio - (level + 0.5) * 2.0**-_LEVEL_BITS
@@ -293,10 +293,6 @@ class Noise:
 
 def _position(detail: Words) -> Integers:
     return (detail.view(np.int64) >> _LEVEL_BITS) & ((1 << _POSITION_BITS) - 1)
-
-
-def _level(detail: Words) -> Integers:
-    return detail.view(np.int64) & ((1 << _LEVEL_BITS) - 1)
 
 
 class _Table(NamedTuple):
