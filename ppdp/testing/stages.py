@@ -71,7 +71,8 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
     Returns
     -------
     float
-        The largest share of a certified radius or total that was used; 1: a bound is attained.
+        The largest share of a certified radius or total that was used; of a stage behind which no row has moved, of
+        the rows that it adds to those that were replaced or toggled. 1: a bound is attained.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
     """
     rng = np.random.default_rng(seed)
     _check_manners(stage, rng, domain.d if domain else 3)
-    largest, checked, refusal = 0.0, 0, None
+    refusal, largest = None, dict[bool, float]()  # of ways behind which rows have moved, and of others
     for world in _worlds(domain):
         try:
             ways = stage.fit_modes(world.domain, world.distance)
@@ -91,10 +92,10 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
         _check_purity(stage, ways, world)
         for way in ways if world.distance.moves is None else [way for way in ways if way.record.entrywise]:
             _check_formula(stage, way, world)
-            checked += 1
-            largest = max(largest, best_of(world, partial(_use, stage, way, world), rng, pairs, climbs)[0])
-    demand(checked > 0, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
-    return largest
+            used, _ = best_of(world, partial(_use, stage, way, world), rng, pairs, climbs)
+            largest[way.distance.moved > 0] = max(largest.get(way.distance.moved > 0, 0.0), used)
+    demand(largest, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
+    return largest.get(True, largest.get(False, 0.0))
 
 
 def demand(holds: Any, step: Any, failure: str) -> None:
@@ -189,10 +190,15 @@ def _check_formula(stage: Any, way: FitMode, world: World) -> None:
 
 
 def _use(stage: Any, way: FitMode, world: World, pair: Pair) -> float:
-    """How much of the certified radius or total a pair uses, after all that is certified was compared."""
-    used = attained(stage, way, world, pair)
-    shares = (used.get(name, (0.0, 0.0)) for name in ("radius", "total"))
-    return max(value / certified if certified else 0.0 for value, certified in shares)
+    """How much of the certified radius or total a pair uses, after all that is certified was compared.
+
+    Where no row has moved, how many of the rows are replaced or toggled that only now count as such.
+    """
+    used, before = attained(stage, way, world, pair), world.distance.replaced + world.distance.toggled
+    slots, most = used.get("slots", (0.0, 0.0))
+    shares = [used.get(name, (0.0, 0.0)) for name in ("radius", "total")]
+    shares = shares if way.distance.moved else [(max(slots - before, 0.0), most - before)]
+    return max(value / certified if certified > 0 else 0.0 for value, certified in shares)
 
 
 def attained(stage: Any, way: FitMode, world: World, pair: Pair) -> dict[str, tuple[float, float]]:
