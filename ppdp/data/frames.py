@@ -115,7 +115,7 @@ def column(y: Any) -> Any:
     if module.startswith("polars") and hasattr(y, "to_arrow") and not hasattr(y, "get_columns"):
         y = _of_polars(y)
     elif module.startswith("pyarrow") and hasattr(y, "type"):
-        y = _of_arrow(y)
+        y = of_arrow(y)
     elif module.startswith(("polars", "pyarrow")):
         y = opened(y)
     if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
@@ -134,7 +134,8 @@ def arrow_table(X: Any, names: Sequence[str]) -> Any:
     return pa.table([pa.array(column) for column in X.T], names=[str(name) for name in names])
 
 
-def _of_arrow(values: Any) -> Any:
+def of_arrow(values: Any) -> Any:
+    """A column of Arrow as an array of pandas, with its type."""
     import pandas as pd
 
     return pd.arrays.ArrowExtensionArray(values)
@@ -149,7 +150,7 @@ def _of_polars(values: Any) -> Any:
     if str(kind) in lacking or (kind.is_nested() and any(one in str(kind) for one in lacking)):
         held = np.fromiter(values.to_list(), dtype=object, count=len(values))
         return pd.Series(held, dtype=object)  # of an array pandas would find a type by what stands in its cells
-    return _of_arrow(values.to_arrow())
+    return of_arrow(values.to_arrow())
 
 
 def _is_listed(values: Any) -> bool:

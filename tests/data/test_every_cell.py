@@ -27,7 +27,7 @@ import pytest
 from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
 from ppdp.data.cells import codes, dates, numbers
 from ppdp.data.deferred_input import resolve_inputs
-from ppdp.data.engine.partitions import common, schema_of, table_of
+from ppdp.data.engine.partitions import common, form_of, objects_in, schema_of, table_of
 from ppdp.data.frames import column, opened
 from ppdp.data.slot_assignment import NOBODY, encode_ids
 from ppdp.data.stream import Stream
@@ -447,7 +447,7 @@ def test_a_row_that_lies_moves_no_cell_of_another(held):
 
 def test_no_basket_decides_over_the_form_of_a_list_of_baskets():
     pipe = Pipeline([("names", FeatureHasher(n_features=4)), ("sum", GaussianMechanism())], epsilon=9, delta=1e-5)
-    for odd in (["a", "b"], ["a"], [], None, np.broadcast_to(1.0, 10**12)):
+    for odd in (["a", "b"], ["a"], [], None, {"a": "\ud800"}, np.broadcast_to(1.0, 10**12)):
         assert pipe.set_params(on_invalid="repair").fit([["a", "b"]] * 12 + [odd]).n_features_in_ == 1
 
 
@@ -479,12 +479,46 @@ def test_categories_of_a_partition_are_texts_where_the_frame_says_so(kind):
     assert [*alone["a"].to_pylist(), "z"] == beside["a"].to_pylist()
 
 
-@pytest.mark.parametrize("odd", [[None], [1], [None, 1]], ids=repr)
-def test_a_part_of_a_dataset_whose_cells_say_another_type_is_read_as_the_others_are(odd):
-    """As Ray makes parts of items."""
-    parts = [pa.table({"a": cells}) for cells in ([0.5, 0.25], odd)]
-    schema = common([part.schema for part in parts])
-    assert [table_of(part, 0, 9, schema)["a"].to_pylist() for part in parts] == [[0.5, 0.25], odd]
+DAY = datetime.datetime(2020, 1, 1)
+PARTS = [  # cells of a part, cells of another, as they are read beside the first
+    ([0.5, 0.25], [None, 1], [None, 1.0]),
+    ([0.5], [None], [None]),
+    ([1, 2], [0.5, 10**30], [0.5, 1e30]),
+    ([1, 2], [1, None, "x"], [1.0, None, np.inf]),
+    (["a"], ["b", None, 7, "\ud800", [1]], ["b", None, "7", "?", "\0"]),
+    ([DAY.date()], [DAY, None, "x"], [DAY, None, None]),
+    (pa.array([DAY], pa.timestamp("s")), [DAY.replace(microsecond=5)], [DAY.replace(microsecond=5)]),
+    (pa.array([DAY], pa.timestamp("ns")), pa.array([DAY.replace(year=9999)]), [DAY.replace(year=9999)]),
+    ([decimal.Decimal("0.5")], [decimal.Decimal("10.25")], [decimal.Decimal("10.25")]),
+]
+
+
+@pytest.mark.parametrize("frames", [False, True])
+@pytest.mark.parametrize(("cells", "odd", "as_read"), PARTS)
+def test_a_part_whose_cells_say_another_type_is_read_as_the_others_are(cells, odd, as_read, frames):
+    """As Ray makes parts of items, and Dask partitions by pandas' functions."""
+    parts = []
+    for held in (cells, odd):
+        try:
+            parts.append(pa.table({"a": held}))
+        except (pa.ArrowException, UnicodeError, OverflowError):
+            parts.append(pd.DataFrame({"a": pd.Series(held, dtype=object)}))
+    if frames:
+        parts = [part if hasattr(part, "iloc") else part.to_pandas(types_mapper=pd.ArrowDtype) for part in parts]
+    forms = [form_of(part) for part in parts]
+    schema = common(forms, forms[0][0] if frames else None)
+    assert objects_in(schema, forms) == ()
+    read = [table_of(part, 0, 9, schema)["a"].to_pylist() for part in parts]
+    assert read[1] == as_read
+    assert str(read[0][0]).startswith(str(pa.array(cells)[0]))
+
+
+def test_objects_that_no_part_has_a_type_for_are_none():
+    forms = [form_of(pd.DataFrame({"a": pd.Series(held, dtype=object)})) for held in ([1], ["a"])]
+    assert objects_in(common(forms), forms) == ("a",)
+    beside = [(pa.schema([("a", kind)]), ()) for kind in (pa.bool_(), pa.int64())]
+    assert objects_in(common([beside[0], forms[0]]), [beside[0], forms[0]]) == ("a",)
+    assert common(beside) is None
 
 
 @pytest.mark.parametrize("place", range(4))

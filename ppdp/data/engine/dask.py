@@ -15,7 +15,7 @@ from typing import Any
 import ppdp.data.engine.tasks as cluster
 from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
-from ppdp.data.engine.partitions import schema_of, table_of, untyped
+from ppdp.data.engine.partitions import common, form_of, objects_in, schema_of, table_of, untyped
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, RowsChanged
 
@@ -256,11 +256,12 @@ def _of_frame(frame: Any, workers: DaskWorkers) -> cluster.TaskSource:
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
-    schema = schema_of(frame.dtypes.items())
-    parts = frame.to_delayed()
-    jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), partial(_tabled, schema))
+    given, parts = schema_of(frame.dtypes.items()), frame.to_delayed()
+    starts, forms = cluster.looked_at(workers, parts, form_of)
+    schema = common(forms, given)
+    jobs, ends = cluster.assembled(workers, parts, starts, partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)
-    rows.untyped = untyped(frame.dtypes.items())
+    rows.untyped = (*untyped(frame.dtypes.items()), *objects_in(schema, forms))
     return rows
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.data.cells import carried
+from ppdp.data.cells import carried, dates, numbers
 from ppdp.data.column_types import kind_of
+from ppdp.data.frames import of_arrow
 from ppdp.exceptions import DomainMismatch, InvalidInput
+
+_PICKLED = "pickled_object"  # in the name of Ray's type of objects
 
 
 def schema_of(kinds: Iterable[tuple[str, Any]]) -> Any:
@@ -31,25 +34,71 @@ def untyped(kinds: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
     return tuple(name for name, kind in kinds if str(kind) == "object")
 
 
-def common(schemas: Sequence[Any]) -> Any:
-    """The schema of all parts of a dataset; None if they differ.
+def form_of(part: Any) -> tuple[Any, Sequence[str]]:
+    """Names and types of the columns of a frame of pandas or a table of Arrow, and which of them hold objects."""
+    import pyarrow as pa
 
-    Of items Ray finds the types part by part: a part that holds nothing but missing values has no type, and one of
-    whole numbers has another than one of fractions.
+    if hasattr(part, "iloc"):
+        return schema_of(part.dtypes.items()), untyped(part.dtypes.items())
+    objects = [field.name for field in part.schema if _PICKLED in str(field.type)]
+    return pa.schema([(one.name, pa.null() if one.name in objects else one.type) for one in part.schema]), objects
+
+
+def common(forms: Sequence[tuple[Any, Sequence[str]]], given: Any = None) -> Any:
+    """The schema of all parts of a dataset, or of a frame that says which one is ``given``; None if they differ.
+
+    Libraries find the types part by part, by the cells there: whole numbers have another type than fractions, instants
+    one by how fine they are, and missing values alone, or beside texts, none. Columns that hold objects in every part
+    have the type of nothing.
     """
     import pyarrow as pa
 
-    if len({tuple(schema.names) for schema in schemas}) != 1:
+    names, schemas = given or forms[0][0], [schema for schema, _ in forms]
+    if given is None and len({tuple(schema.names) for schema in schemas}) != 1:
         return None
     fields = []
-    for name in schemas[0].names:
-        kinds = {_roomy(schema.field(name).type) for schema in schemas}
-        kinds = kinds - {pa.null()} or kinds
-        kinds = {pa.float64()} if kinds == {pa.int64(), pa.float64()} else kinds
-        if len(kinds) > 1:
+    for own in names:
+        kinds = {_roomy(schema.field(own.name).type) for schema in [names, *schemas] if own.name in schema.names}
+        kind = _widest(kinds, objects=any(own.name in objects for _, objects in forms))
+        if kind is None and given is None:
             return None
-        fields.append((name, kinds.pop()))
+        fields.append((own.name, own.type if kind is None or pa.types.is_dictionary(own.type) else kind))
     return pa.schema(fields)
+
+
+def objects_in(schema: Any, forms: Sequence[tuple[Any, Sequence[str]]]) -> tuple[str, ...]:
+    """Columns that hold objects, and for which no part has a type as which they are read."""
+    import pyarrow as pa
+
+    found = {name for _, objects in forms for name in objects}
+    return tuple(one.name for one in schema if one.name in found and one.type == pa.null())
+
+
+def _widest(kinds: set[Any], *, objects: bool) -> Any:
+    """The type that holds all cells of these, and objects; None if none does, or null of objects that none reads."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    typed, zones = kinds - {pa.null()}, {getattr(kind, "tz", None) for kind in kinds}
+
+    def all_are(*tests: Any) -> bool:
+        return all(any(test(kind) for test in tests) for kind in typed)
+
+    if len(typed) < 1 + (not objects):
+        return next(iter(typed or kinds))
+    if all_are(of.is_timestamp, of.is_date) and len(zones) == 1:
+        return pa.timestamp("us", *zones)
+    if all_are(of.is_string, of.is_large_string):
+        return pa.large_string()
+    if all_are(of.is_decimal) and not objects:
+        scale = max(kind.scale for kind in typed)
+        whole = max(kind.precision - kind.scale for kind in typed)
+        return pa.decimal256(76, scale) if whole + scale <= 76 else None
+    if all_are(of.is_integer) and not objects and pa.uint64() not in typed:
+        return pa.int64()
+    if all_are(of.is_integer, of.is_floating, of.is_decimal):
+        return pa.float64()
+    return pa.null() if objects else None
 
 
 def table_of(part: Any, first: int, last: int, schema: Any) -> Any:
@@ -58,12 +107,40 @@ def table_of(part: Any, first: int, last: int, schema: Any) -> Any:
 
     try:
         if hasattr(part, "iloc"):
-            return _table(_with_texts(part.iloc[first:last][schema.names], schema), schema)
-        return part.slice(first, last - first).select(schema.names).cast(schema, safe=False)
+            frame = _with_texts(part.iloc[first:last][schema.names], schema)
+            for own, field in zip(schema_of(frame.dtypes.items()), schema):
+                if own != field and (read := _read_as(field.type, frame[field.name], own.type)) is not None:
+                    frame = frame.assign(**{field.name: of_arrow(read)})
+            return _table(frame, schema)
+        table = part.slice(first, last - first).select(schema.names)
+        for place, field in enumerate(schema):
+            own = table.column(place)
+            if own.type != field.type and (read := _read_as(field.type, of_arrow(own), own.type)) is not None:
+                table = table.set_column(place, field, read)
+        return table.cast(schema, safe=False)
     except (pa.ArrowException, KeyError, TypeError, ValueError):
         pass
     what = "some partition lacks a column, or has it with another type than the frame says."
     raise DomainMismatch(what, fix="give all partitions the types of the frame.")
+
+
+def _read_as(kind: Any, column: Any, own: Any) -> Any:
+    """A column as one of another type, each cell by itself; None if Arrow makes it so."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    typed = not (of.is_null(own) or _PICKLED in str(own))
+    if of.is_dictionary(own):
+        return None
+    if kind == pa.float64():
+        return pa.array(numbers(column).values, kind, from_pandas=True)
+    if of.is_timestamp(kind) and typed:
+        return pa.array(column).cast(kind, safe=False)
+    if of.is_timestamp(kind):
+        seconds = dates(column).values
+        none = ~np.isfinite(seconds)
+        return pa.array(np.where(none, 0, seconds * 1e6).round().astype(np.int64), mask=none).cast(kind)
+    return pa.array(carried(column), kind) if kind == pa.large_string() and not typed else None
 
 
 def _roomy(kind: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import ppdp.data.engine.tasks as cluster
 from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
-from ppdp.data.engine.partitions import common, schema_of, table_of, untyped
+from ppdp.data.engine.partitions import common, form_of, objects_in, table_of
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 
@@ -159,14 +159,14 @@ def _of_dataset(data: Any, workers: RayWorkers) -> cluster.TaskSource:
         parts = [part for bundle in bundles for part in bundle.block_refs]
     if parts is None:
         raise InvalidInput("the dataset of Ray cannot be computed.", fix="dataset.materialize() says why.")
-    forms = [form for form in workers.answers([workers.task(_form, part) for part in parts]) if form is not None]
-    schema = common([schema for schema, _ in forms]) if forms else None
+    starts, forms = cluster.looked_at(workers, parts, form_of)
+    schema = common(forms) if forms else None
     if schema is None:
         words = "blocks of the dataset differ in the names or types of their columns, or none has rows."
         raise DomainMismatch(words, fix="give all blocks the same types: dataset.map_batches(...).")
-    jobs, ends = cluster.assembled(workers, parts, cluster.lengths(workers, parts), partial(_tabled, schema))
+    jobs, ends = cluster.assembled(workers, parts, starts, partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)
-    rows.untyped = tuple(sorted({name for _, objects in forms for name in objects}))
+    rows.untyped = objects_in(schema, forms)
     return rows
 
 
@@ -185,18 +185,6 @@ def _unsaid() -> Iterator[None]:
 
 def _none(record: Any) -> bool:
     return False
-
-
-def _form(part: Any) -> Any:
-    """On a worker: names and types of the columns of a block, and which hold objects; None of one without rows."""
-    if not len(part):
-        return None
-    if not hasattr(part, "dtypes"):  # a table of Arrow
-        return part.schema.remove_metadata(), ()
-    try:
-        return schema_of(part.dtypes.items()), untyped(part.dtypes.items())
-    except InvalidInput as error:
-        return cluster.Failed(error.with_traceback(None))
 
 
 def _tabled(schema: Any, cuts: Sequence[cluster.Cut], names: Sequence[str], parts: Sequence[Any]) -> Iterator[Any]:

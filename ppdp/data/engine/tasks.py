@@ -211,10 +211,11 @@ def assembled(workers: Workers, parts: Sequence[Any], starts: Sequence[int], mak
     return jobs, ends
 
 
-def lengths(workers: Workers, parts: Sequence[Any]) -> list[int]:
-    """Numbers of rows of parts: where each begins, and where the last ends."""
-    counted = [workers.task(_counted, number, part) for number, part in enumerate(parts)]
-    return np.cumsum([0, *(length for _, length in sorted(workers.answers(counted)))]).tolist()
+def looked_at(workers: Workers, parts: Sequence[Any], form: Callable[[Any], T]) -> tuple[list[int], list[T]]:
+    """Where each of some parts begins, and where the last ends; and the form of those that have rows."""
+    seen = workers.answers([workers.task(_seen, form, number, part) for number, part in enumerate(parts)])
+    in_order = sorted(seen, key=lambda one: one[0])
+    return np.cumsum([0, *(n for _, n, _ in in_order)]).tolist(), [found for _, n, found in in_order if n]
 
 
 @functools.cache
@@ -307,8 +308,11 @@ def _read(rows: BlockSource, names: Sequence[str], parts: Any) -> Iterator[Any]:
     return aligned(rows.tables(names))
 
 
-def _counted(number: int, part: Any) -> tuple[int, int]:
-    return number, len(part)
+def _seen(form: Callable[[Any], Any], number: int, part: Any) -> Any:
+    try:
+        return number, len(part), form(part) if len(part) else None
+    except InvalidInput as error:
+        return Failed(error.with_traceback(None))
 
 
 def _picked(indices: bytes, blocks: Any) -> Any:

@@ -62,7 +62,7 @@ def _term(given: Any) -> tuple[str, float]:
     name, value = given if isinstance(given, (list, tuple)) else (given, 1.0)
     text, value = whole_text(name), 0.0 if is_gap(value) else plain(value)
     if type(value) is str:
-        text, value = f"{text}={value}", 1.0
+        text, value = whole_text(f"{text}={value}"), 1.0
     if text is None or not isinstance(value, (int, float, Decimal)) or not abs(float(value)) < math.inf:
         raise ValueError
     number = float(value)
