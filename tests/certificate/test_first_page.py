@@ -64,7 +64,7 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     content = document("unconditional")
     found = of("unconditional")
     guesses = re.search(
-        r"most (\d+) times in 100 on average; .* before, this release adds at most (\d+) right guesses .*"
+        r"most (\d+) times in 100, averaged over noise; .* before, this release adds at most (\d+) right guesses .*"
         r"the surest (\d+) in 10.000 are right at most (\d+) times in 100;"
         r" over 90 % sure in at most 1 of (\d+) guesses",
         found["For one person"],

@@ -139,9 +139,9 @@ def test_the_sentence_for_one_person_rounds_up_and_names_the_choice():
     told = guess_in_words(changed(0.2367))
     assert told == (
         "at even chances, an attacker who knows every row except one person's and must guess which of two possible"
-        " records of that person was used is right at most 55 times in 100 on average; blind guessing, 50 times"
+        " records of that person was used is right at most 55 times in 100, averaged over noise; blind guessing, 50"
     )
-    assert guess_in_words(changed(9.0)).endswith("may be right every time; blind guessing, 50 times")
+    assert guess_in_words(changed(9.0)).endswith("may be right every time; blind guessing, 50")
     assert "51 times" in guess_in_words(changed(1e-3))
     assert "may be right every time" in guess_in_words(changed(9.0))
 

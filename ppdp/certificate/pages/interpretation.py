@@ -210,9 +210,9 @@ def rho(c: Record) -> float | None:
 def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))
-    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100 on average"
+    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100, averaged over noise"
     knows = f"an attacker who knows {c.neighbours.phrases.known} and must guess {c.neighbours.phrases.asked}"
-    return f"at even chances, {knows} {right}; blind guessing, 50 times"
+    return f"at even chances, {knows} {right}; blind guessing, 50"
 
 
 def outcome_in_words(c: Record) -> str:
