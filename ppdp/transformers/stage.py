@@ -57,6 +57,8 @@ class Stage(Answering, BaseEstimator):
         Whether it works on a matrix of the products of all columns, whatever the way.
     elementwise : bool
         Whether every entry is mapped by itself, but for a clip of the row.
+    keeps_columns : bool
+        Whether every column that comes out is what became of the column in its place.
     leakage : (str, str)
         What a fit without noise, outside a pipeline, tells of the rows: "none", "low" or "high", and in words.
     needs_y : bool
@@ -92,7 +94,7 @@ class Stage(Answering, BaseEstimator):
 
     @property
     def keeps_columns(self) -> bool:
-        """Whether every column that comes out is what became of the column in its place."""
+        """That units are kept or entries mapped by themselves says so; others say it themselves."""
         return self.keeps_units or self.elementwise
 
     @property

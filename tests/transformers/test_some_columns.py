@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from ppdp import Adjacency, Certificate, Domain, Pipeline, declare, make_column_map, make_pipeline
 from ppdp.bounds import lookup
@@ -19,6 +20,7 @@ from ppdp.transformers import (
     MeanImputer,
     MinMaxScaler,
     NormClipper,
+    QuantileTransformer,
     RandomProjection,
     RegressionImputer,
     RobustScaler,
@@ -260,3 +262,25 @@ def test_a_formula_that_says_nothing_means_one_scale_per_column():
     silent = scaling(domain, ONE, **parameters)
     assert silent == scaling(domain, ONE, **parameters, per_column=True)
     assert silent != scaling(domain, ONE, **parameters, per_column=False)
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        MinMaxScaler(ranges=[(0, 10), (-5, 5), (0, 1)], feature_range=(0, 3)),
+        MinMaxScaler(quantiles=(0.001, 0.999), columns=[2, 0]),
+        StandardScaler(columns=[1], clip=100.0),
+        RobustScaler(columns=[0, 1], clip=100.0),
+    ],
+)
+def test_scaled_rows_lead_back(scaler):
+    X = np.random.default_rng(0).uniform(0, 1, (200, 3)) * [10, 5, 1]
+    X[:6] = np.tile(np.array([[0.0], [1.0]]), 3).repeat(3, axis=0) * [10, 5, 1]  # which no quantile cuts off
+    X[6, 1] = np.nan if scaler.allows_gaps else 0.0
+    back = clone(scaler).fit(X).inverse_transform(clone(scaler).fit_transform(X))
+    np.testing.assert_allclose(back, X, atol=1e-12)
+    with pytest.raises(DomainMismatch, match="2 columns, and scaled rows have 3"):
+        clone(scaler).fit(X).inverse_transform(X[:, :2])
+    with pytest.raises(NotFittedError):
+        clone(scaler).inverse_transform(X)
+    assert not hasattr(QuantileTransformer(), "inverse_transform")

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -70,6 +71,17 @@ def test_examples_are_one_of_each_and_pipelines():
         "LogisticRegression",
         "PCA",
     }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", REGISTRY.values(), ids=list(REGISTRY))
+def test_docstrings_name_what_is_fitted(kind):
+    """All but what scikit-learn names of every estimator; what several classes share, their base does."""
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+    fitted = vars(short(kind.example()).fit(X, np.tile([0, 1], 30)))
+    bases = " ".join(base.__doc__ or "" for base in kind.__mro__ if base.__module__.startswith("ppdp."))
+    named = {*re.findall(r"\w+", bases), "n_features_in_", "feature_names_in_"}
+    assert not {name for name in fitted if name.endswith("_") and not name.startswith("_")} - named
 
 
 @pytest.mark.parametrize("kind", REGISTRY.values())

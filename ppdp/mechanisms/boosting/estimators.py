@@ -97,6 +97,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         from released numbers only.
     expected_value_ : float or ndarray of shape (n_classes,)
         What :meth:`shap_values` are added to.
+    models_ : list
+        The sum of tables and trees of each score.
     n_iter_ : int
         Rounds, trees included.
 

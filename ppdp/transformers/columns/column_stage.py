@@ -326,7 +326,17 @@ class ColumnStage(RowWiseTransformer):
 
 
 class Encoder(ColumnStage):
-    """One public map of all columns, which may hold no numbers: a subclass gives :meth:`column_maps`."""
+    """One public map of all columns, which may hold no numbers: a subclass gives :meth:`column_maps`.
+
+    Attributes
+    ----------
+    names_ : sequence of str or None
+        Names of the columns that came in.
+    norm_ : float
+        Public norm of the rows that come out.
+    found_ : dict
+        What was released of columns, by position: their categories, or what fills their gaps.
+    """
 
     statistic_names = ("names", "norm", "found")
 

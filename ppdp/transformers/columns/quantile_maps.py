@@ -30,7 +30,15 @@ WIDEST_SCORE = 3.0  # of a normal score: the tails between the outer quantiles a
 
 
 class _QuantileMap(ColumnScaler):
-    """Base of maps of columns by their released quantiles, each row by itself."""
+    """Base of maps of columns by their released quantiles, each row by itself.
+
+    Attributes
+    ----------
+    columns_ : list of int or None
+        Positions of the columns that are mapped; None are all.
+    norm_, reach_ : float
+        Public bounds of rows that come out, and of entries that come in.
+    """
 
     allows_gaps = True
     chooses = False  # there is one way

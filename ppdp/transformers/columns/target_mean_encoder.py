@@ -49,6 +49,8 @@ class TargetMeanEncoder(LabelledTransformer):
         Which columns are encoded.
     unit_ : ndarray of shape (2,)
         A mean m stands for the share or target ``unit_[0] + unit_[1] m``.
+    names_out_ : list of str or None
+        Names of the columns that come out.
 
     Notes
     -----

@@ -198,6 +198,8 @@ class GridQuantizer(RowWiseTransformer):
     ----------
     cell_ : float
         Side of a cell.
+    row_norm_, entry_bound_ : float
+        Public bounds of rows and of their entries.
 
     Notes
     -----

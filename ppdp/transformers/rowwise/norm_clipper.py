@@ -29,6 +29,11 @@ class NormClipper(RowWiseTransformer):
     max_norm : float, default=1.0
         Largest norm of a row, over its observed entries.
 
+    Attributes
+    ----------
+    max_norm_ : float
+        The parameter, checked.
+
     Notes
     -----
     **Guarantee** (``docs/theory/row-wise.md``): 1-Lipschitz, moves nothing.

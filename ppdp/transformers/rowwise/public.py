@@ -55,6 +55,13 @@ class Public(RowWiseTransformer):
         How far (L2, as a share of ``row_norm``) a row's result may be off because of the rows around it: matrix
         products need about 1e-12. Every row then counts as moved by twice as much. Default: not by one bit.
 
+    Attributes
+    ----------
+    norm_, width_ : float, int
+        Public norm and number of columns of what comes out.
+    fills_ : bool
+        Whether gaps are filled.
+
     Notes
     -----
     **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing unless ``rounding`` is given. What the user

@@ -44,6 +44,11 @@ class RowMap(RowWiseTransformer):
     out_norm : float, optional
         Public norm to which every output row is clipped, instead of ``out_ranges``.
 
+    Attributes
+    ----------
+    low_, high_ : ndarray of shape (n_columns_out,)
+        Public ranges of the columns that come out.
+
     Notes
     -----
     **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing. A row without gaps never gains one: where the

@@ -7,6 +7,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.column_groups import entries_of
 from ppdp.bounds.order_statistics import coordinate_moves
@@ -16,7 +19,8 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.noisy_statistics import of_columns
 from ppdp.data.quantiles import RankGapMargin, column_quantiles
 from ppdp.data.rows import Array, Rows
-from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.data.unit_conversion import Columns
+from ppdp.exceptions import DomainMismatch, InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
 
@@ -31,6 +35,23 @@ class ColumnScaler(Transformer):
 
     elementwise = True
     columns_: ClassVar[list[int] | None] = None
+
+    @available_if(lambda self: self.elementwise)
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows in the units of those that came in; what was clipped is where the clip put it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Scaled rows.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        if X.shape[1] != self.n_features_in_:
+            what = f"X has {X.shape[1]} columns, and scaled rows have {self.n_features_in_}."
+            raise DomainMismatch(what, stage=type(self).__name__)
+        raw: Any = self.units(Columns.raw([""] * X.shape[1]))
+        return raw.offset + raw.slope * X
 
     def _scaled_columns(self, domain: Domain) -> list[int] | None:
         """Positions of the columns to scale; None are all.

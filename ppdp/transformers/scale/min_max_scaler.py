@@ -67,6 +67,8 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
     ----------
     low_, high_ : ndarray of shape (n_features,)
         The ranges. Those fitted to quantiles are private if fitted alone, released if taken from a fitted pipeline.
+    columns_ : list of int or None
+        Positions of the columns that are scaled; None are all.
 
     Notes
     -----

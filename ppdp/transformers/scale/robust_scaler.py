@@ -51,6 +51,8 @@ class RobustScaler(QuantileScaler):
     ----------
     center_, scale_ : ndarray of shape (n_features,)
         Private if fitted alone, released if taken from a fitted pipeline.
+    columns_ : list of int or None
+        Positions of the columns that are scaled; None are all.
     clip_ : float
         The public clip.
 
