@@ -16,6 +16,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
+from ppdp.certificate.altered import HALF, deleting
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -286,6 +287,11 @@ def _released(c: Record, names: list[str]) -> Iterator[str]:
             yield "released.names: the mechanism's release is not listed."
     if listed != expected:
         yield "released.names: other arrays follow."
+    left, single = c.released.share_left, c.released.single_class
+    if left is not None and not (0 <= left < HALF and deleting(c)):
+        yield "released.share_left: it is a share below a half, where a step deletes rows."
+    if single is not None and (m is None or any(fact.origin == PRIVATE_ORIGIN for fact in c.facts)):
+        yield "released.single_class: no model predicts a public class."
 
 
 def _status(c: Record) -> Iterator[str]:
