@@ -19,7 +19,6 @@ from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.privacy.ledger.fit_charging import FitCost
-from ppdp.privacy.loss import PrivacyLoss
 
 
 def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
@@ -40,43 +39,31 @@ def certificate_status(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tu
     return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
 
 
-def total(loss: PrivacyLoss, allowance: float) -> records.Total:
-    """The loss of everything, and what samplers add to delta, as recorded."""
-    parts = tuple(part.to_dict() for part in loss.parts)
-    return records.Total(mu=loss.mu, failure=loss.failure, allowance=allowance, parts=parts)
-
-
 def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> records.ReleasedRecord:
     """Names, shapes and hash of what was released; ``inference`` is the hash of how it is used."""
     names = {name: np.shape(array) for name, array in sorted(released.items())}
     return records.ReleasedRecord(names=names, sha256=content_hash(released), inference=inference)
 
 
-def issue_alone(
-    cost: FitCost,
+def claim(
+    cost: Any,
     domain: Domain,
-    mechanism: records.MechanismRecord,
-    released: Mapping[str, NDArray[np.float64]],
     *,
-    facts: Sequence[tuple[str, str, str]],
+    facts: Sequence[records.FactRecord],
     reasons: Sequence[str],
     seeded: bool,
+    released: Mapping[str, NDArray[np.float64]],
     inference: str,
-    issued: Mapping[str, Any],
     invalid: str,
-    packages: tuple[str, ...],
-    dataset: str | None = None,
-    sources: Any = None,
-) -> Certificate:
-    """The certificate of a mechanism that reads rows as they are.
-
-    What was ``released`` has names that begin with the mechanism's; ``facts`` are those beside the domain's, as name,
-    value and origin; ``reasons`` say what is assumed; ``inference`` is the hash of the description of how what was
-    released is used; ``issued`` is the block of that name, empty if nothing is issued yet; ``invalid`` values stop it
-    ("error") or do not ("repair"); ``packages`` took part beside ppdp's own; ``sources`` are of declared facts.
-    """
+    dataset: str | None,
+    packages: tuple[str, ...] = (),
+    **blocks: Any,
+) -> records.Record:
+    """The record of a plan, or of what else has a cost; ``blocks`` are those of its derivation, else empty."""
     status, why = certificate_status(reasons, seeded=seeded)
-    record = records.Record(
+    parts = tuple(part.to_dict() for part in cost.loss.parts)
+    usual: dict[str, Any] = {**dict.fromkeys(("steps", "releases", "alternatives", "warnings"), ()), "gate": None}
+    return records.Record(
         schema=SCHEMA_NAME,
         status=status,
         reasons=why,
@@ -85,23 +72,30 @@ def issue_alone(
         adjacency=stated(domain.adjacency),
         rows_per_unit=domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
-        facts=with_sources(
-            [records.FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts], sources
-        ),
+        facts=tuple(facts),
         entrance=records.EntranceRecord(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
-        steps=(),
-        releases=(),
-        gate=None,
-        mechanism=mechanism,
-        total=total(cost.loss, cost.allowance),
-        alternatives=(),
-        warnings=(),
+        total=records.Total(mu=cost.loss.mu, failure=cost.loss.failure, allowance=cost.allowance, parts=parts),
         invalid=invalid,
         not_covered=tuple(not_covered(invalid, domain.adjacency)),
         released=what_left(released, inference),
         versions=versions(packages),
-        issued=records.read_as(Issued, issued) if issued else None,
+        **{**usual, **blocks},
     )
+
+
+def issue_alone(
+    cost: FitCost, domain: Domain, *, facts: Sequence[tuple[str, str, str]], sources: Any, issued: Any, **given: Any
+) -> Certificate:
+    """The certificate of a mechanism that reads rows as they are; ``given`` is what :func:`claim` takes further.
+
+    What was ``released`` has names that begin with the mechanism's; ``facts`` are those beside the domain's, as name,
+    value and origin; ``reasons`` say what is assumed; ``inference`` is the hash of the description of how what was
+    released is used; ``issued`` is the block of that name, empty if nothing is issued yet; ``invalid`` values stop it
+    ("error") or do not ("repair"); ``packages`` took part beside ppdp's own; ``sources`` are of declared facts.
+    """
+    listed = [records.FactRecord(name=name, value=value, origin=origin) for name, value, origin in facts]
+    block = records.read_as(Issued, issued) if issued else None
+    record = claim(cost, domain, facts=with_sources(listed, sources), issued=block, **given)
     return Certificate.sealed(records.written(record))
 
 

@@ -11,15 +11,14 @@ from scipy.special import logit
 
 import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
-from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.document import Certificate
 from ppdp.certificate.facts import with_sources
-from ppdp.certificate.issuance import certificate_status, total, versions, what_left
+from ppdp.certificate.issuance import claim, what_left
 from ppdp.certificate.issue_record import Issued
 from ppdp.certificate.issuer import issuer_words
-from ppdp.certificate.replay.rules import PRIVATE_ORIGIN, not_covered, stated
+from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.certificate.share.files import hashed
 from ppdp.core.domain import Domain
-from ppdp.core.names import dataset_name
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, PpdpError
@@ -86,35 +85,27 @@ def draft_record(
     plan: Plan, *, inference: str, invalid: str, seeded: bool, dataset: str | None = None
 ) -> records.Record:
     """The record of a plan of which nothing is released yet; ``inference`` is the SHA-256 of the steps' description."""
-    status, reasons = certificate_status(plan.reasons, seeded=seeded)
     if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
         what = "its random matrix must be secret, and random_state makes it known."
         raise InvalidParameter(what, stage=plan.mechanism.name, fix="leave random_state out.")
-    return records.Record(
-        schema=SCHEMA_NAME,
-        status=status,
-        reasons=reasons,
-        epsilon=float(plan.epsilon),
-        delta=float(plan.delta),
-        adjacency=stated(plan.domain.adjacency),
-        rows_per_unit=plan.domain.rows_per_unit,
-        dataset=None if dataset is None else dataset_name(dataset),
+    return claim(
+        plan,
+        plan.domain,
         facts=facts_of(plan),
-        entrance=records.EntranceRecord(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
+        reasons=plan.reasons,
+        seeded=seeded,
+        released={},
+        inference=inference,
+        invalid=invalid,
+        dataset=dataset,
         steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
         releases=tuple(release_record(release, plan) for release in plan.releases),
         diagnostics=None if plan.diagnostics is None else _diagnostics(plan.diagnostics, None),
         withheld=(OFF if plan.silent == OFF else "budget") if plan.silent else None,
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
-        total=total(plan.loss, plan.allowance),
         alternatives=tuple(records.AlternativeRecord(**asdict(route)) for route in plan.alternatives),
         warnings=plan.warnings,
-        invalid=invalid,
-        not_covered=tuple(not_covered(invalid, plan.domain.adjacency)),
-        released=what_left({}, inference),
-        versions=versions(),
-        issued=None,
     )
 
 

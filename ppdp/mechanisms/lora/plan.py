@@ -79,8 +79,8 @@ class LoRAPlan:
         return issue_alone(
             self.cost,
             domain,
-            mechanism,
-            {f"{NAME}.{name}": array for name, array in released.items()},
+            mechanism=mechanism,
+            released={f"{NAME}.{name}": array for name, array in released.items()},
             facts=(
                 ("n_rows", str(domain.n), "declared"),
                 ("n_features", str(domain.d), "fields of the made-up examples"),
