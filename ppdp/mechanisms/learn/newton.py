@@ -27,10 +27,9 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import by_column
 from ppdp.data.stream import Stream
 from ppdp.data.summary import symmetric, upper_triangle
-from ppdp.mechanisms.learn.clips import choose_clip, usual_shares
 from ppdp.mechanisms.learn.descent import in_words, number_of, step_of
 from ppdp.mechanisms.learn.errors import errors_of_coefficients
-from ppdp.mechanisms.learn.prior import Prior
+from ppdp.mechanisms.learn.prior import Prior, choose_clip, usual_shares
 from ppdp.mechanisms.learn.whitened import NewtonState, TrainingLoss, Whitening
 
 NORM_RATIO = 8.0  # norm of the longest whitened row, over that of a typical one, where noise is large ...
