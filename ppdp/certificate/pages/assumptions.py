@@ -139,7 +139,7 @@ def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
 def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
     """Settings with the step that each belongs to, the first of them; older certificates list none."""
     n_rows = c.entrance.domain["n_rows"]
-    optional = "" if c.status == "CONDITIONAL" else " (if fewer, only accuracy suffers)"
+    optional = "" if c.status == "CONDITIONAL" else " (fewer cost accuracy only)"
     settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows, optional)) for fact in facts)]
     if not settings:
         return ""
@@ -150,7 +150,7 @@ def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
         phrases = [f"has {named}"] * bool(named) + [does for _, does in own if does]
         listed.append(f"{f'step {step}' if step else 'the pipeline'} {' and '.join(phrases)}")
     more = f"; and {len(settings) - MOST_NAMED} more among the public facts" if len(settings) > MOST_NAMED else ""
-    return f"; among them: {'; '.join(listed)}{more}"
+    return f". Settings: {'; '.join(listed)}{more}"
 
 
 def _setting(fact: PublicFact, n_rows: int, optional: str) -> tuple[str, str]:
