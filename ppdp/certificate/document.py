@@ -19,7 +19,7 @@ from ppdp.certificate.pages.statements import view_of
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.certificate.replay.other_adjacency import OtherAdjacencyResult, guarantee_for
 from ppdp.certificate.replay.verify import Verification, verify
-from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
+from ppdp.certificate.share.files import MOST_BYTES, Saved, refuse_ending, write_atomically
 from ppdp.certificate.share.registry_record import Registered
 from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.core.checks import path_of
@@ -209,6 +209,7 @@ class Certificate(Registered, Saved):
         place = path_of("path", path)
         form = format_of(place)
         if form is None:
+            refuse_ending(place, "a name that ends in .json, or for the page in .html or .pdf.", ".json", ".JSON")
             return super().save(place)
         write_atomically(place, form.write(self._found()))
 

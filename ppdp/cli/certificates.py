@@ -160,6 +160,8 @@ def show(options: Namespace) -> int:
     if target is not None and form is None:
         endings = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
         refuse("has the ending of no form.", place=f"--{name}", fix=f"{endings}; --json prints the document.")
+    if target is not None and form is not None and target.suffix.lower() not in form.endings:
+        refuse("has the ending of another form.", place=f"--{name}", fix=f"a name that ends in {form.endings[0]}.")
     signed = asked_signature(options.signature, options.public_key)
     if signed and target is None:
         refuse("a signature is named on a page.", place="--signature", fix="--html or --pdf; or `ppdp verify`.")

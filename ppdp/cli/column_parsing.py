@@ -30,7 +30,7 @@ _ACCEPTED = {"number": ("number", "boolean"), "text": ("text", "number", "boolea
 _DECLARED = {"number": "numbers are", "text": "categories are", "date": "dates are"}
 _MEANT = {
     "number": "[low, high] or ",
-    "text": '["a", "b"] with its categories, {private = 20} or ',
+    "text": '["a", "b"] with its categories, {private = 20}, for numbers pandas.to_numeric(column) in the file, or ',
     "date": '["1990-01-01", "2030-12-31"] or ',
 }
 """What may be declared of a column of this kind, in front of that it is dropped."""
@@ -75,6 +75,9 @@ class Layout:
         if absent:
             fix = f"data like those of the fit: {source.path.name} has {words_of(source.types)}."
             refuse(f"lacks the columns {words_of(absent)}.", place=str(source.path), fix=fix)
+        if declared and (undeclared := [name for name in names if name not in declared]):
+            fix = "the pipeline file of the fit."
+            refuse(f"the columns {words_of(undeclared)} of the model are not declared.", place=str(file.path), fix=fix)
         rules = replace(file.rules, label=None, groups=row_id, sample_weight=None)
         return cls(source, rules, {name: declared.get(name, "number") for name in names})._checked(file)
 
@@ -212,6 +215,9 @@ def _check_labels(source: Source, file: PipelineFile, label: str) -> None:
     if kind not in _ACCEPTED["text"]:
         fix = "a column of numbers or text; of dates, (column - pandas.Timestamp('2020-01-01')).dt.days."
         refuse(f"the column {label!r} holds {described(stored)}, no labels.", place=str(source.path), fix=fix)
+    if kind == "text" and classes is None:
+        fix = 'a classifier, as use = "LogisticRegression"; for numbers as text pandas.to_numeric(column) in the file.'
+        refuse(f"the column {label!r} holds text, and the last step is a regressor.", place=str(source.path), fix=fix)
     if kind != "text" and are_words(classes):
         what = f"the column {label!r} holds {described(stored)}, and the declared classes are text."
         refuse(what, place=place, fix="classes = [0, 1], or as the column has them.")

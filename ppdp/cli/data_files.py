@@ -218,7 +218,11 @@ def _unquoted(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError):
-        refuse("cannot be read as what its name says.", place=str(path), fix="write the file again.")
+        refuse(
+            "cannot be read as what its name says.",
+            place=str(path),
+            fix="write it again; of CSV a name that ends in .csv.",
+        )
 
 
 def _checked(names: Sequence[str], path: Path, *, header_is_names: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import tomllib
@@ -16,7 +17,7 @@ from ppdp.cli.output import Misuse, refuse, suggestion
 from ppdp.core.adjacency import KINDS, Replace
 from ppdp.exceptions import ExportError
 
-_SUFFIXES = (".toml", ".yaml", ".yml")
+SUFFIXES = (".toml", ".yaml", ".yml")
 _MOST_BYTES = 2**26
 _MOST_REPEATED = 10_000  # entries that references of YAML may stand for
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -57,7 +58,7 @@ def read_document(path: Path, *steps: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
     """The content of a file in TOML or YAML, if JSON has all of it; ``what`` and ``fix`` are for messages."""
-    if path.suffix not in _SUFFIXES:
+    if path.suffix not in SUFFIXES:
         refuse(
             f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="name it behind files of rows, or rename it."
         )
@@ -83,7 +84,8 @@ def _toml(text: str, path: Path) -> Any:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
-        fix = "correct the line; text in quotes, lists in [ ], a decimal point, true and false in small letters."
+        fix = "correct the line; text and names with blanks or accents in quotes, lists in [ ], a decimal point,"
+        fix = f"{fix} true and false in small letters."
         refuse(f"is not TOML: {what}.", place=f"{path}, {where.rstrip(')')}" if where else str(path), fix=fix)
     except (ValueError, RecursionError):
         refuse("a number is too long, or nested too deeply.", place=str(path), fix="plain tables, lists and numbers.")
@@ -197,9 +199,13 @@ def _misuse(error: Any, path: Path) -> Misuse:
         )
     other = (f"{value!r} is not allowed here", "see `ppdp help plan`")
     what, fix = _WORDS[error.validator](value, wanted) if error.validator in _WORDS else other
+    fix = _OF_A_COLUMN if keys[:1] == ["columns"] else fix
     return Misuse(f"{what}.", place=place_of(path, keys), fix=fix if fix.endswith(("?", ".")) else f"{fix}.")
 
 
+_OF_A_COLUMN = (
+    'NAME = [low, high], ["a", "b"], {private = 20}, {words = 256} or "drop"; a NAME with a point or a blank in quotes'
+)
 _MISSING = {
     "steps": 'add [[steps]] with use = "StandardScaler" or another class.',
     "use": 'add use = "StandardScaler" or another class.',
@@ -212,7 +218,13 @@ def _type(value: Any, wanted: Any) -> tuple[str, str]:
     fix = "write [[steps]], in two brackets" if isinstance(value, dict) and "use" in value else f"write {must}"
     if isinstance(value, str) and {"number", "integer"} & set(kinds):
         with contextlib.suppress(ValueError):
-            fix = f"write {float(value)!r} without quotes, and in YAML with a point, as 1.0e-6"
+            number = float(value)
+            shown = int(number) if "number" not in kinds and number.is_integer() else number
+            fix = f"write {shown!r} without quotes" + ", and in YAML with a point, as 1.0e-6" * ("number" in kinds)
+    elif kinds == ["array"] and not isinstance(value, (dict, list)):
+        fix = f"write [{json.dumps(value)}]"
+    elif kinds == ["object"]:
+        fix = "write a table, {KEY = VALUE}, as `ppdp help plan` shows it"
     return f"must be {must}, got {value!r}", fix
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ppdp.cli.certificate_files import CERTIFICATE, EXPORT, PAGE, carried
 from ppdp.cli.column_parsing import Layout
 from ppdp.cli.data_files import is_large, open_rows
-from ppdp.cli.documents import place_of
+from ppdp.cli.documents import SUFFIXES, place_of
 from ppdp.cli.main import NO, YES
 from ppdp.cli.output import Misuse, refuse, refuse_taken, say, table, words_of
 from ppdp.cli.parser import CLUSTERS
@@ -129,7 +129,8 @@ def account_of(options: Namespace) -> Ledger | None:
     try:
         return Ledger(options.ledger, *options.limit)
     except PpdpError as error:
-        raise Misuse(error.message, place="--ledger", fix=error.fix or _FIX_LIMIT) from None
+        fix = _FIX_LIMIT if error.parameter in ("epsilon", "delta") else error.fix or _FIX_LIMIT
+        raise Misuse(error.message, place="--ledger", fix=fix) from None
 
 
 def _opened(path: Path, *, place: str, fix: str) -> Ledger:
@@ -251,9 +252,13 @@ def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:
 
 def _check_out(out: Path, ledger: Path | None) -> None:
     """Refuse a folder that could not be made in the end, by making one beside it and taking it away again."""
-    from ppdp.certificate.share.files import write_folder
+    from ppdp.certificate.share.files import OF_OTHERS, write_folder
 
     refuse_taken(out)
+    if out.suffix.lower() in OF_OTHERS:
+        refuse(
+            f"{out.name!r} is to be a folder.", place="--out", fix=f"a name without an ending; {EXPORT} will be in it."
+        )
     if ledger is not None and os.path.realpath(ledger) == os.path.realpath(out):
         refuse(f"{str(out)!r} is the ledger.", place="--out", fix="another name.")
     try:
@@ -340,6 +345,10 @@ def predict(options: Namespace) -> int:
     from ppdp.certificate.share.files import write_atomically
 
     refuse_taken(options.out)
+    if options.model.suffix in SUFFIXES:
+        refuse(
+            "is a pipeline file.", place=str(options.model), fix="ppdp predict MODEL FILE --data ...: the model first."
+        )
     file = read_pipeline_file(options.file, options.imports)
     model, method = _loaded(options), "predict_proba" if options.proba else "predict"
     if not hasattr(model, method):
@@ -354,6 +363,8 @@ def predict(options: Namespace) -> int:
     layout = Layout.for_model(source, file, wanted, options.id)
     X = layout.rows(None)
     in_parts = layout.source.blocks is not None and not options.out.name.lower().endswith(".csv")
+    if not in_parts and options.out.suffix.lower() not in ("", ".csv", ".txt"):
+        refuse("predictions are written as CSV.", place="--out", fix="a name that ends in .csv.")
     try:
         if in_parts:
             model.write_parquet(X, options.out, method=method, keep=[] if options.id is None else [options.id])

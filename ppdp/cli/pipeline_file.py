@@ -106,6 +106,7 @@ class PipelineFile:
     def _misuse(self, error: PpdpError) -> Misuse:
         keys, default = self._keys(error)
         fix = error.fix or _FIXES.get(str(keys[-1]) if keys else "", "")
+        fix = next((_IN_A_FILE[word] for word in _IN_A_FILE if fix.startswith(f"pass {word}=")), fix)
         if not fix and default not in (None, inspect.Parameter.empty):
             fix = f"{keys[-1]} = {default!r} is the default."
         last = f"correct it, or leave {keys[-1]} out." if keys and isinstance(keys[-1], str) else _FIX
@@ -133,6 +134,10 @@ class PipelineFile:
 
 
 _FIX = "change the file; `ppdp help plan` says what may stand there."
+_IN_A_FILE = {
+    "classes": "classes = [...] in the step of the model, with all labels that there may be.",
+    "y_range": "y_range = [low, high] in the step of the model.",
+}
 _FIXES = {
     "classes": "labels of one kind, as in classes = [0, 1].",
     "ranges": "[low, high] for every column, as in age = [0, 110].",

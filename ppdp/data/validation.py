@@ -76,7 +76,7 @@ def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None)
             return table
     except Exception:  # of a container that does not keep to its own form
         pass
-    fix = "pass an array, a frame or a path; pd.DataFrame(X) of a dict of columns."
+    fix = "pass an array, a frame or a path; pd.DataFrame(X) of a dict of columns, pd.concat(X) of parts of a table."
     raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix=fix)
 
 
@@ -318,6 +318,10 @@ def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     unlike = {True: typed and kind != "text", False: kind == "text" or (typed and kind == "none")}
     if len(text) == 1 and unlike[True in text]:
         words, other, like = ("text", "numbers", (0, 1)) if True in text else ("numbers", "text", ("no", "yes"))
+        if getattr(y.dtype, "kind", "") == "S":
+            raise InvalidInput(
+                f"y must hold {words}, as the declared classes do.", fix="y.astype(str), and classes as text."
+            )
         raise InvalidInput(
             f"y must hold {words}, as the declared classes do.",
             fix=f"declare them as y has them: {other}, such as classes={like}; or convert y. VotingClassifier,"
@@ -332,7 +336,8 @@ def settled_labels(codes: Array, invalid: str) -> Array:
     if unknown.any() and invalid == "error":
         raise InvalidValue(
             "a label is not one of the declared classes, or is missing.",
-            fix="declare all classes; where labels are missing, make a class of them, y.fillna('none') or (-1), or"
+            fix="declare all classes; of objects y.astype(str), and classes as text; where labels are missing, make a"
+            " class of them, y.fillna('none') or (-1), or"
             " fit(X, y.fillna(a class), sample_weight=y.notna()) with domain=Domain(max_weight=1.0), where these rows"
             " count nothing. on_invalid='repair' takes any other label as the first class.",
             parameter="y",

@@ -227,13 +227,18 @@ def check_account(estimator: PrivateEstimator) -> None:
         )
 
 
+_MADE = {"adjacency": "Adjacency.user_level"}
+
+
 def check_kinds(estimator: Any, **kinds: type) -> None:
     """Refuse parameters that are neither None nor of their kind; ledger and dataset among them."""
     for name, kind in {"ledger": Ledger, **kinds, "dataset": str}.items():
         value = getattr(estimator, name)
         if value is not None and not isinstance(value, kind):
             what = f"{name} must be a {kind.__name__} or None, got {type(value).__name__}."
-            raise InvalidParameter(what, fix=f"an object of the class {kind.__name__}.")
+            raise InvalidParameter(
+                what, fix=f"an object of the class {kind.__name__}, as {_MADE.get(name, kind.__name__)}(...) makes one."
+            )
 
 
 def form_of(

@@ -17,6 +17,11 @@ from ppdp.pipeline.estimator import same_kind
 from ppdp.pipeline.steps import any_fills_gaps
 from ppdp.transformers.columns.spread_steps import gathered, origins
 
+_INSTEAD = {
+    "predict": ". Fix: pipe.release_.to_pandas() holds what a step without predictions released.",
+    "predict_proba": ". Fix: pipe.predict(X), or a classifier with probabilities as the last step.",
+    "feature_importances_": ". Fix: pipe.release_.to_pandas() holds coefficients, of boosting importances.",
+}
 _OF_STAGES = ("fit_transform", "get_feature_names_out", "transform")
 
 
@@ -49,7 +54,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
         try:
             getattr(last, name)
         except AttributeError as error:  # a mechanism says itself what is the rows' own
-            return f": {str(error).partition(': ')[2]}" if "Fix: " in str(error) else ""
+            told = str(error).partition(": ")[2] if "Fix: " in str(error) else ""
+            return f": {told}" if told else _INSTEAD.get(name, "")
         return f". Fix: pipe[-1].{name}, of its last step." if name.endswith("_") else ""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -28,7 +28,14 @@ from ppdp import (
 )
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, NoiseWarning, PpdpError
-from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, Report
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    GaussianNB,
+    LinearRegression,
+    LogisticRegression,
+    Report,
+)
 from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 4000
@@ -262,6 +269,17 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, y: make_column_map(("drop", ["age"])), ["leave the pair out"]),
         (lambda rows, y: Pipeline([]).fit(rows, y), ["make_pipeline"]),
         (lambda rows, y: classifier(rows, y, epsilon="1"), ["epsilon=1.0"]),
+        (lambda rows, y: classifier(rows, y, ranges=[(0, 1e-308)]), ["another unit"]),
+        (lambda rows, y: classifier(rows, y, adjacency=1), ["Adjacency.user_level("]),
+        (lambda rows, y: regressor(rows, y).predict(iter([rows])), ["pd.concat(X)"]),
+        (lambda rows, y: classifier(rows, np.where(y, b"y", b"n"), classes=("n", "y")), ["y.astype(str)"]),
+        (lambda rows, y: declared(rows, age="privat").steps(), ['"private"']),
+        (lambda rows, y: make_pipeline(MinMaxScaler((0, 9)), Report(["median"])).fit(rows[["age"]]), ["q=(0.5,)"]),
+        (
+            lambda rows, y: make_pipeline(MinMaxScaler((0, 9)), Report(["histogram"], bins=9.0)).fit(rows[["age"]]),
+            ["without a point"],
+        ),
+        (lambda rows, y: GaussianNB().set_params(alpha=1), ["var_smoothing"]),
     ],
 )
 def test_refusals_say_what_to_write(slip, words, table):
@@ -290,6 +308,9 @@ def regressor(table, y, y_range=(0, 1e5)):
         ("age = [18, 80]", 'at = ["2020-01-01", "2022-12-31"]', "to_datetime"),
         ('"income"', '"paid"', "thousands="),
         ('"income"', '"city"', "classifier"),
+        ("y_range = [0, 1e5]", "", "y_range = [low, high]"),
+        ("age = [18, 80]", 'b c = "drop"', "names with blanks"),
+        ("[18, 80]", "18", "{private = 20}"),
     ],
 )
 def test_refusals_of_the_command_line_say_what_to_write(wrong, right, words, table, tmp_path, capsys):
@@ -466,6 +487,14 @@ def test_counts_of_categories_by_the_name_of_their_column(table):
     assert np.abs(counts[CITIES] - table["city"].value_counts()[CITIES]).max() < 60
 
 
+@pytest.mark.parametrize(("most", "drowned"), [(50.0, True), (10.0, False), (1e5, False)])
+def test_weights_of_one_far_below_the_largest_allowed(most, drowned):
+    """At 0.2 of the largest answer a fit in three is the wrong way round, at 0.04 none; numbers of people are no 1s."""
+    domain, model = Domain(n_rows=N, n_features=1, max_weight=most), LogisticRegression((0, 1))
+    plan = make_pipeline(MinMaxScaler((18, 80)), model, domain=Domain(max_weight=most)).plan(domain)
+    assert any("max_weight" in said for said in plan.warnings) == drowned
+
+
 @pytest.mark.parametrize(("heavy", "drowned"), [(1e9, True), (1e4, True), (5.0, False)])
 def test_weights_of_classes_far_apart(heavy, drowned, table):
     model = LogisticRegression((False, True), class_weight={True: heavy})
@@ -491,6 +520,8 @@ def test_one_id_for_everybody(table):
         (lambda path: load(path / "model.joblib"), [".zip", "Certificate.load"]),
         (lambda path: load(path / "part"), ["all of its files"]),
         (lambda path: Certificate.load(path / "model.zip"), ["ppdp.load"]),
+        (lambda path: load(path / "model.zip").certificate_.save(path / "page.docx"), [".json", ".html"]),
+        (lambda path: load(path / "model.zip").export(path / "model.pkl"), [".zip", "ppdp.load"]),
     ],
 )
 def test_files_of_another_kind(slip, words, table, tmp_path):

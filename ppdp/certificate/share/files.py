@@ -32,6 +32,11 @@ WHOLE = (
     "the export as it was written: a .zip, or a folder with all of its files. A certificate alone is read by"
     " Certificate.load or `ppdp verify`."
 )
+_WORDS_OF_OTHERS = (
+    "csv doc docx gz h5 htm html joblib json md npz odt onnx parquet pdf pickle pkl png pt tar tex toml tsv txt xlsx"
+    " xml yaml zip"
+)
+OF_OTHERS = frozenset(f".{word}" for word in _WORDS_OF_OTHERS.split())
 MOST_BYTES = 2**32
 MOST_MEMBERS = 10_000
 _DRAFT = ".ppdp-"  # short, so that whatever name is possible can be written
@@ -175,6 +180,12 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def refuse_ending(path: Path, fix: str, *own: str) -> None:
+    """Refuse a name that says that the file is of another kind; ``own`` are the endings of its kind."""
+    if path.suffix.lower() in OF_OTHERS and path.suffix not in own:
+        raise ExportError(f"{path.name!r} has the ending of another kind of file.", fix=fix)
 
 
 class Saved:

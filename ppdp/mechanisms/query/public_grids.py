@@ -149,6 +149,6 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
     finite = marks.ndim == 1 and 2 <= marks.size <= MOST and np.isfinite(marks).all()
     if not (finite and (marks[:-1] < marks[1:]).all()):
         what = f"{name} must be a number, or at least two finite ascending numbers, or such for every column."
-        fix = "choose them from public knowledge, not from the data."
+        fix = f"{name}=10 without a point, or {name}=[0, 50, 100], at most {MOST:,}; never read off the data."
         raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
     return [float(mark) for mark in marks]

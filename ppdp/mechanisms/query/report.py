@@ -25,6 +25,11 @@ from ppdp.mechanisms.query.report_parts import ReportPart, parts_of
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
+_MEANT = {
+    "median": "'quantile', with q=(0.5,).",
+    "std": "'mean', with which standard deviations are released.",
+    "count": "'histogram' for rows by category; 'mean' counts the values of a column, too.",
+}
 STATISTICS = ("mean", "quantile", "histogram", "covariance")
 CELLS = 1024  # of the range of a column, for quantiles
 
@@ -201,7 +206,8 @@ class Report(StandaloneQueryMixin, Mechanism):
         if not isinstance(given, Mapping):
             given = dict.fromkeys(given)
         if unknown := [name for name in given if name not in STATISTICS]:
-            self._refuse("queries", f"there is no statistic {shown(unknown[0])}.", f"one of {', '.join(STATISTICS)}.")
+            fix = _MEANT.get(str(unknown[0]), f"{', '.join(STATISTICS)}, as in ['mean'] or {{'mean': ['age']}}.")
+            self._refuse("queries", f"there is no statistic {shown(unknown[0])}.", fix)
         asked: dict[str, list[int]] = {name: [] for name in STATISTICS}
         for name, of in given.items():
             if of is None:

@@ -25,6 +25,7 @@ from ppdp.transformers.fit_mode import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
+IN_ANOTHER_UNIT = 50.0  # times 1 is the largest weight: rows of 1 are below the share of it that is counted
 
 
 def _all_at_once(step: PlannedStep) -> bool:
@@ -45,6 +46,7 @@ class PlannedMechanism:
     sensitivity: float | None
     noise_scale: float
     loss: PrivacyLoss
+    max_weight: float = 1.0
 
     @property
     def relative_noise(self) -> float:
@@ -59,8 +61,12 @@ class PlannedMechanism:
 
     @property
     def lightest(self) -> float:
-        """As what part of a row the loss of the class counts that weighs least."""
-        return min((factor for factor in self.question.factors if factor > 0), default=1.0)
+        """As what part of the heaviest row others count: the class that weighs least, or weights of 1.
+
+        Beyond :data:`IN_ANOTHER_UNIT` weights are numbers of people or the like, or shares of rows tell of it.
+        """
+        of_classes = min((factor for factor in self.question.factors if factor > 0), default=1.0)
+        return of_classes / (self.max_weight if 1 < self.max_weight <= IN_ANOTHER_UNIT else 1.0)
 
     @property
     def drowns(self) -> bool:
@@ -69,7 +75,7 @@ class PlannedMechanism:
 
     @property
     def misleads(self) -> bool:
-        """Whether it is more than the answer bears, or what a class says at its weight: users are warned."""
+        """Whether it is more than the answer bears, or what rows say at their weight: users are warned."""
         return self._exceeds(self.stage.noise_borne * self.lightest)
 
     def _exceeds(self, share: float) -> bool:

@@ -310,7 +310,8 @@ class PlanSolver:
         question = self.asked(route).query_spec_at(*here, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
         scale = question.calibrated(*here, mu, before, budget)
-        return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
+        loss, most = question.privacy_map(*here, scale), self.domain.max_weight
+        return PlannedMechanism(name, stage, question, sensitivity, scale, loss, most or 1.0)
 
     def _draws(self, route: Route) -> float:
         """How many numbers are drawn by a law that is not drawn exactly."""
@@ -370,12 +371,14 @@ def _warnings(
     elif gate is not None and gate.needed_margin() > n / 2:
         warnings.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None and mechanism.misleads:
-        light = mechanism.lightest < 1
+        of, why = repr(mechanism.name), ""
+        if any(mechanism.question.factors):
+            of, why = "the class of the least weight", ", by the ratio of class_weight"
+        elif mechanism.max_weight > 1:
+            of, why = "weights of 1", f", by max_weight = {mechanism.max_weight:g}: cap them at a smaller one"
         warnings.append(
             f"with {n:,} rows at epsilon = {epsilon:g} the noise drowns the signal: it is"
-            f" {mechanism.share_of_noise / mechanism.lightest:.2g} times the largest answer that"
-            f" {'the class of the least weight' if light else repr(mechanism.name)} can give"
-            f"{', by the ratio of class_weight' if light else ''}."
+            f" {mechanism.share_of_noise / mechanism.lightest:.2g} times the largest answer that {of} can give{why}."
         )
     warnings += [
         f"{step.name!r} works on a matrix of {step.domain.d:,} x {step.domain.d:,} numbers"

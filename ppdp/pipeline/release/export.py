@@ -13,7 +13,15 @@ import numpy as np
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.replay.rules import refuse_unsafe
-from ppdp.certificate.share.files import hashed, pack_arrays, read_members, write_bytes, write_folder, zipped
+from ppdp.certificate.share.files import (
+    hashed,
+    pack_arrays,
+    read_members,
+    refuse_ending,
+    write_bytes,
+    write_folder,
+    zipped,
+)
 from ppdp.core.checks import library, path_of
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
@@ -54,6 +62,7 @@ def export(
         rows, gaps = _example(pipe)
         members[EXAMPLE] = pack_arrays({"rows": rows, "gaps": gaps, "mapped": outcome(stages, rows, gaps)})
     members = {MANIFEST: json.dumps(manifest(members, certificate), indent=2).encode(), **members}
+    refuse_ending(target, "a name that ends in .zip, or that of a folder; ppdp.load reads it.", ".zip")
     _refuse_to_replace(target, overwrite)
     if target.suffix == ".zip":
         write_bytes(target, zipped(members))

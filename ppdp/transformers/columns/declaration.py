@@ -279,6 +279,8 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
     if isinstance(value, Mapping) and value.keys() == {WORDS}:
         buckets = integer(f"the number of columns of {column!r}", value[WORDS], most=MOST_COLUMNS)
         return "text", (FeatureHasher if kind == "none" else HashingVectorizer)(buckets)
+    if isinstance(value, str) and (meant := nearest(value, (PRIVATE, DROP))):
+        raise InvalidParameter(f"{shown(value)} is declared for {column!r}.", fix=f'did you mean "{meant}"?')
     given = _listed(column, value, kind)
     if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})

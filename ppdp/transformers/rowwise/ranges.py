@@ -22,6 +22,7 @@ RISING: tuple[Callable[..., Any], ...] = (
 
 _UNDECLARED = "a range for every column of numbers, (0, 1) for truth values; for text the steps of ppdp.declare(X)."
 _REACHED = 0.02  # share of a public range that values must be able to reach: less is a slip of units
+LEAST_WIDTH = 1e-300  # of a public range: what is divided by it is to be finite
 
 
 def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str) -> tuple[Array, list[int]]:
@@ -79,11 +80,12 @@ def resolve_ranges(
         raise DomainMismatch(what, stage=stage, fix="one pair per column.", parameter=parameter)
     with np.errstate(all="ignore"):
         widths = table[:, 1] - table[:, 0]
-    if (wrong := ~(np.isfinite(table).all(axis=1) & np.isfinite(widths) & (widths > 0))).any():
+    if (wrong := ~(np.isfinite(table).all(axis=1) & np.isfinite(widths) & (widths > LEAST_WIDTH))).any():
         labels = names or range(n_features)
         which = ", ".join(repr(labels[i]) for i in np.flatnonzero(wrong))
-        what = f"{parameter} of {which} must be finite with low < high."
-        fix = f"{parameter}={{column: (0, 10)}}, two finite numbers for each column, the lower one first."
+        what = f"{parameter} of {which} must be finite with low < high, no closer than {LEAST_WIDTH}."
+        fix = f"{parameter}={{column: (0, 10)}}, two finite numbers for each column, the lower one first"
+        fix = f"{fix}; tiny ones in another unit."
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     return table
 
