@@ -5,6 +5,7 @@ by label, and columns that are chosen by them: ``docs/theory/column-choice.md``.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from ppdp.bounds.queries import MOST_NUMBERS, counting_step, longest_row
@@ -87,15 +88,10 @@ def released_clusters(domain: Domain, distance: Distance, *, n_clusters: int) ->
     return inflate(exact + (math.sqrt(FIXED_DEPTH) + math.sqrt(1 + domain.d)) * rounding)
 
 
-@formula(
-    "row-wise.cluster-distances",
-    kind="stability",
-    page="k-means",
-    way="noisy",
-    releases=("clusters",),
-    row_by_row=True,
-    used_by=("ClusterDistances",),
-)
+_released = partial(formula, kind="stability", way="noisy", row_by_row=True)
+
+
+@_released("row-wise.cluster-distances", page="k-means", releases=("clusters",), used_by=("ClusterDistances",))
 def cluster_distances(domain: Domain, distance: Distance, *, n_clusters: int) -> tuple[Domain, Distance]:
     """Distances of each row from released centres, at most 2N for rows of norm N: √k-Lipschitz for k centres."""
     sane(whole(n_clusters) and n_clusters >= 1 and n_clusters * (1 + domain.d) <= MOST_NUMBERS)
@@ -151,13 +147,10 @@ def _apart(domain: Domain, distance: Distance, weight: float) -> float:
     return inflate((unmatched + moves + 8 * UNIT * norm * distance.moved + sums + counts) / n)
 
 
-@formula(
+@_released(
     "row-wise.chosen-columns",
-    kind="stability",
     page="column-choice",
-    way="noisy",
     releases=("label-moments", "light-label-moments"),
-    row_by_row=True,
     used_by=("SelectKBest", "SelectPercentile"),
 )
 def chosen_columns(domain: Domain, distance: Distance, *, k: int) -> tuple[Domain, Distance]:
@@ -169,14 +162,11 @@ def chosen_columns(domain: Domain, distance: Distance, *, k: int) -> tuple[Domai
     return out, distance.stretched(1.0, 2 * norm)
 
 
-@formula(
+@_released(
     "row-wise.zeroed-columns",
-    kind="stability",
     page="column-choice",
-    way="noisy",
     releases=("squares", "squares-in-parts", "diagonal", "matrix"),
     affine=lambda: True,
-    row_by_row=True,
     used_by=("VarianceThreshold",),
 )
 def zeroed_columns(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:

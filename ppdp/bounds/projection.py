@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,8 @@ from ppdp.core.rounding import UNIT, apply_error, inflate
 Array = NDArray[np.float64]
 
 FIRST_FAMILIES = ("gaussian", "rademacher", "sparse", "oporp")
-COMPARED = 4096
+COMPARED = 4096  # most columns, or components, of which all pairs are compared
 CLIMBERS, CLIMBS = 16, 20  # how many, and how many steps each, to where an image is longest
-"""Most columns, or components, of which all pairs are compared."""
 
 
 def operator_norm(matrix: Any) -> float:
@@ -296,7 +295,10 @@ def _first_norms(family: str, n_components: int, n_features: int, seed: int) -> 
     return operator, inflate(math.sqrt(squares.sum())), rows, absolute
 
 
-@formula("projection.random", kind="stability", page="random-projection", way="public", used_by=("RandomProjection",))
+_projection = partial(formula, kind="stability", page="random-projection", way="public", used_by=("RandomProjection",))
+
+
+@_projection("projection.random")
 def random_projection(
     domain: Domain, distance: Distance, *, family: str, n_components: int, seed: int
 ) -> tuple[Domain, Distance]:
@@ -308,15 +310,7 @@ def random_projection(
     return _projected(domain, distance, operator, rows, absolute_rows, error)
 
 
-@formula(
-    "projection.drawn",
-    kind="stability",
-    page="random-projection",
-    way="public",
-    used_by=("RandomProjection",),
-    entrywise=True,
-    row_by_row=True,
-)
+@_projection("projection.drawn", entrywise=True, row_by_row=True)
 def drawn_projection(
     domain: Domain,
     distance: Distance,

@@ -21,6 +21,8 @@ from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, inflate
 
 _row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True, row_by_row=True)
+_OF_CATEGORIES = "CategoryEncoder", "ColumnMap"
+_released = partial(formula, kind="stability", way="noisy", gaps=True)
 
 
 @_row_by_row("row-wise.identity", used_by=("PCA", "SelectKBest", "SelectPercentile"), entrywise=True)
@@ -64,15 +66,8 @@ def range_scaling(
     return out, replace(far, radius=radius, total=min(far.total, far.moved * radius)).moving(moves)
 
 
-@formula(
-    "row-wise.released-ranges",
-    kind="stability",
-    page="released-ranges",
-    way="noisy",
-    releases=("ranges",),
-    gaps=True,
-    row_by_row=True,
-    used_by=("MinMaxScaler",),
+@_released(
+    "row-wise.released-ranges", page="released-ranges", releases=("ranges",), row_by_row=True, used_by=("MinMaxScaler",)
 )
 def released_range_scaling(
     domain: Domain, distance: Distance, *, columns: Sequence[int], low: float, high: float
@@ -119,15 +114,7 @@ def row_map(
     return out, distance.stretched(lipschitz, 2 * row_norm).jittered(2 * apply_error(n_features, row_norm))
 
 
-@formula(
-    "row-wise.released-categories",
-    kind="stability",
-    page="released-categories",
-    way="noisy",
-    releases=("categories",),
-    gaps=True,
-    used_by=("CategoryEncoder", "ColumnMap"),
-)
+@_released("row-wise.released-categories", page="released-categories", releases=("categories",), used_by=_OF_CATEGORIES)
 def released_categories(
     domain: Domain, distance: Distance, *, columns: Sequence[int], max_categories: Sequence[int], **facts: Any
 ) -> tuple[Domain, Distance]:
@@ -139,15 +126,7 @@ def released_categories(
     return row_map(domain, distance.moved_as_replaced(), **facts)
 
 
-@formula(
-    "row-wise.released-modes",
-    kind="stability",
-    page="released-modes",
-    way="noisy",
-    releases=("modes",),
-    gaps=True,
-    used_by=("CategoryEncoder", "ColumnMap"),
-)
+@_released("row-wise.released-modes", page="released-modes", releases=("modes",), used_by=_OF_CATEGORIES)
 def released_modes(
     domain: Domain,
     distance: Distance,

@@ -111,14 +111,14 @@ def floored_rows(domain: Domain, distance: Distance, *, noise_scale: float, rank
     return sketch_loss(domain.n, domain.d, norm, distance, noise_scale=noise_scale, rank=rank, floor=floor)
 
 
-@formula(
+_floor = partial(formula, kind="stability", way="exact", fitted=False)
+
+
+@_floor(
     "sketch.floor",
-    kind="stability",
     page="gaussian-sketch",
-    way="exact",
     used_by=("EigenvalueFloor",),
     assumes=lambda domain, **_: {"regression.eigenvalue"},
-    fitted=False,
 )
 def floor(domain: Domain, distance: Distance, *, share: float) -> tuple[Domain, Distance]:
     """Rows as they are; their second moment has no eigenvalue below ``share`` times their squared norm."""
@@ -184,15 +184,7 @@ def noise_of(rank: int) -> float:
     return 1 / math.sqrt(rank)
 
 
-@formula(
-    "wishart.floor",
-    kind="stability",
-    page="wishart",
-    way="exact",
-    used_by=("MeanFloor",),
-    assumes=lambda domain, **_: {"wishart.norm"},
-    fitted=False,
-)
+@_floor("wishart.floor", page="wishart", used_by=("MeanFloor",), assumes=lambda domain, **_: {"wishart.norm"})
 def mean_floor(domain: Domain, distance: Distance, *, min_cosine: float, min_norm: float) -> tuple[Domain, Distance]:
     """Rows as they are; neighbouring means have a cosine of at least ``min_cosine``, both norms being ``min_norm``."""
     sane(0 < min_cosine < 1)
