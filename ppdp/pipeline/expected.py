@@ -113,7 +113,7 @@ class FitTime:
     n_rows: int
     n_features: int
     n_passes: int
-    in_memory: Seconds | None
+    in_memory: Seconds | None  # None if rows cannot come so
     in_blocks: Seconds | None
 
     @property

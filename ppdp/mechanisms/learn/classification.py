@@ -84,7 +84,8 @@ class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
     Notes
     -----
     Under "output" (``docs/theory/output-perturbation.md``), for two classes, Gaussian noise is added, once, to the
-    minimiser of the penalised loss over the ball, found in ``max_iter`` iterations at most.
+    minimiser of the penalised loss over the ball, after ``max_iter`` iterations, or as many as leave an error far below
+    the noise.
 
     Under "m2" every step shows what a random subspace, drawn for it alone, has of the mean gradient, with noise on that
     (``docs/theory/fresh-projections.md``), on all rows or, with a ``batch_size``, on Poisson samples, for rows that

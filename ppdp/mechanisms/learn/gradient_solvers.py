@@ -247,7 +247,7 @@ class HiddenState(ShuffledBatches):
 
 
 class FreshProjections(PoissonBatches):
-    """Every step shows what a random subspace of its own has of the gradient; so many more steps it takes."""
+    """Every step shows one of many random subspaces of the gradient, so it takes as many times the usual steps."""
 
     name = "m2"
     seedable = False

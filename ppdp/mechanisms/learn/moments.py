@@ -81,7 +81,7 @@ class SecondMoments(Solver):
 
 
 class SketchedMoments(Solver):
-    """Second moments of one sketch of rows and targets, of which more rows would lose less than its noise."""
+    """Second moments of one sketch of rows and targets, by default so long that noise exceeds what sampling loses."""
 
     name = "sketch"
     in_memory = True

@@ -110,10 +110,11 @@ class Ridge(LinearRegression):
     Notes
     -----
     Under "output" (``docs/theory/output-perturbation.md``) Gaussian noise is added, once, to the minimiser of the
-    penalised loss over the ball, every row's gradient clipped (which makes it Huber's loss). Under "moments"
-    (``docs/theory/second-moments.md``) noisy second moments of rows and targets are solved, every direction damped by
-    what is noise in it, and a few noisy gradients refine that; under "sketch" (``docs/theory/gaussian-sketch.md``)
-    those of a noisy Gaussian sketch are, and nothing is refined.
+    penalised loss over the ball, every row's gradient clipped (which makes it Huber's loss), after ``max_iter``
+    iterations, or as many as leave an error far below the noise. Under "moments" (``docs/theory/second-moments.md``)
+    noisy second moments of rows and targets are solved, every direction damped by what is noise in it, and a few noisy
+    gradients refine that; under "sketch" (``docs/theory/gaussian-sketch.md``) those of a noisy Gaussian sketch are, and
+    nothing is refined.
     """
 
     _: KW_ONLY
