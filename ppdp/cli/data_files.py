@@ -271,7 +271,9 @@ def _open_csv(path: Path, header_is_names: bool) -> Source:
 def _open_parquet(path: Path, header_is_names: bool) -> Source:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
+    from ppdp.data.engine.arrow import coded
+
+    file = pq.ParquetFile(path, read_dictionary=coded(pq.read_schema(path)))
     schema = file.schema_arrow
     _checked(schema.names, path, header_is_names=header_is_names)
     types = dict(zip(schema.names, schema.types))

@@ -489,7 +489,9 @@ PARTS = [  # cells of a part, cells of another, as they are read beside the firs
     ([DAY.date()], [DAY, None, "x"], [DAY, None, None]),
     (pa.array([DAY], pa.timestamp("s")), [DAY.replace(microsecond=5)], [DAY.replace(microsecond=5)]),
     (pa.array([DAY], pa.timestamp("ns")), pa.array([DAY.replace(year=9999)]), [DAY.replace(year=9999)]),
+    (pa.array([DAY], pa.timestamp("us", "UTC")), [None], [None]),
     ([decimal.Decimal("0.5")], [decimal.Decimal("10.25")], [decimal.Decimal("10.25")]),
+    (pa.array(["a"]).cast(pa.dictionary(pa.int8(), pa.string())), pa.array(["b"] * 9).dictionary_encode(), ["b"] * 9),
 ]
 
 
@@ -508,6 +510,8 @@ def test_a_part_whose_cells_say_another_type_is_read_as_the_others_are(cells, od
     forms = [form_of(part) for part in parts]
     schema = common(forms, forms[0][0] if frames else None)
     assert objects_in(schema, forms) == ()
+    assert schema == common(forms[::-1], forms[0][0] if frames else None)
+    assert getattr(schema.field("a").type, "index_type", pa.int32()) == pa.int32()  # for any number of categories
     read = [table_of(part, 0, 9, schema)["a"].to_pylist() for part in parts]
     assert read[1] == as_read
     assert str(read[0][0]).startswith(str(pa.array(cells)[0]))
@@ -519,6 +523,9 @@ def test_objects_that_no_part_has_a_type_for_are_none():
     beside = [(pa.schema([("a", kind)]), ()) for kind in (pa.bool_(), pa.int64())]
     assert objects_in(common([beside[0], forms[0]]), [beside[0], forms[0]]) == ("a",)
     assert common(beside) is None
+    texts = (pa.schema([("a", pa.string())]), ())
+    assert common([texts], given=beside[1][0]).field("a").type == pa.float64()  # as a frame of Dask says
+    assert common([texts], given=beside[0][0]) == beside[0][0]
 
 
 @pytest.mark.parametrize("place", range(4))

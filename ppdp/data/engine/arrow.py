@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
+from ppdp.data.engine.partitions import roomy
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.parallel import PIECE, ROOM, block_rows, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
@@ -114,7 +115,7 @@ class ArrowSource(BlockSource):
 
     def __init__(self, dataset: Any) -> None:
         with _unquoted():
-            self.schema = self._stored = dataset.schema
+            self.schema = self._stored = _roomy(dataset.schema)
         if len(self.schema.names) > MOST_NAMES:
             raise InvalidInput(f"rows have more than {MOST_NAMES} columns.", fix="files of fewer columns.")
         try:
@@ -145,7 +146,7 @@ class ArrowSource(BlockSource):
 
     def _check(self, fragment: Any, given: set[str]) -> None:
         """Refuse a fragment with other columns: Arrow would fill them with gaps, or convert them by their values."""
-        own = fragment.physical_schema
+        own = _roomy(fragment.physical_schema)
         wrong = []
         for field in self.schema:
             there = own.field(field.name).type if own.get_field_index(field.name) >= 0 else None
@@ -203,6 +204,20 @@ class ArrowSource(BlockSource):
         pa.default_memory_pool().release_unused()  # not before: what one row group leaves, the next one finds
 
 
+def _roomy(schema: Any) -> Any:
+    """The same columns, of categories in any order and number: so Parquet hands them out."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(roomy(field.type, ordered=False)) for field in schema])
+
+
+def coded(schema: Any) -> list[str]:
+    """Columns of categories, of which files in Parquet may have more than the type of their codes has room for."""
+    import pyarrow as pa
+
+    return [field.name for field in schema if pa.types.is_dictionary(field.type)]
+
+
 def _count(fragment: Any) -> int:
     """Rows of a fragment; pyarrow's own count of some row groups is that of the whole file."""
     groups = getattr(fragment, "row_groups", None)
@@ -244,7 +259,8 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
 
     rows = block_rows(len(names))
     if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
-        with fragment.open() as file, pq.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as own:
+        form = {"buffer_size": BUFFER, "pre_buffer": False, "read_dictionary": coded(schema)}
+        with fragment.open() as file, pq.ParquetFile(file, **form) as own:
             given = own.schema_arrow
             if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):
                 groups = [group.id for group in fragment.row_groups]
@@ -340,7 +356,7 @@ class _Spooled(ArrowSource):
                     columns = [_without_none(one) for one in batch.columns]
                     writer.write_table(pa.table(columns, reader.schema.names).cast(stored))
             super().__init__(ds.dataset(file, format="parquet"))
-            self.schema = reader.schema
+            self.schema = _roomy(reader.schema)
         except BaseException:
             self.close()
             raise

@@ -26,7 +26,7 @@ def schema_of(kinds: Iterable[tuple[str, Any]]) -> Any:
     except (pa.ArrowException, TypeError):
         fix = "frame.astype(...) to numbers, text, categories or dates; sparse columns to dense ones."
         raise InvalidInput("some column has a type that Arrow does not have.", fix=fix) from None
-    return pa.schema([(field.name, _roomy(field.type)) for field in schema])
+    return pa.schema([(field.name, roomy(field.type)) for field in schema])
 
 
 def untyped(kinds: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
@@ -58,11 +58,14 @@ def common(forms: Sequence[tuple[Any, Sequence[str]]], given: Any = None) -> Any
         return None
     fields = []
     for own in names:
-        kinds = {_roomy(schema.field(own.name).type) for schema in [names, *schemas] if own.name in schema.names}
-        kind = _widest(kinds, objects=any(own.name in objects for _, objects in forms))
-        if kind is None and given is None:
+        kinds = {roomy(schema.field(own.name).type) for schema in [names, *schemas] if own.name in schema.names}
+        objects = any(own.name in held for _, held in forms)
+        kind = _widest(kinds, objects=objects)
+        if given is not None and (kind is None or pa.types.is_dictionary(own.type)):  # each cell as the frame says
+            kind = _widest({own.type}, objects=True) or own.type
+        if kind is None and not objects:
             return None
-        fields.append((own.name, own.type if kind is None or pa.types.is_dictionary(own.type) else kind))
+        fields.append((own.name, kind or pa.null()))
     return pa.schema(fields)
 
 
@@ -75,11 +78,12 @@ def objects_in(schema: Any, forms: Sequence[tuple[Any, Sequence[str]]]) -> tuple
 
 
 def _widest(kinds: set[Any], *, objects: bool) -> Any:
-    """The type that holds all cells of these, and objects; None if none does, or null of objects that none reads."""
+    """The type as which all cells of these are read, and objects; None if there is none."""
     import pyarrow as pa
     import pyarrow.types as of
 
-    typed, zones = kinds - {pa.null()}, {getattr(kind, "tz", None) for kind in kinds}
+    typed = kinds - {pa.null()}
+    zones = {getattr(kind, "tz", None) for kind in typed}
 
     def all_are(*tests: Any) -> bool:
         return all(any(test(kind) for test in tests) for kind in typed)
@@ -98,7 +102,7 @@ def _widest(kinds: set[Any], *, objects: bool) -> Any:
         return pa.int64()
     if all_are(of.is_integer, of.is_floating, of.is_decimal):
         return pa.float64()
-    return pa.null() if objects else None
+    return None
 
 
 def table_of(part: Any, first: int, last: int, schema: Any) -> Any:
@@ -129,25 +133,27 @@ def _read_as(kind: Any, column: Any, own: Any) -> Any:
     import pyarrow as pa
     import pyarrow.types as of
 
-    typed = not (of.is_null(own) or _PICKLED in str(own))
     if of.is_dictionary(own):
         return None
     if kind == pa.float64():
         return pa.array(numbers(column).values, kind, from_pandas=True)
-    if of.is_timestamp(kind) and typed:
+    if of.is_timestamp(kind) and (of.is_timestamp(own) or of.is_date(own)):
         return pa.array(column).cast(kind, safe=False)
     if of.is_timestamp(kind):
         seconds = dates(column).values
         none = ~np.isfinite(seconds)
         return pa.array(np.where(none, 0, seconds * 1e6).round().astype(np.int64), mask=none).cast(kind)
-    return pa.array(carried(column), kind) if kind == pa.large_string() and not typed else None
+    texts = of.is_string(own) or of.is_large_string(own)
+    return pa.array(carried(column), kind) if kind == pa.large_string() and not texts else None
 
 
-def _roomy(kind: Any) -> Any:
-    """The same type; of categories one that holds any number of them: how many a partition has, its cells say."""
+def roomy(kind: Any, *, ordered: bool = True) -> Any:
+    """The same type; of categories one that holds any number of them: how many a part has, its cells say."""
     import pyarrow as pa
 
-    return pa.dictionary(pa.int32(), kind.value_type, kind.ordered) if pa.types.is_dictionary(kind) else kind
+    if not pa.types.is_dictionary(kind):
+        return kind
+    return pa.dictionary(pa.int32(), kind.value_type, ordered and kind.ordered)
 
 
 def _with_texts(frame: Any, schema: Any = None) -> Any:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ppdp import Adjacency, Domain, make_pipeline
+from ppdp.cli.data_files import open_source
 from ppdp.data.engine.arrow import opened
 from ppdp.data.engine.source import aligned
 from ppdp.data.parallel import PIECE
@@ -64,6 +65,32 @@ def test_every_form_gives_the_same_rows_on_every_pass(tmp_path, form):
         for _ in range(2):
             assert read(source).equals(table.combine_chunks())
         assert read(source, ["b"]).equals(table.select(["b"]).combine_chunks())
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("form", ["parquet", "arrow", "reader"])
+def test_files_may_have_more_categories_than_their_codes_tell_apart(form, ordered, tmp_path):
+    """As files have that are written part by part, or day by day: one cell more decides over the type of codes."""
+    cells = [f"{i:03}" for i in range(130)]
+    parts = [
+        pa.DictionaryArray.from_arrays(pa.array(range(len(some)), pa.int8()), pa.array(some), ordered=ordered)
+        for some in (cells[:100], cells[90:])
+    ]
+    table, place = pa.table({"a": pa.chunked_array(parts)}), str(tmp_path)
+    if form == "parquet":
+        pq.write_table(table, tmp_path / "1.parquet")
+        wide = table["a"].cast(pa.string()).dictionary_encode().combine_chunks()
+        pq.write_table(pa.table({"a": wide}), tmp_path / "2.parquet")
+        assert open_source(tmp_path / "1.parquet").read(["a"])["a"].to_pylist() == cells[:100] + cells[90:]
+    elif form == "arrow":
+        for number, part in enumerate(parts):
+            kind = pa.dictionary([pa.int8(), pa.int16()][number], pa.string(), ordered)
+            some = pa.table({"a": part.cast(kind)})
+            with pa.OSFile(f"{tmp_path}/{number}.arrow", "wb") as file, pa.ipc.new_file(file, some.schema) as writer:
+                writer.write_table(some)
+    source = opened(table.to_reader() if form == "reader" else place)
+    held = pa.concat_tables(source.tables(["a"]))["a"].to_pylist()
+    assert held == (cells[:100] + cells[90:]) * (1 + (form == "parquet"))
 
 
 def test_what_is_in_memory_is_for_nobody_here():
