@@ -65,8 +65,8 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100, averaged over noise; .* before, this release adds at most (\d+) right guesses .*"
-        r"the surest (\d+) in 10.000 are right at most (\d+) times in 100;"
-        r" over 90 % sure in at most 1 of (\d+) guesses",
+        r"the surest (\d+) of 10.000 draws right at most (\d+) times in 100;"
+        r" over 90 % sure in at most 1 of (\d+) draws",
         found["For one person"],
     )
     right, more, surest, rare, seldom_mostly = map(int, guesses.groups())
@@ -112,7 +112,7 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
     ],
 )
 def test_how_seldom_something_comes_is_never_told_too_rare(share, words):
-    assert seldom(share).replace("\u202f", " ") == f"{words} guesses"
+    assert seldom(share).replace("\u202f", " ") == f"{words} draws"
 
 
 def test_no_promise_without_its_if():
