@@ -51,15 +51,16 @@ _IDS = "does every row have an id, and is n_rows the number of rows that are exp
 
 
 def alerts(c: Record) -> list[str]:
-    """Warnings: of few rows left or kept, of a model of one class, and of shares clearly above a tenth (tiny: half)."""
-    of_model = [said for said in (_few_left(c), single_class_in_words(c)) if said is not None]
-    return [*of_model, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
+    """Warnings: of few rows left or kept, of a model of one class, of columns without a range, and of shares clearly
+    above a tenth (tiny: half).
+    """
+    of_released = filter(None, (_few_left(c), single_class_in_words(c), _no_range(c)))
+    return [*of_released, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
 
 
 def deleting(c: Record) -> list[str]:
     """Steps behind which rows may be absent that were present in front."""
-    domains = c.entrance.domain, *(step.domain for step in c.steps)
-    least = [domain.get("min_present", 0) for domain in domains]
+    least = [domain.get("min_present", 0) for domain in c.domains]
     return [step.name for step, before, after in zip(c.steps, least, least[1:]) if after < before]
 
 
@@ -86,6 +87,16 @@ def single_class_in_words(c: Record) -> str | None:
     """That a released model is no use, if it plainly is none."""
     label = c.released.single_class
     return None if label is None else f"this model predicts one class only, {label!r}, whatever the row is"
+
+
+def _no_range(c: Record) -> str | None:
+    if c.released.no_range is None:
+        return None
+    return (
+        f"{', '.join(map(repr, c.released.no_range))}: no range shows in the released counts. Are values beyond 1e12"
+        " (milliseconds, numbers of accounts), within 1e-9 of 0, or hardly any? Declare the range, or multiply by a"
+        " public number first"
+    )
 
 
 def _alerts(found: Diagnostics) -> Iterator[str]:

@@ -25,7 +25,7 @@ SINCE_THIRD = ("diagnostics", "withheld")
 OF_A_FACT = ("source",)  # absent where nobody says from where a fact is
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
-OF_A_MODEL = "share_left", "single_class"  # absent where a model learned from many rows and predicts several classes
+OF_A_MODEL = "share_left", "single_class", "no_range"  # absent where there is nothing to warn of
 OPTIONAL = {*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN}
 
 
@@ -202,8 +202,8 @@ class AlternativeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedRecord:
-    """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is, and
-    ``share_left`` of the rows, at most, if stages have left few of them: both follow from released numbers.
+    """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is, and the share
+    of rows left at most, if stages have left few, and columns of ``no_range``: all follow from released numbers.
     """
 
     names: Mapping[str, tuple[int, ...]]
@@ -211,6 +211,7 @@ class ReleasedRecord:
     inference: str
     share_left: float | None = None
     single_class: str | None = None
+    no_range: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +284,11 @@ class Record:
         """Which datasets are neighbours."""
         other = self.entrance.domain.get("adjacency")
         return Adjacency.replace(self.rows_per_unit) if other is None else Adjacency.from_dict(other)
+
+    @property
+    def domains(self) -> list[Mapping[str, Any]]:
+        """What is known of the rows at the entrance and behind every step."""
+        return [self.entrance.domain, *(step.domain for step in self.steps)]
 
     @property
     def ledger(self) -> LedgerEntry | None:

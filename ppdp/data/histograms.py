@@ -166,12 +166,23 @@ def fine(rows: Rows | Stream, columns: Sequence[int], ranges: Array) -> Array:
 
 def first_ranges(answer: Array, noise_scale: float) -> Array:
     """Ranges of all columns by the first histogram, shape (columns, 2)."""
+    ranges, empty = _full_ranges(answer, noise_scale)
+    return np.where(empty[:, None], UNKNOWN, ranges)
+
+
+def without_range(answer: Array, count: int, noise_scale: float) -> NDArray[np.bool_]:
+    """In which of so many columns the first histogram shows no range, or values that are as good as 0."""
+    ranges, empty = _full_ranges(answer[: count * RANGE_CELLS], noise_scale)
+    return empty | (np.abs(ranges) <= math.ldexp(1.0, LEAST)).all(axis=1)
+
+
+def _full_ranges(answer: Array, noise_scale: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Where full runs of cells begin and end in every column, and whether there are none between the last edges."""
     counts = answer.reshape(-1, RANGE_CELLS)
     first, last, found = ends(counts, threshold(len(counts)) * noise_scale)
     edges = np.concatenate([EDGES[:1], EDGES, EDGES[-1:]])
     ranges = np.column_stack([edges[first], edges[last + 1]])
-    empty = ~found | (ranges[:, 0] >= ranges[:, 1])  # all of it beyond the last edge
-    return np.where(empty[:, None], UNKNOWN, ranges)
+    return ranges, ~found | (ranges[:, 0] >= ranges[:, 1])
 
 
 def second_ranges(answer: Array, ranges: Array, noise_scale: float) -> Array:

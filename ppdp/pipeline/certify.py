@@ -19,13 +19,14 @@ from ppdp.certificate.issuer import issuer_words
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.certificate.share.files import hashed
 from ppdp.core.domain import Domain
+from ppdp.data.histograms import without_range
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.pipeline.release.answers import columns_at_the_end
+from ppdp.pipeline.release.answers import columns_at_the_end, names_of
 from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate
 from ppdp.transformers.columns.column_subset import class_of
@@ -197,41 +198,65 @@ def _mechanism(m: PlannedMechanism) -> records.MechanismRecord:
 
 
 def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> str | None:
-    """The class that a linear or boosted model predicts of every row within public ranges and norm, if there is one.
+    """The class that the last step predicts of every row within public ranges and norm, if it is known for one.
 
     It follows from released and public numbers alone: the score of this class exceeds those of all others, of two
     classes by its threshold, by more than any row can change their difference.
     """
     model = twins[-1][1]
     read = any(fact.name == "classes" and fact.origin == PRIVATE_ORIGIN for fact in record.facts)
-    linear = hasattr(model, "coef_")
-    if record.mechanism is None or read or not hasattr(model, "classes_") or not (linear or hasattr(model, "models_")):
+    boosted, known = hasattr(model, "models_"), any(hasattr(model, name) for name in ("coef_", "models_", "var_"))
+    if record.mechanism is None or read or not hasattr(model, "classes_") or not known:
         return None
     threshold = logit(getattr(model, "threshold_", 0.5))
-    leads = _leads(record, twins, threshold) if linear else _leads_of_shapes(model.models_, threshold)
+    leads = _leads_of_shapes(model.models_, threshold) if boosted else _leads(record, twins, threshold)
     np.fill_diagonal(leads, np.inf)
     first = np.flatnonzero((leads > 0).all(axis=1))
     return str(model.classes_[first[0]]) if first.size else None
 
 
+def no_range(record: records.Record, arrays: Mapping[str, Array], names: Sequence[str]) -> tuple[str, ...] | None:
+    """Columns whose range was to be seen in released counts, and does not show there."""
+    missing = []
+    for release in (release for release in record.releases if release.statistic == "ranges"):
+        columns, of_step = release.parameters["columns"], names_of(record.domains[release.at])
+        empty = without_range(arrays[f"{names[release.at]}.ranges"], len(columns), release.noise_scale)
+        missing += [of_step[column] for column, none in zip(columns, empty) if none]
+    return tuple(missing) or None
+
+
 def _leads(record: records.Record, twins: Sequence[tuple[str, Any]], threshold: float) -> Array:
-    """By how much scores of linear models exceed one another, at least, of every class those of every other."""
-    domain = Domain.from_dict((record.steps[-1] if record.steps else record.entrance).domain)
+    """By how much scores of other models exceed one another, at least, of every class those of every other."""
+    domain = Domain.from_dict(record.domains[-1])
     ranges = columns_at_the_end(record, twins).ranges
     bound = np.inf if domain.entry_bound is None else domain.entry_bound
     ends = np.where(np.isfinite(ranges), ranges, [-bound, bound])
-    model = twins[-1][1]
+    curves, slopes, starts = _scores(twins[-1][1], threshold)
+    classes = zip(curves, slopes, starts)
+    return np.array([_least(c - curves, s - slopes, ends, domain) + start - starts for c, s, start in classes])
+
+
+def _scores(model: Any, threshold: float) -> tuple[Array, Array, Array]:
+    """Of the score of every class what is multiplied by squares of columns and by columns, and what is left."""
+    if hasattr(model, "var_"):  # logarithms of normal densities
+        constant = model.theta_**2 / model.var_ + np.log(model.var_)
+        return -0.5 / model.var_, model.theta_ / model.var_, np.log(model.class_prior_) - constant.sum(axis=1) / 2
     weights, starts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) - threshold
     if len(weights) == 1:  # one score, for the second of two classes
         weights, starts = np.vstack([-weights, weights]) / 2, np.append(-starts, starts) / 2
-    return np.array([_least(own - weights, ends, domain) + start - starts for own, start in zip(weights, starts)])
+    return np.zeros_like(weights), weights, starts
 
 
-def _least(slopes: Array, ends: Array, domain: Domain) -> Array:
+def _least(curves: Array, slopes: Array, ends: Array, domain: Domain) -> Array:
     """The least that rows within ranges and norm have by each line of coefficients."""
-    with np.errstate(invalid="ignore"):
-        least = np.nansum(np.minimum(slopes * ends[:, 0], slopes * ends[:, 1]), axis=1)
-    return least if domain.row_norm is None else np.maximum(least, -np.linalg.norm(slopes, axis=1) * domain.row_norm)
+    low, high = ends.T
+    with np.errstate(all="ignore"):
+        turns = np.where(curves > 0, np.clip(-slopes / (2 * curves), low, high), low)
+        reached = [np.where(curves, curves * x**2, 0) + np.where(slopes, slopes * x, 0) for x in (low, high, turns)]
+        least = np.nan_to_num(np.min(reached, axis=0), nan=-np.inf, posinf=np.inf, neginf=-np.inf).sum(axis=1)
+    if domain.row_norm is None or curves.any():
+        return least
+    return np.maximum(least, -np.linalg.norm(slopes, axis=1) * domain.row_norm)
 
 
 def _leads_of_shapes(models: Sequence[Any], threshold: float) -> Array:

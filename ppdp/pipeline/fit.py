@@ -37,7 +37,7 @@ from ppdp.exceptions import (
     NoRoute,
     UnsupportedOrder,
 )
-from ppdp.pipeline.certify import Draft, draft_certificate, single_class, steps_of
+from ppdp.pipeline.certify import Draft, draft_certificate, no_range, single_class, steps_of
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.input_checks import check_memory, check_sparse_plan, check_streams
@@ -303,10 +303,14 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
     record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
     release = Released.of(record, arrays, draft.inference, certificate)
     set_release(pipe, release, record, steps_of(draft.plan))
-    single, left = single_class(record, pipe.twins_), few_left(record, outcome.present)
-    if single is not None or left is not None:
-        of_model = replace(record.released, single_class=single, share_left=left)
-        record = replace(record, released=of_model, digest="")
+    said = replace(
+        record.released,
+        single_class=single_class(record, pipe.twins_),
+        share_left=few_left(record, outcome.present),
+        no_range=no_range(record, arrays, [name for name, _ in pipe.twins_]),
+    )
+    if said != record.released:
+        record = replace(record, released=said, digest="")
         pipe.certificate_ = Certificate.sealed(written(record))
         pipe.release_ = replace(pipe.release_, certificate=pipe.certificate_)
     return record

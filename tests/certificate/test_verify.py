@@ -47,7 +47,7 @@ def test_noise_is_no_more_than_what_it_is_recorded_to_cost(name):
 
 def test_what_is_said_of_released_numbers_is_possible():
     made = next(name for name in NAMES if document(name)["mechanism"] is None)
-    for name, field, value in (("medians", "share_left", 0.2), (made, "single_class", "no")):
+    for name, field, value in (("medians", "share_left", 0.2), (made, "single_class", "no"), (made, "no_range", ["a"])):
         forged = document(name)
         forged["released"][field] = value
         assert f"released.{field}" in " ".join(Certificate.from_json(json.dumps(sealed(forged))).verify().problems)

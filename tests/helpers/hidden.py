@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 
+from ppdp.certificate.record import OF_A_MODEL
 from ppdp.pipeline.execute import execute
 
 
@@ -14,7 +15,7 @@ def public(pipe):
     for key in ("issued", "digest"):
         certificate.pop(key)
     certificate["released"].pop("sha256")
-    for name in ("share_left", "single_class"):  # as they follow from the released numbers
+    for name in OF_A_MODEL:  # as they follow from the released numbers
         certificate["released"].pop(name, None)
     for share in (certificate["diagnostics"] or {"shares": []})["shares"]:
         share.pop("share")

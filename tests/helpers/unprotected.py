@@ -27,6 +27,8 @@ WORDS = {
     "versions.scipy",
     "released.sha256",
     "released.share_left",
+    "released.no_range",
+    "released.no_range.*",
     "released.single_class",
     "released.inference",
 }

@@ -67,7 +67,7 @@ def test_labels_in_another_spelling_are_said():
         assert "labels repaired" in page
 
 
-@pytest.mark.parametrize("last", [LogisticRegression, LinearSVC, GradientBoostingClassifier])
+@pytest.mark.parametrize("last", [LogisticRegression, LinearSVC, GaussianNB, GradientBoostingClassifier])
 @pytest.mark.parametrize("more", [[], [MeanImputer(), StandardScaler()]], ids=["range", "scaler"])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("no", "perhaps", "yes")])
 @pytest.mark.repeated("more")

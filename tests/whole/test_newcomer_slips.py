@@ -457,6 +457,15 @@ def test_a_budget_at_which_models_may_be_the_wrong_way_round(table):
         classifier(table, table["outcome"], epsilon=0.02, delta=1e-6)
 
 
+@pytest.mark.parametrize(("unit", "shows"), [(1e6, True), (1e12, False), (1e-30, False)])
+def test_milliseconds_and_other_numbers_too_large_or_small_for_a_private_range(unit, shows, table):
+    rows = (table[["age"]] * unit).assign(small=table["age"])
+    pipe = make_pipeline(MinMaxScaler("private"), LogisticRegression((False, True)), epsilon=4)
+    fit = lambda: pipe.fit(rows, table["outcome"])  # noqa: E731
+    _silent(fit, "range") if shows else _warned(fit, ["'age': no range shows"])
+    assert pipe.certificate_.verify()
+
+
 @pytest.mark.parametrize(("rows", "drowned"), [(120, False), (90, True)])
 def test_rows_from_which_a_regression_is_better_than_a_mean(rows, drowned):
     pipe = make_pipeline(MinMaxScaler((18, 80)), LinearRegression((0, 1e5)), epsilon=2)

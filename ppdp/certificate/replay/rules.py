@@ -280,7 +280,7 @@ def _released(c: Record, names: list[str]) -> Iterator[str]:
         if arrays is None:
             expected |= dict.fromkeys(own[:1], (m.size,))
         else:
-            end = Domain.from_dict((c.steps[-1] if c.steps else c.entrance).domain)
+            end = Domain.from_dict(c.domains[-1])
             made = arrays(end, m.steps, m.size, **m.parameters)
             expected |= {f"{m.name}.{name}": tuple(shape) for name, shape in made.items()}
         if not own:
@@ -292,6 +292,8 @@ def _released(c: Record, names: list[str]) -> Iterator[str]:
         yield "released.share_left: it is a share below a half, where a step deletes rows."
     if single is not None and (m is None or any(fact.origin == PRIVATE_ORIGIN for fact in c.facts)):
         yield "released.single_class: no model predicts a public class."
+    if c.released.no_range is not None and all(release.statistic != "ranges" for release in c.releases):
+        yield "released.no_range: no ranges were released."
 
 
 def _status(c: Record) -> Iterator[str]:

@@ -201,7 +201,7 @@ class SketchForm:
         if last is None or not (formula in _NOISES or formula.startswith(_SIGNS)):
             fix = "GaussianMechanism('rows'), LaplaceMechanism('rows') or SignMechanism() as the last step."
             raise ExportError("no rows were released, so there is no table of sketches.", fix=fix)
-        domains = [Domain.from_dict(one) for one in (record.entrance.domain, *(step.domain for step in record.steps))]
+        domains = list(map(Domain.from_dict, record.domains))
         noise = flips = matrix = None
         front = domains[-1]
         if formula in _NOISES:

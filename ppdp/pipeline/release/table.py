@@ -163,8 +163,8 @@ class Released(WithParquet, Mapping[str, Array]):
         record = self.certificate.record
         refuse_unsafe(record, conditional=conditional)
         steps, _ = restore(self.inference, functions or {}, tuple(stages))
-        domains = [record.entrance.domain, *(step.domain for step in record.steps)]
-        return released_twins(record, steps, self.arrays), list(map(Domain.from_dict, domains)), record.invalid
+        domains = list(map(Domain.from_dict, record.domains))
+        return released_twins(record, steps, self.arrays), domains, record.invalid
 
     def to_onnx(
         self,
@@ -261,7 +261,7 @@ def _cells(record: Record, lines: int) -> dict[str, list[Any]]:
 
 def _features(record: Record) -> list[str]:
     """Names of the columns at the input of the mechanism."""
-    return names_of((record.steps[-1] if record.steps else record.entrance).domain)
+    return names_of(record.domains[-1])
 
 
 def _wide(record: Record) -> tuple[str, list[str]] | None:
