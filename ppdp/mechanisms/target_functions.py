@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import exp10
 
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
@@ -23,6 +24,7 @@ FUNCTIONS: Mapping[str, tuple[np.ufunc, np.ufunc]] = {
     "exp": (np.exp, np.log),
     "expm1": (np.expm1, np.log1p),
     "log": (np.log, np.exp),
+    "log10": (np.log10, exp10),
     "log1p": (np.log1p, np.expm1),
     "log2": (np.log2, np.exp2),
     "sqrt": (np.sqrt, np.square),
@@ -37,7 +39,7 @@ class FunctionOfTargets(TargetModel):
 
     Parameters
     ----------
-    target_func : {"exp", "expm1", "log", "log1p", "log2", "sqrt", "square"}, optional
+    target_func : {"exp", "expm1", "log", "log10", "log1p", "log2", "sqrt", "square"}, optional
         Public function of NumPy of which the error is taken, as by scikit-learn's ``TransformedTargetRegressor``.
         ``y_range`` and what is predicted are in the units of the targets, coefficients in those of the function.
     """

@@ -15,6 +15,7 @@ from ppdp.core.formula import AT
 from ppdp.exceptions import PpdpError
 from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.feature_maps import own_knots
 from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.schema import columns_taken, is_listed, picked_columns
@@ -75,15 +76,23 @@ def _keeps_gaps(step: Step) -> bool:
 
 
 def hoisted(steps: list[Step]) -> list[Step]:
-    """Public maps in front of an imputer of means or medians, where units are public."""
+    """Public maps in front of an imputer of means or medians, where units are public, and that in front of a scaler."""
     ordered = list(steps)
     for _ in ordered:
         for i in range(1, len(ordered)):
             before, step = ordered[i - 1], ordered[i]
-            if role_of(before) == "scaler" and step.kind in _IN_ANY_UNITS and is_public(step):
+            scaled = role_of(before) == "scaler"
+            if scaled and step.kind == "MissingIndicator":
+                del ordered[i - 1]
+                break
+            if scaled and step.kind in _IN_ANY_UNITS and is_public(step) and not own_knots(step.given()):
                 step.changed.append(f"{before.name!r} is left out: equal steps of a range are the same in any units")
                 del ordered[i - 1]
                 break
+            if scaled and role_of(step) == "imputer" and not is_public(before) and not is_public(step):
+                step.changed.append(f"it stands in front of {before.name!r}, which takes complete rows")
+                ordered[i - 1 : i + 1] = [step, before]
+                continue
             if role_of(before) != "imputer" or is_public(before) or not _may_be_hoisted(step):
                 continue
             ordered[i - 1 : i + 1] = [step, before]
@@ -372,4 +381,4 @@ def _check_tail(tail: list[Step]) -> None:
     roles = [role_of(inner) for inner in tail]
     late = next((i for i, role in enumerate(roles) if role == "imputer" and set(roles[:i]) - {"imputer"}), None)
     if late is not None:
-        tail[late].refuse("the order has no counterpart.", "an imputer, then a scaler.")
+        tail[late].refuse("the order has no counterpart.", "the imputer first: other stages take complete rows.")

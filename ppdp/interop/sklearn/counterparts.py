@@ -238,6 +238,13 @@ def refuse_unknown(step: Step) -> NoReturn:
         what = f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here."
         fix = "use it as it is: pipe.fit(X, y)." if hasattr(step.estimator, "plan") else fix
         raise UnknownStage(what, stage=step.name, fix=fix)
+    if kind == "ColumnTransformer":
+        what = (
+            "a ColumnTransformer behind steps that look at the rows, in a FeatureUnion, or that is inside another and "
+        )
+        what += "does not name its columns, has no counterpart here."
+        fix = "one ColumnTransformer in front, in which columns may occur several times."
+        raise UnknownStage(what, stage=step.name, fix=fix)
     leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
     if not leaks and inside:
         leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."

@@ -18,7 +18,7 @@ from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.steps import TERMS, TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.feature_hasher import HashedTerms
-from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, Splines
+from ppdp.transformers.columns.features import FourierFeatures, KnottedSplines, Landmarks, PeriodicSplines, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import MOST_COLUMNS, FunctionMap, GapIndicators, PublicMap
 from ppdp.transformers.rowwise.probe import made_up_rows
@@ -68,17 +68,28 @@ def _width_of_kernel(step: Step, given: Mapping[str, Any]) -> float | None:
     return number("gamma", gamma, step.name, above=0, most=1e100)
 
 
+def own_knots(given: Mapping[str, Any]) -> bool:
+    """Whether knots are numbers, in the units of the columns."""
+    return not is_word(given.get("knots", "uniform"), "uniform", "quantile")
+
+
 def splines(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Splines of the public ranges."""
     given = step.read("n_knots", "knots", "degree", "extrapolation", "include_bias", "handle_missing")
-    if not is_word(given["knots"], "uniform", "quantile"):
-        fix = "knots='uniform', between public ranges: declare the first and the last knot as those."
-        step.refuse("knots of your own have no counterpart.", fix)
+    periodic, bias = is_word(given["extrapolation"], "periodic"), flag("include_bias", given["include_bias"], step.name)
+    if own_knots(given):
+        try:
+            own = tuple(tuple(map(float, knots)) for knots in given["knots"])
+        except (TypeError, ValueError):
+            step.refuse(f"knots={shown(given['knots'])} are no rows of numbers.", "knots=[[0.0], [10.0], [50.0]].")
+        if not is_word(given["extrapolation"], "constant", "periodic"):
+            step.changed.append("beyond the outer knots curves are flat")
+        degree = integer("degree", given["degree"], step.name, least=0)
+        return KnottedSplines(len(own), degree, bias, step.name, own, periodic)
     instead = "quantiles" if given["knots"] == "quantile" else "the smallest and largest values"
     step.changed.append(f"knots at equal steps of the public ranges instead of {instead}")
     knots, degree = (integer(name, given[name], step.name, least=0) for name in ("n_knots", "degree"))
-    kind = PeriodicSplines if is_word(given["extrapolation"], "periodic") else Splines
-    return kind(knots, degree, flag("include_bias", given["include_bias"], step.name), step.name)
+    return (PeriodicSplines if periodic else Splines)(knots, degree, bias, step.name)
 
 
 def indicators(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:

@@ -67,6 +67,8 @@ _NO_REGRESSOR = (
 _TREES = "thresholds between values of rows, and leaves that may hold one row"
 _INSIDE = "every model inside"
 _FIRST = "one model alone, which learns several classes together: all models of an ensemble look at the rows."
+_ONE = "one model alone: all models of an ensemble look at the rows."
+_EACH = "a pipeline for each output, all in one ppdp.Ledger, which adds up what they cost."
 _VOTES = "the best of its models alone; or each by from_sklearn, and {0} around these pipelines: all are paid for."
 _ROWS = "the rows themselves, which are stored in the fitted object"
 _AROUND_0 = "MeanImputer(), or RegressionImputer() where all columns lie around 0."
@@ -322,7 +324,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         "high", _INSIDE, "GradientBoostingClassifier", f"{_FIRST} Such as {_NO_CLASSIFIER}"
     ),
     "AdaBoostRegressor BaggingRegressor": Leak(
-        "high", _INSIDE, "GradientBoostingRegressor", f"{_FIRST} Such as {_NO_REGRESSOR}"
+        "high", _INSIDE, "GradientBoostingRegressor", f"{_ONE} Such as {_NO_REGRESSOR}"
     ),
     "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
     "BernoulliNB ComplementNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis": _LOGISTIC,
@@ -344,13 +346,11 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     # --- estimators around estimators ---
     "VotingClassifier": Leak("high", _INSIDE, fix=_VOTES.format("VotingClassifier")),
     "VotingRegressor": Leak("high", _INSIDE, fix=_VOTES.format("VotingRegressor")),
-    "StackingClassifier ClassifierChain MultiOutputClassifier "
-    "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Leak(
+    "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain": Leak("high", _INSIDE, fix=_EACH),
+    "StackingClassifier OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Leak(
         "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}"
     ),
-    "StackingRegressor RegressorChain MultiOutputRegressor": Leak(
-        "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_REGRESSOR}"
-    ),
+    "StackingRegressor": Leak("high", _INSIDE, fix=f"{_ONE} Such as {_NO_REGRESSOR}"),
     "CalibratedClassifierCV": Leak(
         "high", "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities."
     ),

@@ -164,7 +164,9 @@ def other_law(step: Step, facts: DeclaredFacts) -> Any:
         "metric": "metric='euclidean', whose boundaries are straight.",
         "shrink_threshold": "leave it out: no column is dropped.",
     }
-    step.read(_OF_LAWS, fixes=fixes)
+    given = step.read(_OF_LAWS, fixes=fixes)
+    if given.get("shrinkage") is not None:
+        step.changed.append("shrinkage has no effect: no covariance is inverted")
     shape = "quadratic" if step.kind == "QuadraticDiscriminantAnalysis" else "linear"
     step.changed.append(f"log loss instead of {_LAWS[step.kind]}: in both, log-odds are {shape}")
     if step.kind == "BernoulliNB":
@@ -277,7 +279,8 @@ def kernel_regressor(step: Step, facts: DeclaredFacts) -> Any:
     given = step.read("C alpha epsilon kernel kernel_params loss nu fit_intercept", _KERNEL)
     if not is_word(given.get("kernel"), None, "linear", "poly", "rbf"):
         step.refuse(f"kernel={shown(given['kernel'])} has no counterpart.", "kernel='rbf', 'poly' or 'linear'.")
-    step.changed.append("squared error with a penalty of alpha='auto' instead of an error that counts beyond epsilon")
+    instead = f"alpha={shown(given['alpha'])}" if step.kind == "KernelRidge" else "an error that counts beyond epsilon"
+    step.changed.append(f"squared error with a penalty of alpha='auto' instead of {instead}")
     return _regressor(step, mechanisms.Ridge, facts, {"fit_intercept": True, **given})
 
 

@@ -303,7 +303,9 @@ def _of_targets(step: Step, name: str, depth: int) -> list[Step]:
     pairs: list[tuple[str | None, Any]] = [(None, (None, None)), *FUNCTIONS.items()]
     known = next((name for name, pair in pairs if pair[0] is function and pair[1] is inverse), "")
     if known == "":
-        step.refuse(f"only these functions of targets are known to ppdp: {', '.join(FUNCTIONS)}, of NumPy.", _LOGARITHM)
+        step.refuse(
+            f"functions of targets known here are {', '.join(FUNCTIONS)} of NumPy, with their inverses.", _LOGARITHM
+        )
     inner = LinearRegression() if given["regressor"] is None else given["regressor"]
     steps = flattened(name, inner, depth + 1)
     if not steps:

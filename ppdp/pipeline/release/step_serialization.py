@@ -41,7 +41,14 @@ from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.date_encoder import Dated
 from ppdp.transformers.columns.feature_hasher import HashedTerms
-from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, PolynomialTerms, Splines
+from ppdp.transformers.columns.features import (
+    FourierFeatures,
+    KnottedSplines,
+    Landmarks,
+    PeriodicSplines,
+    PolynomialTerms,
+    Splines,
+)
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.ranges import RISING
@@ -70,6 +77,7 @@ PARTS: dict[str, type[Any]] = {
     "OneHot": categories.OneHot,
     "Powers": PolynomialTerms,
     "Scaled": maps.RangeScale,
+    "KnottedSplines": KnottedSplines,
     "PeriodicSplines": PeriodicSplines,
     "Splines": Splines,
     "Terms": HashedTerms,

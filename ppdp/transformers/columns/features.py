@@ -251,3 +251,24 @@ class PeriodicSplines(Splines):
     """The same in a circle: what comes behind the end of a range begins it again."""
 
     periodic = True
+
+
+@dataclass(frozen=True)
+class KnottedSplines(Splines):
+    """The same with public knots, a row for each and an entry for each column; flat beyond the outer ones."""
+
+    knots: tuple[tuple[float, ...], ...] = ()
+    periodic: bool = False
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        width = len(given.names)
+        even = {len(row) for row in self.knots} == {width} and np.isfinite(self.knots).all()
+        if not even or not (np.diff(np.array(self.knots), axis=0) > 0).all():
+            what = f"knots are rows of {width} numbers here, which rise in every column."
+            raise InvalidParameter(what, stage=self.step, fix="knots=[[0.0], [10.0], [50.0]] of one column.")
+        return super().facts(given)
+
+    def fitted(self, given: ColumnFacts) -> Any:
+        beyond, knots = "periodic" if self.periodic else "constant", np.array(self.knots)
+        made = SplineTransformer(degree=self.degree, knots=knots, extrapolation=beyond, include_bias=self.include_bias)
+        return made.fit(knots)

@@ -12,7 +12,6 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, RobustScale
 
 import ppdp
 from ppdp import Pipeline
-from ppdp.exceptions import InvalidParameter
 
 N = 4000
 WARDS = OneHotEncoder(categories=[["north", "south", "west"]], handle_unknown="ignore")
@@ -135,9 +134,3 @@ def test_ranges_are_released_in_front_of_groups():
     X, y = patients(gaps=False)
     assert pipe.fit(X, y).certificate_.verify()
     assert pipe.certificate_.record.releases[0].statistic == "ranges"
-
-
-def test_what_is_no_stage_of_some_columns():
-    late = columns(numbers=make_pipeline(StandardScaler(), SimpleImputer()))
-    with pytest.raises(InvalidParameter, match="the order has no counterpart"):
-        Pipeline.from_sklearn(make_pipeline(late, MODEL), ranges=RANGES, **ANSWER)

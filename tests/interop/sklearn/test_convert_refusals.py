@@ -96,7 +96,12 @@ REFUSALS = {
     "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),
     "unscaled robust": ([RobustScaler(unit_variance=True)], {}, InvalidParameter, "default"),
     "kernel by the rows": ([SVC(kernel="sigmoid")], {}, InvalidParameter, "kernel='rbf'"),
-    "knots of one's own": ([SplineTransformer(knots=[[0.0], [1.0]])], {}, InvalidParameter, "knots='uniform'"),
+    "knots in units of rows": (
+        [StandardScaler(), SplineTransformer(knots=[[0.0], [1.0]])],
+        {},
+        UnsupportedOrder,
+        "put it first",
+    ),
     "landmarks beyond memory": ([Nystroem(n_components=10**6)], {}, InvalidParameter, "within these limits"),
     "cosines": ([Nystroem(kernel="cosine")], {}, InvalidParameter, "kernel='rbf'"),
     "chosen columns": ([SelectFdr(), MODEL], {}, UnknownStage, "public knowledge"),
@@ -179,11 +184,11 @@ REFUSALS = {
         InvalidParameter,
         "put it first",
     ),
-    "scaled, then imputed": (
-        [columns(numbers=make_pipeline(StandardScaler(), SimpleImputer())), MODEL],
+    "projected, then imputed": (
+        [columns(numbers=make_pipeline(PCA(1), SimpleImputer())), MODEL],
         {},
         InvalidParameter,
-        "then a scaler",
+        "the imputer first",
     ),
     "before columns": ([FunctionTransformer(np.sqrt), columns()], {}, InvalidParameter, "into the branches"),
     "label without encoder": (

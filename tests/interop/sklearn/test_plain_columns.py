@@ -132,9 +132,9 @@ def test_ranges_of_a_map_and_of_its_steps_are_kept():
     assert_same(pipe, wild(["age"]))
 
 
-@pytest.mark.parametrize("beyond", ["constant", "periodic"])
-def test_splines_of_public_ranges(beyond):
-    splines = SplineTransformer(6, extrapolation=beyond)
+@pytest.mark.parametrize("more", [{}, {"extrapolation": "periodic"}, {"knots": [[10.0], [40.0], [80.0]]}], ids=repr)
+def test_splines_of_public_ranges(more):
+    splines = SplineTransformer(6, **more)
     columns = make_column_transformer((splines, ["age"]), (OneHotEncoder(handle_unknown="ignore"), ["ward"]))
     facts = {"ranges": {"age": (0, 100)}, "categories": {"ward": ["b", "a"]}, "classes": (0, 1)}
     pipe = Pipeline.from_sklearn(make_sklearn_pipeline(columns, models.LogisticRegression()), epsilon=8.0, **facts)

@@ -24,7 +24,14 @@ from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
 from ppdp.pipeline.release.step_serialization import describe, restore
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PeriodicSplines, PolynomialTerms, Splines
+from ppdp.transformers.columns.features import (
+    FourierFeatures,
+    KnottedSplines,
+    Landmarks,
+    PeriodicSplines,
+    PolynomialTerms,
+    Splines,
+)
 from ppdp.transformers.columns.maps import (
     Binarized,
     Binned,
@@ -135,6 +142,7 @@ EVERY_MAP = (
     ColumnGroup([0, 1], (Landmarks("poly", 0.5, 2, 1, 3, 7, step="l"), FourierFeatures(0.5, 3, 1, "w"))),
     ColumnGroup([0, 1], (Splines(4, 2, False, "s"), GapIndicators("g"))),
     ColumnGroup([0], (PeriodicSplines(4, 2, False, "s"),)),
+    ColumnGroup([0], (KnottedSplines(3, 2, False, "s", ((0.0,), (1.0,), (4.0,)), True),)),
     ColumnGroup([0, -1], (Normalised("max", "n"), FunctionMap(np.tanh, step="t"))),
     ColumnGroup(np.array([True, False, True]), (Binned(4, hot=True, step="k"),)),
     ColumnGroup(None, (OneHot(((0, 1, np.nan), ("x", None), (True, 2.5)), "x", True, "h", (None, 0, 1)),), rest=True),
