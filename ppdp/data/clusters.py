@@ -29,7 +29,7 @@ from ppdp.exceptions import InvalidParameter
 Codes = NDArray[np.int64]
 FULL, EMPTY = 2.0, 1.0  # standard deviations of its noise that a cell's weight exceeds if it is split, or kept at all
 WITHIN = 0.95  # share of a cluster beyond whose distances from its centre rows are clipped
-UNSURE = 3.0  # standard deviations of the noise on a cluster's weight, at which its centre goes half of the way
+UNSURE = 3.0  # standard deviations of the noise on a cluster's weight, at which its centre goes half way, or leaves
 STARTS, TRIED, MOST_STEPS = 8, 16, 100  # of k-means of cells: first cells, cells tried for each centre, steps
 MANY = 32  # clusters, from which on there is one start
 
@@ -133,6 +133,13 @@ class Synopsis:
             held = sums[0] > 0
             centers[held] = (np.array(sums[1:]) / np.where(held, sums[0], 1.0)).T[held]
         return float(weights @ nearest(places, centers)[1]), centers
+
+    def without_unseen(self, centers: Array, counts: Array, noise_scale: float) -> Synopsis | None:
+        """Cells that are not nearest to a centre whose noisy count is next to nothing; none if all or too few stay."""
+        seen = (counts > UNSURE * noise_scale)[nearest(self.centers, centers)[0]]
+        if seen.all() or seen.sum() < len(centers):
+            return None
+        return Synopsis(self.centers[seen], self.sides[seen], self.weights[seen])
 
     def radii(self, centers: Array) -> Array:
         """Within which distance of its centre most of a cluster's weight lies; of one without any, that of all."""

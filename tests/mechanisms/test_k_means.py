@@ -39,6 +39,12 @@ def test_it_is_scikit_learns_but_for_noise():
     assert np.array_equal(pipe.release_.to_sklearn().predict(X), pipe.predict(X))
 
 
+def test_no_centre_stays_where_noise_alone_seemed_to_be_rows():
+    line, _ = make_blobs(10_000, 1, centers=8, cluster_std=0.02, center_box=(-0.8, 0.8), random_state=1)
+    far = [np.abs(line - fitted(line, model=KMeans(10), random_state=draw)[-1].cluster_centers_.T) for draw in (1, 4)]
+    assert max(away.min(axis=0).max() for away in far) < 0.01
+
+
 def test_blocks_give_the_same_bits(tmp_path):
     pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), tmp_path / "rows.parquet", row_group_size=700)
     ours, blocks = fitted(), fitted(tmp_path / "rows.parquet")

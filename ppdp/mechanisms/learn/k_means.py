@@ -129,10 +129,14 @@ class KMeans(StandaloneQueryMixin, Mechanism):
             least=p["n_clusters"],
         )
         centers = synopsis.clustered(p["n_clusters"])
-        for _ in range(p["max_iter"]):
+        for left in reversed(range(p["max_iter"])):
             radii = synopsis.radii(centers)
             noisy = answer(sums_around(rows, centers, radii, bound))
-            centers, errors = stepped(centers, radii, noisy, noise_scale)
+            rest = synopsis.without_unseen(centers, noisy[:, 0], noise_scale) if left else None
+            if rest is not None:
+                synopsis, centers = rest, rest.clustered(p["n_clusters"])
+            else:
+                centers, errors = stepped(centers, radii, noisy, noise_scale)
         return {"centers": centers * bound, "counts": noisy[:, 0], "errors": errors * bound}
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:

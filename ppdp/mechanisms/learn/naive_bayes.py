@@ -29,6 +29,8 @@ from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
+UNEVEN = 0.25  # how far numbers of rows of classes are expected to lie apart, as a share of their mean
+SEEN = 2.0  # standard deviations of the noise, beyond which they are seen to lie further apart
 LEAST_VARIANCE = 0.05  # of a class, as a share of that within all classes: noise makes any other of it
 
 
@@ -59,8 +61,8 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
     Notes
     -----
     **Guarantee** (``docs/theory/naive-bayes.md``): ``μ = √6 N / σ`` for one replaced row, N the longest that a row can
-    be; the number of rows, sums and sums of squares of every class are one answer. Means and variances that few rows
-    tell beside the noise are pulled towards those of all rows. Rows must be complete.
+    be; the number of rows, sums and sums of squares of every class are one answer. Numbers of rows that noise hides are
+    pulled towards their mean, means and variances that few rows tell towards those of all rows. Rows must be complete.
 
     Examples
     --------
@@ -106,8 +108,7 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
         entry, sigma = float(question.parameters["entry_bound"]), self.own_noise_scale()
         answer = released["answer"].reshape(question.parameters["n_classes"], -1)
         counts, sums, squares = answer[:, 0] / longest_row(domain), *np.split(answer[:, 1:], 2, axis=1)
-        rows = np.maximum(counts, 1.0)
-        self.class_count_ = rows
+        rows = self.class_count_ = _likely_counts(counts, sigma / longest_row(domain))
         self.class_prior_ = rows / rows.sum()
         total, unsure = rows.sum(), entry * sigma * math.sqrt(len(rows)) / rows.sum()  # of a variance of all rows
         mean, second = np.clip(sums.sum(axis=0) / total, -entry, entry), squares.sum(axis=0) * entry / total
@@ -153,3 +154,10 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "theta_")
+
+
+def _likely_counts(counts: Array, noise: float) -> Array:
+    """Numbers of rows of classes: where noise hides how far apart they are, near their mean, no less than its error."""
+    middle = max(1.0, float(counts.mean()), noise / math.sqrt(len(counts)))
+    apart = max((UNEVEN * middle) ** 2, float(counts.var(ddof=1)) - (SEEN * noise) ** 2)
+    return np.maximum(middle + apart / (apart + noise**2) * (counts - middle), 1.0)
