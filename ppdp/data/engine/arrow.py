@@ -259,7 +259,7 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
 
     rows = block_rows(len(names))
     if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
-        form = {"buffer_size": BUFFER, "pre_buffer": False, "read_dictionary": coded(schema)}
+        form = {"buffer_size": BUFFER, "pre_buffer": False, "read_dictionary": coded(fragment.physical_schema)}
         with fragment.open() as file, pq.ParquetFile(file, **form) as own:
             given = own.schema_arrow
             if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):

@@ -53,17 +53,18 @@ def common(forms: Sequence[tuple[Any, Sequence[str]]], given: Any = None) -> Any
     """
     import pyarrow as pa
 
-    names, schemas = given or forms[0][0], [schema for schema, _ in forms]
+    first = given or forms[0][0]
+    schemas = {first, *(schema for schema, _ in forms)}  # mostly one
     if given is None and len({tuple(schema.names) for schema in schemas}) != 1:
         return None
+    mixed = {name for _, objects in forms for name in objects}
     fields = []
-    for own in names:
-        kinds = {roomy(schema.field(own.name).type) for schema in [names, *schemas] if own.name in schema.names}
-        objects = any(own.name in held for _, held in forms)
-        kind = _widest(kinds, objects=objects)
+    for own in first:
+        held = [schema.field(own.name).type for schema in schemas if schema.get_field_index(own.name) >= 0]
+        kind = _widest(set(map(roomy, held)), objects=own.name in mixed)
         if given is not None and (kind is None or pa.types.is_dictionary(own.type)):  # each cell as the frame says
             kind = _widest({own.type}, objects=True) or own.type
-        if kind is None and not objects:
+        if kind is None and own.name not in mixed:
             return None
         fields.append((own.name, kind or pa.null()))
     return pa.schema(fields)

@@ -93,6 +93,13 @@ def test_files_may_have_more_categories_than_their_codes_tell_apart(form, ordere
     assert held == (cells[:100] + cells[90:]) * (1 + (form == "parquet"))
 
 
+def test_categories_may_be_those_by_which_files_are_parted(tmp_path):
+    (tmp_path / "key=x").mkdir()
+    pq.write_table(pa.table({"a": pa.array(["u"]).dictionary_encode()}), tmp_path / "key=x" / "0.parquet")
+    parted = opened(ds.dataset(tmp_path, partitioning=ds.HivePartitioning.discover(infer_dictionary=True)))
+    assert pa.concat_tables(parted.tables(["a", "key"])).to_pylist() == [{"a": "u", "key": "x"}]
+
+
 def test_what_is_in_memory_is_for_nobody_here():
     assert opened(table_of(3)) is opened(np.zeros((2, 2))) is opened([[1.0]]) is None
 
