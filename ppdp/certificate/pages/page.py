@@ -86,7 +86,7 @@ def seldom(share: float) -> str:
     """In how many draws of noise something comes at most."""
     often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 of"
     many = interpretation.one_of(max(share, interpretation.RARE))
-    return "any number of draws" if share > 1 / 2 else f"{often} {many} draws"
+    return "any number of them" if share > 1 / 2 else f"{often} {many}"
 
 
 def _released(view: View) -> dict[str, Any]:
