@@ -198,6 +198,8 @@ def test_related_columns_are_filled_better_than_by_means():
     gaps = np.isnan(X)
     by_regression, by_means = (stage.fit_transform(X) for stage in (RegressionImputer(0.001), MeanImputer()))
     assert np.abs(by_regression - whole)[gaps].mean() < 0.3 * np.abs(by_means - whole)[gaps].mean()
+    beside_ones = RegressionImputer(1e-4).fit_transform(np.column_stack([X + 0.5, np.ones(len(X))]))[:, :-1]
+    assert np.abs(beside_ones - 0.5 - whole)[gaps].mean() < 0.3 * np.abs(by_means - whole)[gaps].mean()
 
 
 def test_without_a_ridge_the_fit_is_that_of_least_squares():

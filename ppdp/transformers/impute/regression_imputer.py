@@ -31,9 +31,10 @@ class RegressionImputer(Imputer):
     """Fill missing values by least squares on the observed columns, fitted on the complete rows.
 
     For every pattern of missing values, with ``C = (1/n) Σ x xᵀ`` over the complete rows, r the columns observed and J
-    those missing: ``x_J = C_Jr (C_rr + νR²)⁻¹ x_r``, without an intercept: columns must lie around 0. Others are filled
-    far too close to 0, and :class:`MeanImputer` is better. A row without any observed entry is filled with 0. Filled
-    entries are clipped to their bound, filled rows to the norm R.
+    those missing: ``x_J = C_Jr (C_rr + νR²)⁻¹ x_r``, without an intercept. Columns that do not lie around 0 are filled
+    far too close to it, unless a constant column stands beside them, ``RowMap(lambda X: np.c_[X, np.ones(len(X))],
+    out_ranges=...)`` in front, and ν is small; of few rows :class:`MeanImputer` is better. A row without any observed
+    entry is filled with 0. Filled entries are clipped to their bound, filled rows to the norm R.
 
     Parameters
     ----------
