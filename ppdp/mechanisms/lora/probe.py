@@ -99,9 +99,9 @@ class Probe:
 
     def _run(self, places: Sequence[int], only: int | None = None) -> Gradients:
         """Gradients of a batch of these examples, or of the loss of one of them."""
-        batch = {name: one[torch.tensor(list(places), device=one.device)] for name, one in self._examples.items()}
         found = self._kind(self._layers, len(places))
         try:
+            batch = {name: one[torch.tensor(list(places), device=one.device)] for name, one in self._examples.items()}
             losses = backward(self._model, self._loss, found, batch, only)
         except Exception as error:  # whose words tell of nothing private
             refuse(f"loss(model, probe) stopped with {said_by(error)}.", PER_EXAMPLE)

@@ -96,7 +96,7 @@ class Sums:
                 self.impure("a forward pass, or something beside it, changes the adapter.")
         answers = zip((self.noisy(one) for one in counts), projections)
         self._done += 1
-        return self.weights.update([one if frame is None else one @ frame.T for one, frame in answers], self._done - 1)
+        return self.weights.update((one if frame is None else one @ frame.T for one, frame in answers), self._done - 1)
 
     def check(self) -> None:
         """Stop where anything is not as the last call left it, or not as the probe found it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ class Weights:
         """Whether the model has them, bit by bit."""
         return all(torch.equal(_bits(place), _bits(one)) for place, one in zip(self._written, self.own))
 
-    def update(self, gradients: Sequence[Tensor], step: int) -> bool:
+    def update(self, gradients: Iterable[Tensor], step: int) -> bool:
         """One step of the optimizer, of which the model learns by the next :meth:`write`; whether all stay finite.
 
         If not, the weights are those that were written last.

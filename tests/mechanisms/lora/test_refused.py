@@ -191,6 +191,7 @@ CASES = {
         "pissa_niter_2.*changes the base",
     ),
     "names that are no words": (lambda: small("twice"), {"probe": {**texts(2), 0: torch.zeros(2)}}, "at least two"),
+    "bits": (lambda: small("twice"), {"probe": {"x": torch.empty(2, dtype=torch.bits8)}}, "NotImplementedError"),
     "what cannot be looked at": (unseen, {}, "cannot be looked at"),
     "a word for a rate": (lambda: small("twice"), {"learning_rate": -1.0}, "learning_rate"),
 }

@@ -215,6 +215,7 @@ def test_an_optimizer_does_what_that_of_torch_does(name, monkeypatch):
     seen, update, rates = [], Weights.update, [0.0, 0.5, 0.1]
 
     def updating(weights, gradients, step):
+        gradients = list(gradients)
         seen.append((weights, *gradients))
         return update(weights, gradients, step)
 
