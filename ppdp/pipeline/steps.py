@@ -223,6 +223,8 @@ def _twin(step: Any) -> str:
     name = (step if isinstance(step, type) else type(step)).__name__
     if isinstance(step, type):
         return "pass an instance, not the class."
+    if isinstance(step, tuple):
+        return "Pipeline([...]) takes pairs, make_pipeline steps alone: facts.column_map() for *facts.steps()."
     if name == "SimpleImputer":
         name = "MeanImputer"
     if name in ("MaxAbsScaler", "MinMaxScaler"):

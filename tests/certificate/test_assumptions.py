@@ -15,7 +15,7 @@ from ppdp.certificate.pages.statement import minus, typeset
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
-ASSUMED = "Nobody has stated (by rows_per_unit) that each person has one row: it was assumed."
+ASSUMED = "Nobody has stated, by domain=Domain(rows_per_unit=1), that each person has one row: it was assumed."
 
 
 def text(c):

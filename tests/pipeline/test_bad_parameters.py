@@ -38,6 +38,7 @@ FOREIGN = [
     ("passthrough", "RowMap"),
     (None, "RowMap"),
     (NormClipper, "instance"),
+    (("scale", NormClipper()), "column_map"),
     (BaseEstimator(), "FunctionTransformer"),
 ]
 
