@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from ppdp.certificate.altered import HALF
+from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.data import validation
 from ppdp.data.deferred_input import DeferredTable
@@ -22,7 +25,7 @@ from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import in_order, opened
 from ppdp.data.rows import Array
 from ppdp.data.weights import plain, warn_of_order, warn_of_others
-from ppdp.exceptions import DomainMismatch, InvalidInput, UnsupportedOrder
+from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidInput, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.input_checks import check_sparse_twins
 from ppdp.pipeline.release.step_serialization import mapped
@@ -42,6 +45,7 @@ class ReleasedMap:
     gaps: bool
     invalid: str
     twins: Sequence[Named]
+    seen: Callable[[Any], None] | None = None  # what looks at rows as they were read
 
     def __call__(self, table: Any) -> Array:
         """Rows of an opened table."""
@@ -50,6 +54,8 @@ class ReleasedMap:
         values = validation.repaired_values(values, self.facts, gaps=self.gaps, invalid=self.invalid)
         if issparse(values):
             check_sparse_twins(self.twins, values.shape[1])
+        if self.seen is not None:
+            self.seen(values)
         return mapped(self.twins, values, texts)
 
 
@@ -90,7 +96,16 @@ class Predictor:
                 return self._in_blocks(source, row_map, then)
         X = self._in_order(validation.table_of(X, texts=takes_texts(self.twins[0][1]), names=self.columns))
         validation.check_form(self.estimator, X, self.coded, reset=False)
-        return then(row_map(X))
+        return then(replace(row_map, seen=self._warn_of_unlisted)(X))
+
+    def _warn_of_unlisted(self, values: Any) -> None:
+        """Warn of columns of which most new values are of no declared category: spelled otherwise, say."""
+        first = self.twins[0][1]
+        for name, share in first.unlisted(values, self.columns) if isinstance(first, ColumnStage) else ():
+            if share > HALF:
+                told = f"{share:.0%} of the values of {name!r} are of no declared category, and count as others."
+                fix = "spell them as the declared categories are, with their blanks and capitals."
+                warnings.warn(f"{told} Fix: {fix}", DiagnosticWarning, stacklevel=outside())
 
     def _in_blocks(self, source: BlockSource, row_map: ReleasedMap, then: Then) -> Any:
         if then is as_it_is and not source.local:

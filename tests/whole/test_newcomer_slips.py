@@ -352,6 +352,20 @@ def test_a_misspelt_category(table):
     _warned(lambda: make_pipeline(encoder, GaussianMechanism()).fit(table[["city"]]), ["city"])
 
 
+@pytest.mark.parametrize("encoder", [CategoryEncoder(CITIES), make_column_map((CategoryEncoder(CITIES), ["city"]))])
+def test_a_misspelt_category_in_new_rows(encoder, table, tmp_path):
+    rows, model = table[["city"]], LogisticRegression((False, True))
+    make_pipeline(encoder, model).fit(rows, table["outcome"]).export(tmp_path / "model.zip")
+    pipe = load(tmp_path / "model.zip")
+    for new, told in (
+        (rows, False),
+        (rows.replace("Cork", "cork"), False),
+        (rows["city"].str.upper().to_frame(), True),
+    ):
+        predict = lambda new=new: pipe.predict(new)  # noqa: E731
+        _warned(predict, ["100% of the values of 'city'", "spell them"]) if told else _silent(predict)
+
+
 @pytest.mark.parametrize("other", [np.nan, 7.0], ids=["all missing", "constant"])
 def test_a_column_that_tells_nothing(other, table):
     rows = table[["age"]].assign(other=other)
