@@ -190,7 +190,8 @@ def _misuse(error: Any, path: Path) -> Misuse:
         if keys == ["data"] and key in _OF_COLUMNS:
             fix = '[columns] with a line for every column: id = "drop", sex = ["F", "M"], age = [0, 110].'
             return Misuse(f"{key} is declared in [columns] now.", place=place_of(path, [*keys, key]), fix=fix)
-        fix = _GONE.get(key) or suggestion(key, known)
+        own = f"[{key}] in a line of its own, a table behind this one." if key in schema()["properties"] else None
+        fix = _GONE.get(key) or own or suggestion(key, known)
         return Misuse(f"the key {key!r} is unknown.", place=place_of(path, [*keys, key]), fix=fix)
     if error.validator == "required":
         missing = next(key for key in wanted if key not in value)
@@ -223,6 +224,8 @@ def _type(value: Any, wanted: Any) -> tuple[str, str]:
             fix = f"write {shown!r} without quotes" + ", and in YAML with a point, as 1.0e-6" * ("number" in kinds)
     elif kinds == ["array"] and not isinstance(value, (dict, list)):
         fix = f"write [{json.dumps(value)}]"
+    elif kinds == ["string"] and isinstance(value, list) and value:
+        fix = f"write {json.dumps(value[0])}, without brackets"
     elif kinds == ["object"]:
         fix = "write a table, {KEY = VALUE}, as `ppdp help plan` shows it"
     return f"must be {must}, got {value!r}", fix

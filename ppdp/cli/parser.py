@@ -46,6 +46,9 @@ _FITS = {
 _CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
 
 
+_MEANT = {"version": "ppdp --version.", "train": "ppdp fit.", "check": "ppdp verify."}
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line like all others."""
 
@@ -68,7 +71,7 @@ class Parser(argparse.ArgumentParser):
     def _fix(self, message: str) -> str:
         chosen = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if chosen is not None:
-            return suggestion(chosen[1], re.findall(r"[\w-]+", chosen[2]))
+            return _MEANT.get(chosen[1]) or suggestion(chosen[1], re.findall(r"[\w-]+", chosen[2]))
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
         if unknown is not None and unknown[1].startswith("-"):
             from ppdp.cli.documents import schema
@@ -78,11 +81,13 @@ class Parser(argparse.ArgumentParser):
             table = next(
                 (name for name, one in schema()["properties"].items() if key in one.get("properties", ())), None
             )
+            if option in ("--out", "-o", "--output") and self.prog.endswith(" init"):
+                return "ppdp init DATA > study.toml: it prints the file."
             known = {one for action in self._actions for one in action.option_strings if one.startswith("--")}
             return suggestion(option, known) if table is None else f"{key} = ... in [{table}] of the pipeline file."
-        number = re.search(r"argument (--[\w-]+): invalid (?:float|whole number) value", message)
+        number = re.search(r"argument (--[\w-]+): invalid (float|whole number) value", message)
         if number is not None:
-            return f"digits alone, as in {number[1]} 5000 or 1.5."
+            return f"digits alone, as in {number[1]} {'5000' if number[2] == 'whole number' else '1.5'}."
         return f"{' '.join(self.format_usage().split()[1:])}."
 
 

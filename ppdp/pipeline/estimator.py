@@ -227,7 +227,10 @@ def check_account(estimator: PrivateEstimator) -> None:
         )
 
 
-_MADE = {"adjacency": "Adjacency.user_level"}
+_MADE = {
+    "adjacency": "an object of the class Adjacency, as Adjacency.user_level(...) makes one.",
+    "dataset": "a name in quotes, as dataset='survey of 2024'.",
+}
 
 
 def check_kinds(estimator: Any, **kinds: type) -> None:
@@ -236,9 +239,8 @@ def check_kinds(estimator: Any, **kinds: type) -> None:
         value = getattr(estimator, name)
         if value is not None and not isinstance(value, kind):
             what = f"{name} must be a {kind.__name__} or None, got {type(value).__name__}."
-            raise InvalidParameter(
-                what, fix=f"an object of the class {kind.__name__}, as {_MADE.get(name, kind.__name__)}(...) makes one."
-            )
+            of_class = f"an object of the class {kind.__name__}, as {kind.__name__}(...) makes one."
+            raise InvalidParameter(what, fix=_MADE.get(name, of_class))
 
 
 def form_of(

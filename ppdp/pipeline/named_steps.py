@@ -22,6 +22,13 @@ _INSTEAD = {
     "predict_proba": ". Fix: pipe.predict(X), or a classifier with probabilities as the last step.",
     "feature_importances_": ". Fix: pipe.release_.to_pandas() holds coefficients, of boosting importances.",
 }
+_CALLED_OTHERWISE = {
+    "certificate": "pipe.certificate_",
+    "epsilon_": "pipe.certificate_.epsilon",
+    "model": "pipe[-1], the last step",
+    "save": "pipe.export('model.zip'), which ppdp.load reads",
+    "summary": "print(pipe.certificate_)",
+}
 _OF_STAGES = ("fit_transform", "get_feature_names_out", "transform")
 
 
@@ -45,6 +52,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
 
     def _told_of(self, name: str) -> str:
         """Where that is which somebody asks a pipeline for, or why it is not there; empty if nothing is known."""
+        if name in _CALLED_OTHERWISE:
+            return f". Fix: {_CALLED_OTHERWISE[name]}."
         steps = vars(self).get("twins_") or (list(self._named()) if "steps" in vars(self) else [])
         if not steps:
             return ""
@@ -112,6 +121,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
             together = hasattr(self, "twins_") and where.step in (None, 1)
             return self._fitted_as_here(part) if together else part
         steps = self._current()
+        if isinstance(where, str) and where not in (names := [name for name, _ in steps]):
+            raise KeyError(f"there is no step {where!r}. Fix: one of {', '.join(map(repr, names))}, or pipe[-1].")
         return dict(steps)[where] if isinstance(where, str) else steps[where][1]
 
     def _fitted_as_here(self, part: Any) -> Any:

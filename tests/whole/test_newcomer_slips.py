@@ -271,6 +271,7 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, y: classifier(rows, y, epsilon="1"), ["epsilon=1.0"]),
         (lambda rows, y: classifier(rows, y, ranges=[(0, 1e-308)]), ["another unit"]),
         (lambda rows, y: classifier(rows, y, adjacency=1), ["Adjacency.user_level("]),
+        (lambda rows, y: classifier(rows, y, dataset=rows), ["dataset='"]),
         (lambda rows, y: regressor(rows, y).predict(iter([rows])), ["pd.concat(X)"]),
         (lambda rows, y: classifier(rows, np.where(y, b"y", b"n"), classes=("n", "y")), ["y.astype(str)"]),
         (lambda rows, y: declared(rows, age="privat").steps(), ['"private"']),
@@ -311,6 +312,8 @@ def regressor(table, y, y_range=(0, 1e5)):
         ("y_range = [0, 1e5]", "", "y_range = [low, high]"),
         ("age = [18, 80]", 'b c = "drop"', "names with blanks"),
         ("[18, 80]", "18", "{private = 20}"),
+        ("[columns]", "columns = {}", "[columns] in a line of its own"),
+        ('"income"', '["income"]', 'write "income"'),
     ],
 )
 def test_refusals_of_the_command_line_say_what_to_write(wrong, right, words, table, tmp_path, capsys):
@@ -558,6 +561,30 @@ def test_files_of_another_kind(slip, words, table, tmp_path):
 
 def test_an_export_into_no_folder(table, tmp_path):
     _refused(lambda: classifier(table, table["outcome"]).export(tmp_path / "no" / "model.zip"), ["folder"])
+
+
+@pytest.mark.parametrize(
+    ("slip", "words"),
+    [
+        (lambda pipe: pipe["LogisticRegression"], "'range', 'model'"),
+        (lambda pipe: pipe.release_["coef"], "'model.theta'"),
+        (lambda pipe: pipe.release_.head(), "to_pandas()"),
+        (lambda pipe: pipe.certificate, "pipe.certificate_"),
+        (lambda pipe: pipe.save("model.zip"), "pipe.export("),
+        (lambda pipe: pipe.feature_importances_, "to_pandas()"),
+    ],
+)
+def test_what_a_fitted_pipeline_is_asked_for(slip, words, table):
+    pipe = classifier(table, table["outcome"])
+    with pytest.raises((AttributeError, KeyError)) as caught:
+        slip(pipe)
+    assert words in str(caught.value).partition("Fix: ")[2]
+
+
+@pytest.mark.parametrize("words", [["version"], ["train"], ["init", "rows.csv", "--out", "study.toml"]])
+def test_commands_of_other_programs(words, capsys):
+    assert main(words) == 2
+    assert "Fix: ppdp" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,9 @@ class Released(WithParquet, Mapping[str, Array]):
         return logged(plain, self.certificate, name, options)
 
     def __getitem__(self, name: str) -> Array:
+        if name not in self.arrays:
+            names = ", ".join(map(repr, self.arrays))
+            raise KeyError(f"{name!r} is no array. Fix: one of {names}; to_pandas() has every number with its name.")
         return self.arrays[name]
 
     def __iter__(self) -> Iterator[str]:
