@@ -35,7 +35,7 @@ SOURCES = {
 STATED = {
     "run_by": "the person who called ppdp demo",
     "justification": "chosen for the demo, by no policy",
-    "other_releases": "the scores that ppdp demo prints, also of a model without privacy",
+    "other_releases": "earlier runs of ppdp demo, and the scores that it prints, also of a model without privacy",
 }
 PICTURE = "distance.png"
 PRACTICES = {

@@ -58,7 +58,7 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield from _derivation(c)
     total = f"mu {c.total.mu:.6g} (of Gaussian differential privacy)"
     if (least := rho(c)) is not None:
-        total += f", rho {up(least)} (of zero-concentrated differential privacy)"
+        total += f", rho {up(least)}, rounded up (of zero-concentrated differential privacy)"
     yield Statement(Topic.TOTAL, total)
     yield from (Statement(Topic.COST, Part.from_dict(part).words()) for part in c.total.parts)
     yield from (Statement(Topic.COVERED, words) for words in _covered(c))
@@ -140,7 +140,8 @@ def _noisy(noise: derivation.NoisyRelease) -> Statement:
         passed = f"passed{rung}; {paid}, delta {part.delta:.3g} ({part.rule})"
         return Statement(Topic.GATE, f"{passed}  [proof: {part.page}]")
     law = "Gaussian noise, sigma" if noise.law == GAUSSIAN else f"{noise.law}, scale"
-    apart = "" if noise.sensitivity is None else f"sensitivity {noise.sensitivity:.4g}, "
+    of_all = "root-mean-square " if noise.times > 1 else ""  # over answers that may differ
+    apart = "" if noise.sensitivity is None else f"{of_all}sensitivity {noise.sensitivity:.4g}, "
     scale = f"{apart}{law} {part.noise_scale:.4g}{cost and f', {cost}'}"
     if isinstance(part, MechanismRecord):
         numbers = f"{noise.size} number{'' if noise.size == 1 else 's'}"
