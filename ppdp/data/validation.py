@@ -311,22 +311,26 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
     return np.ascontiguousarray(clip_norms(X, domain.row_norm))
 
 
-def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
-    """Codes of labels, NaN for any that is missing or no public class; text is refused where numbers are declared."""
+def check_classes(y: Any, classes: tuple[Any, ...]) -> None:
+    """Refuse a column whose type holds none of the classes, or cannot tell them apart; the type is public."""
     text, kind = {isinstance(label, str) for label in classes}, kind_of(type_of_values(y.dtype))
-    typed = isinstance(y.dtype, np.dtype) and kind != "unknown"
+    typed, own = isinstance(y.dtype, np.dtype) and kind != "unknown", getattr(y.dtype, "kind", "O")
     unlike = {True: typed and kind != "text", False: kind == "text" or (typed and kind == "none")}
     if len(text) == 1 and unlike[True in text]:
         words, other, like = ("text", "numbers", (0, 1)) if True in text else ("numbers", "text", ("no", "yes"))
-        if getattr(y.dtype, "kind", "") == "S":
-            raise InvalidInput(
-                f"y must hold {words}, as the declared classes do.", fix="y.astype(str), and classes as text."
-            )
-        raise InvalidInput(
-            f"y must hold {words}, as the declared classes do.",
-            fix=f"declare them as y has them: {other}, such as classes={like}; or convert y. VotingClassifier,"
-            " StackingClassifier and OneVsRestClassifier hand on codes: classes=(0, 1).",
+        fix = (
+            f"declare them as y has them: {other}, such as classes={like}; or convert y. VotingClassifier,"
+            " StackingClassifier and OneVsRestClassifier hand on codes: classes=(0, 1)."
         )
+        fix = "y.astype(str), and classes as text." if own == "S" else fix
+        raise InvalidInput(f"y must hold {words}, as the declared classes do.", fix=fix)
+    if own == "f" and any(isinstance(label, int) and abs(label) > 2**53 for label in classes):
+        raise InvalidInput("y holds fractions, of which two classes may be one.", fix="y.astype('Int64').")
+
+
+def read_labels(y: Any, classes: tuple[Any, ...]) -> Array:
+    """Codes of labels, NaN for any that is missing or no public class."""
+    check_classes(y, classes)
     return encode_labels(y.ravel() if isinstance(y, np.ndarray) else y, classes)
 
 

@@ -145,6 +145,8 @@ class Inputs:
         else:  # a repair takes text as missing, but no range is found in it
             numeric = None if invalid == "error" else plan.private_range_columns
             validation.check_numeric(self.table, numeric, steps.coded)
+        if self.labels is not None and not steps.regression:
+            validation.check_classes(self.labels, plan.domain.classes or ())
         if isinstance(self.table, DeferredTable):
             check_streams(plan, self.table.source)
         else:

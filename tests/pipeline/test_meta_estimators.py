@@ -99,8 +99,9 @@ def test_every_fit_inside_of_it_is_charged(name):
 def test_labels_that_are_handed_on_as_codes(kind):
     inner = classifier(("no", "yes"))
     around = kind(inner) if kind is OneVsRestClassifier else kind([("a", inner)])
-    with Ledger(epsilon=9.0, delta=1e-3), pytest.raises(InvalidInput, match="as the declared classes do") as refused:
+    with Ledger(epsilon=9.0, delta=1e-3) as ledger, pytest.raises(InvalidInput, match="classes do") as refused:
         around.fit(X, np.where(Y == 1, "yes", "no"))
+    assert len(ledger) == 0  # by its type
     assert kind.__name__ in refused.value.fix
     assert "classes=(0, 1)" in refused.value.fix
 

@@ -226,6 +226,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         check_matches_plan(estimators.state_of(self).promised, declared or Domain())
         facts, _ = facts_of(self.estimator, steps, self.estimator.domain, shape=table.shape, names=names)
         check_matches_plan(estimators.state_of(self.estimator).promised, facts)
+        validation.check_classes(labels, () if steps.regression else facts.classes or ())
         plan = self._planned(candidates, setting)
         if plan.epsilon < self.epsilon:
             warnings.warn(lowered(self.epsilon, self.delta, plan.epsilon), NoiseWarning, stacklevel=outside())

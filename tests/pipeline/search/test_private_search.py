@@ -131,7 +131,7 @@ class TestLedger:
     def test_an_over_spend_is_refused_before_any_value_is_looked_at(self, data):
         ledger = Ledger(epsilon=1.9, delta=1e-6)
         with pytest.raises(BudgetExceeded):
-            search(ledger=ledger).fit(np.full((N, 3), np.nan), np.full(N, "SENTINEL"))
+            search(ledger=ledger).fit(np.full((N, 3), np.nan), np.full(N, "SENTINEL", dtype=object))
         assert len(ledger) == 0
 
     def test_what_fails_counts_as_spent(self, data):

@@ -120,7 +120,7 @@ class TestLimit:
     def test_an_over_spend_is_refused_before_any_value_is_looked_at(self, data):
         ledger = Ledger(epsilon=2.5, delta=1e-5)
         pipeline(ledger).fit(*data)
-        gaps, foreign = np.full((N, 2), np.nan), np.full(N, "SENTINEL-PATIENT")
+        gaps, foreign = np.full((N, 2), np.nan), np.full(N, "SENTINEL-PATIENT", dtype=object)
         for X, y in [data, (gaps, data[1]), (np.full((N, 2), np.inf), foreign)]:
             pipe = pipeline(ledger)
             with pytest.raises(BudgetExceeded):
