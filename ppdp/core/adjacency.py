@@ -317,7 +317,7 @@ class UserLevel(_OfRows):
             " are kept",
             "All rows of one person become any number of rows of another, or none",
             "the data with and without a possible set of rows of that person",
-            "whether that person's rows were used, or which of two sets is theirs,",
+            "whether that person's rows were used, or which of two row sets is theirs,",
             capped=f"rows that are kept of all persons together, {self.rows} of each at most",
         )
 
