@@ -137,6 +137,12 @@ def called_from(module: str) -> bool:
     return frame is not None
 
 
+_SHOWN = (
+    "run the step on made-up rows of the same form to see them, alone: step.fit(X), or check_stage(stage) or"
+    " check_mechanism(mechanism) of ppdp.testing for a class of your own."
+)
+
+
 @contextmanager
 def at_step(name: str) -> Iterator[None]:
     """In this context step ``name`` looks at private rows: errors of others may quote them, and become StageFailed."""
@@ -149,4 +155,4 @@ def at_step(name: str) -> Iterator[None]:
         if is_of_a_full_disk(error):
             raise no_room(name) from None
         what = f"it stopped with {type(error).__name__}, whose words may quote the rows and are not shown."
-        raise StageFailed(what, stage=name, fix="run it on made-up rows of the same form to see them.") from None
+        raise StageFailed(what, stage=name, fix=_SHOWN) from None

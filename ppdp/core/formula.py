@@ -45,11 +45,10 @@ class Formula:
         """Whether a class of this name may claim it."""
         return not self.used_by or name in self.used_by
 
-    def check_is_of(self, name: str, step: str) -> None:
-        """Refuse a step whose class may not claim it: no certificate that says so verifies."""
-        if not self.is_of(name):
-            fix = f"used_by={(*self.used_by, name)!r} in its @formula, if the bound is proved for this class."
-            raise InvalidParameter(f"the formula {self.id!r} is not that of {name}.", stage=step, fix=fix)
+    @property
+    def shipped(self) -> bool:
+        """Whether it is one of ppdp's own."""
+        return shipped(self.function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +246,8 @@ def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F]
 
     def register(function: F) -> F:
         known = FORMULAS.get(name)
-        if known is not None and (_origin(known.function) != _origin(function) or _shipped(function)):
+        again = known is not None and _origin(known.function) == _origin(function) and hasattr(function, "__qualname__")
+        if known is not None and (known.shipped or not again):
             what = f"the formula {name!r} exists already, in {known.function.__module__}."
             raise InvalidParameter(what, fix="another name: what certificates call by this one never changes.")
         FORMULAS[name] = record(name, page, function, **facts)
@@ -278,8 +278,9 @@ def _origin(function: Callable[..., Any]) -> tuple[Any, ...]:
     return getattr(function, "__module__", None), getattr(function, "__qualname__", None)
 
 
-def _shipped(function: Callable[..., Any]) -> bool:
-    return str(_origin(function)[0]).startswith("ppdp.")
+def shipped(defined: Callable[..., Any]) -> bool:
+    """Whether a function or class is defined inside ppdp."""
+    return str(_origin(defined)[0]).startswith("ppdp.")
 
 
 def drawn_exactly(name: str) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 
 from ppdp.core.boundary import outside
 from ppdp.core.names import nearest
-from ppdp.exceptions import UnknownParameter
+from ppdp.exceptions import UnknownParameter, UnknownStage
 
 _FIT_MODE = {"statistics": "fit_mode"}
 _FLOOR = {**_FIT_MODE, "floor": "use_floor"}
@@ -72,11 +72,17 @@ def under_new_names(whose: str, renamed: Mapping[str, str], named: Mapping[str, 
 
 
 def under_earlier_name(owner: Any, old: str, new: str) -> Any:
-    """The method that a class of somebody else's defines under its old name; none is `NotImplementedError`."""
+    """The method that a class of somebody else's defines under its old name; refused if it defines none."""
     if not hasattr(type(owner), old):
-        raise NotImplementedError
+        raise unwritten(owner, new)
     warn_of_name(f"the method {old} of {type(owner).__name__}", new)
     return getattr(owner, old)
+
+
+def unwritten(owner: object, method: str) -> UnknownStage:
+    """The error of a class that does not define a method which it needs."""
+    fix = "write it in its class: docs/guides/own-stage.md lists what a step of your own needs."
+    return UnknownStage(f"it has no {method}.", stage=type(owner).__name__, fix=fix)
 
 
 def warn_of_name(old: str, new: str) -> None:

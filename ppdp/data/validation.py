@@ -149,6 +149,12 @@ _SHAPED = (
     "X of rows and columns, table[['column', ...]], or pd.DataFrame(X) of a list of dicts; y of as many labels, "
     "table['column']."
 )
+_FIXES = (  # of scikit-learn's messages, by how they begin
+    ("The feature names", "the columns of the fit in their order: table[list(step.feature_names_in_)]."),
+    ("X has", "the columns of the fit and no others; n_features_in_ says how many."),
+    ("Sparse data", "X.toarray()."),
+    ("", _SHAPED),
+)
 _CODES = (
     "CategoryEncoder for text, with categories of text, DateEncoder for dates, pd.read_csv(path, decimal=',', "
     "thousands='.') for numbers in another form, or leave them out."
@@ -190,7 +196,7 @@ def validated(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
         message = _public_words(error)
     if message is None:
         _refuse_cells([""])
-    raise InvalidInput(message, fix=_SHAPED)
+    _refuse_form(message)
 
 
 def _publicly(check: Callable[[], Any]) -> None:
@@ -200,7 +206,11 @@ def _publicly(check: Callable[[], Any]) -> None:
         return
     except Exception as error:
         message = _public_words(error)
-    raise InvalidInput(message or "X must be a table of rows and columns.", fix=_SHAPED)
+    _refuse_form(message or "X must be a table of rows and columns.")
+
+
+def _refuse_form(message: str) -> NoReturn:
+    raise InvalidInput(message, fix=next(fix for words, fix in _FIXES if message.startswith(words)))
 
 
 def _public_words(error: Exception) -> str | None:

@@ -17,7 +17,7 @@ from ppdp.core.checks import positive
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.keywords import Answering, under_earlier_name
+from ppdp.core.keywords import Answering, under_earlier_name, unwritten
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.data.weights import balanced_factors
@@ -327,11 +327,11 @@ class Mechanism(Answering, BaseEstimator):
 
         What stands under :data:`PRESENT` is kept by no release.
         """
-        raise NotImplementedError
+        raise unwritten(self, "release(rows, question, noise, noise_scale)")
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         """Set fitted attributes from what was released, and from nothing else."""
-        raise NotImplementedError
+        raise unwritten(self, "read(released, domain, question)")
 
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         """What it has read, number by number, in raw units; what is missing here is shown as it was released."""

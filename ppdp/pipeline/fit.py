@@ -41,6 +41,7 @@ from ppdp.pipeline.certify import Draft, draft_certificate, no_range, single_cla
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.input_checks import check_memory, check_sparse_plan, check_streams
+from ppdp.pipeline.own_steps import check_own
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
@@ -250,6 +251,7 @@ def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
         fit.warn_of_noise()
         with before_rows():
             draft = draft_certificate(pipe, fit.plan, seeded=noise.seeded)
+            check_own(fit.plan, draft)
         charged = fit.charge()
         with charged.settling():
             plan, outcome = fit.execute(noise)

@@ -391,6 +391,6 @@ def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:
     **parameters
         Parameters of :class:`Pipeline`.
     """
-    kinds = [type(step).__name__.lower() for step in steps]
+    kinds = [(step if isinstance(step, type) else type(step)).__name__.lower() for step in steps]
     names = [kind if kinds.count(kind) == 1 else f"{kind}-{kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
     return Pipeline(list(zip(names, steps)), **parameters)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ppdp.core.domain import Domain
+from ppdp.core.formula import shipped
 from ppdp.data.frames import inner, width_of
 from ppdp.exceptions import InvalidInput, InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
@@ -155,6 +156,8 @@ def check_steps(steps: Any, cls: type) -> Steps:
             raise UnknownStage("a mechanism must be the last step.", stage=name, fix="move it to the end.")
         if not isinstance(step, (Stage, Mechanism)):
             raise UnknownStage(f"{_described(step)} is not a ppdp stage.", stage=name, fix=_twin(step))
+        if not shipped(type(step)):
+            _check_constructor(name, step)
         if position and getattr(step, "reads_cells", False):
             raise UnsupportedOrder(
                 "it reads text or dates, and behind another step there are none.",
@@ -178,6 +181,22 @@ def check_steps(steps: Any, cls: type) -> Steps:
     if isinstance(last, Mechanism):
         return Steps([*stages[:-1], *_guarding(stages[:-1], last_name, last)], (last_name, last))
     return Steps(stages, None)
+
+
+def _check_constructor(name: str, step: Any) -> None:
+    """Refuse a class that alters a parameter, of which no copy can be made."""
+    given = {parameter: getattr(step, parameter, _UNSET) for parameter in type(step)._get_param_names()}
+    altered = [parameter for parameter, value in given.items() if value is _UNSET]
+    if not altered:
+        again = vars(type(step)(**given))
+        altered = [parameter for parameter, value in given.items() if again.get(parameter, _UNSET) is not value]
+    for parameter in altered:
+        what = f"its __init__ does not keep the parameter {parameter} as it is given."
+        fix = f"self.{parameter} = {parameter} and nothing else there; check it in fit_modes or query_spec."
+        raise InvalidParameter(what, stage=name, fix=fix, parameter=parameter)
+
+
+_UNSET: Any = object()
 
 
 def check_unbounded(domain: Domain | None, stages: Sequence[Named]) -> None:
@@ -221,6 +240,8 @@ def _twin(step: Any) -> str:
     from ppdp import mechanisms, transformers
 
     name = (step if isinstance(step, type) else type(step)).__name__
+    if step is None or isinstance(step, str):
+        return "leave this step out: a list of steps holds those alone that do something."
     if isinstance(step, type):
         return "pass an instance, not the class."
     if isinstance(step, tuple):

@@ -259,7 +259,7 @@ def _check_question(mechanism: Any, domain: Domain) -> None:
         demand(again, mechanism, f"its question is another one {words}; {_PUBLIC}.")
     check_parameters(mechanism, question)
     found = lookup(question.formula, question.kind)
-    known = not found.used_by or any(kind.__name__ in found.used_by for kind in type(mechanism).__mro__)
+    known = any(found.is_of(kind.__name__) for kind in type(mechanism).__mro__)
     demand(known, mechanism, f"{question.formula} does not list it in used_by.")
 
 

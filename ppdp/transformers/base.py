@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
+from ppdp.core.keywords import unwritten
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows, encode_alone
@@ -50,7 +51,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         """The map of rows, each by itself."""
-        raise NotImplementedError(f"{type(self).__name__} has no map_rows(X, statistics).")
+        raise unwritten(self, "map_rows(X, statistics)")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -13,12 +13,12 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
-from ppdp.core.keywords import Answering, under_earlier_name
+from ppdp.core.keywords import Answering, under_earlier_name, unwritten
 from ppdp.data.altered import Property
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import MissingBound, UnsupportedOrder
+from ppdp.exceptions import MissingBound, UnknownStage, UnsupportedOrder
 from ppdp.transformers.fit_mode import Condition, FitMode
 
 Statistics = Mapping[str, Any]
@@ -117,7 +117,7 @@ class Stage(Answering, BaseEstimator):
 
     def standalone_mode(self, domain: Domain, distance: Distance) -> FitMode:
         """The way that the stage goes outside a pipeline: exact if there is one."""
-        return min(self.fit_modes(domain, distance), key=lambda way: way.name != "exact")
+        return min(modes_of(self, domain, distance), key=lambda way: way.name != "exact")
 
     _standalone = ""  # the name of the way of a fit outside a pipeline
 
@@ -164,7 +164,7 @@ class Stage(Answering, BaseEstimator):
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         """Rows behind the stage; deleted rows must stay zero (``Rows.with_X``, ``Rows.settled``)."""
-        raise NotImplementedError(f"{type(self).__name__} has no apply(rows, statistics).")
+        raise unwritten(self, "apply(rows, statistics)")
 
     def prepare(self, rows: Rows, way: FitMode, domain: Domain) -> Statistics:
         """Statistics of a way, from rows at the input (none at all for a public mode) and without noise."""
@@ -172,9 +172,7 @@ class Stage(Answering, BaseEstimator):
 
     def read(self, values: Moments, way: FitMode, domain: Domain) -> Statistics:
         """The same statistics of a noisy mode, from what was released: values as the statistic's formula reads them."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no read(values, way, domain), which its noisy mode needs."
-        )
+        raise unwritten(self, "read(values, way, domain), which its noisy mode needs")
 
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         """Released moments as they are behind this stage, for ways that are affine."""
@@ -238,6 +236,15 @@ class Stage(Answering, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.allows_gaps
         return tags
+
+
+def modes_of(stage: Any, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
+    """The fit modes of a stage, refused if they are none."""
+    ways = stage.fit_modes(domain, distance)
+    if not isinstance(ways, tuple) or not ways or not all(isinstance(way, FitMode) for way in ways):
+        what = f"its fit_modes gives no tuple of fit modes, but a value of type {type(ways).__name__}."
+        raise UnknownStage(what, stage=type(stage).__name__, fix="return (FitMode.by(...),), with the comma.")
+    return ways
 
 
 def hold(stage: Any, statistics: Statistics, domain: Domain) -> Any:

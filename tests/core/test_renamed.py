@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from ppdp import Adjacency, Domain, Pipeline, lint, mechanisms, transformers
 from ppdp.core.keywords import PARAMETERS, renamed_parameters
-from ppdp.exceptions import UnknownParameter
+from ppdp.exceptions import UnknownParameter, UnknownStage
 from ppdp.mechanisms import LaplaceMechanism
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper
@@ -107,7 +107,7 @@ def test_methods_that_others_wrote_under_earlier_names_are_called():
         assert Counted().query_spec_at(domain, domain.neighbours).formula == "laplace.count"
     with pytest.warns(FutureWarning, match="the method question_at of CountedHere is now query_spec_at"):
         assert CountedHere().query_spec_at(domain, domain.neighbours).formula == "laplace.sum"
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(UnknownStage, match=r"it has no fit_modes\..*own-stage"):
         Stage().fit_modes(domain, domain.neighbours)
 
 

@@ -35,8 +35,8 @@ drawn, refused = refusals.drawn, refusals.refused
 FOREIGN = [
     (SelectFdr(), "public knowledge"),
     (Isomap(), "PCA(k)"),
-    ("passthrough", "RowMap"),
-    (None, "RowMap"),
+    ("passthrough", "leave this step out"),
+    (None, "leave this step out"),
     (NormClipper, "instance"),
     (("scale", NormClipper()), "column_map"),
     (BaseEstimator(), "FunctionTransformer"),

@@ -1,15 +1,19 @@
-"""Slips of authors of own stages: each is refused with what to write."""
+"""Slips of authors of own stages: each is refused with what to write, and before a fit is charged."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
-from ppdp import Adjacency, make_pipeline
+from ppdp import Adjacency, Ledger, make_pipeline
 from ppdp.core.adjacency import KINDS, Replace
 from ppdp.core.formula import FORMULAS, formula
-from ppdp.exceptions import InvalidParameter, UnknownParameter
+from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed, UnknownParameter
 from ppdp.mechanisms import GaussianMechanism
+from ppdp.mechanisms.base import Mechanism
+from ppdp.testing import REGISTRY, check_stage, register
 from ppdp.transformers import NormClipper
 from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.fit_mode import FitMode
@@ -24,12 +28,12 @@ def same(domain, distance):
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch):
+def of_other(monkeypatch):
     """Formulas of these tests are forgotten; "own.map" is that of Other."""
     for name in ("own.map", "own.new"):
         monkeypatch.setitem(FORMULAS, name, None)
         del FORMULAS[name]
-    formula("own.map", **STABILITY, gaps=True, used_by=("Other",))(same)
+    formula("own.map", **STABILITY, gaps=True, used_by=("Other", "Nearer"))(same)
 
 
 class Other(RowWiseTransformer):
@@ -45,10 +49,53 @@ class Other(RowWiseTransformer):
         return -X
 
 
+class Unlisted(Other):
+    pass
+
+
+class Altering(Other):
+    def __init__(self, scale=1):
+        self.scale = scale + 1
+
+
+class Single(Other):
+    def fit_modes(self, domain, distance):
+        return FitMode.by("own.map", domain, distance)
+
+
+class WithoutModes(RowWiseTransformer):
+    map_rows = Other.map_rows
+
+
+class WithoutMap(RowWiseTransformer):
+    fit_modes = Other.fit_modes
+
+
+class Nearer(Other):
+    def fit_modes(self, domain, distance):
+        return (replace(FitMode.by("own.map", domain, distance), domain=domain.but(row_norm=1.0)),)
+
+
+class Looser(NormClipper):
+    def map_rows(self, X, statistics):
+        return 100 * X
+
+
+class Louder(GaussianMechanism):
+    pass
+
+
+class WithoutRelease(GaussianMechanism):
+    release = Mechanism.release
+
+
+for ours in (Looser, Louder):  # as somebody may call a class that inherits from ppdp's
+    ours.__name__ = ours.__mro__[1].__name__
+
+
 def test_what_is_right_is_taken_and_may_be_written_again():
-    formula("own.map", **STABILITY, gaps=True, used_by=("Other",))(same)
-    pipe = make_pipeline(NormClipper(2.0), Other(), GaussianMechanism(), epsilon=1.0, delta=1e-6)
-    assert pipe.fit(X).certificate_.verify()
+    formula("own.map", **STABILITY, gaps=True, used_by=("Other", "Nearer"))(same)
+    assert pipeline(Other()).fit(X).certificate_.verify()
 
 
 @pytest.mark.parametrize("name", ["row-wise.norm-clip", "own.map"])
@@ -81,6 +128,12 @@ def test_facts_that_are_none_are_refused(facts, kind, words):
     assert "own.new" not in FORMULAS
 
 
+def test_a_class_of_a_shipped_name_does_not_take_its_place_in_the_registry():
+    with pytest.raises(InvalidParameter, match=r"NormClipper is registered already.* Fix: another name"):
+        register(Looser)
+    assert REGISTRY["NormClipper"] is NormClipper
+
+
 def test_an_adjacency_of_a_shipped_name_does_not_take_its_key():
     with pytest.raises(InvalidParameter, match="'replace' is a key of Replace"):
         type("Replace", (Replace,), {"keys": ("replace",), "__module__": __name__})
@@ -90,3 +143,67 @@ def test_an_adjacency_of_a_shipped_name_does_not_take_its_key():
 def test_a_group_of_columns_is_no_part_of_a_name():
     with pytest.raises(InvalidParameter, match="without '@'"):
         formula("row-wise.norm-clip@numbers", **STABILITY)(same)
+
+
+def pipeline(step, **options):
+    last = [] if isinstance(step, Mechanism) else [GaussianMechanism()]
+    return make_pipeline(NormClipper(2.0), step, *last, epsilon=1.0, delta=1e-6, **options)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (Unlisted(), "not that of Unlisted. Fix: used_by=('Other', 'Nearer', 'Unlisted')"),
+        (Altering(), "its __init__ does not keep the parameter scale as it is given. Fix: self.scale = scale"),
+        (Single(), "return (FitMode.by(...),), with the comma"),
+        (WithoutModes(), "it has no fit_modes. Fix: write it in its class"),
+        (WithoutMap(), "it has no map_rows. Fix: write it in its class"),
+        (Nearer(), "the certificate of this plan would not hold: steps[1].domain: another domain follows."),
+        (Looser(2.0), "'row-wise.norm-clip' is proved of ppdp's own classes, and this NormClipper is none."),
+        (
+            Louder(),
+            "is proved of ppdp's own classes, and this GaussianMechanism is none. Fix: @formula('own",
+        ),
+        (WithoutRelease(), "it has no release. Fix: write it in its class"),
+        ("passthrough", "leave this step out"),
+        (None, "leave this step out"),
+        (NormClipper, "stage 'normclipper-2': ppdp.transformers.rowwise.norm_clipper.NormClipper is not a ppdp stage"),
+    ],
+)
+def test_a_step_that_cannot_be_certified_is_refused_before_anything_is_spent(step, words):
+    ledger = Ledger()
+    with pytest.raises(PpdpError, match=re.escape(words)):
+        pipeline(step, ledger=ledger).fit(X)
+    assert not ledger.entries()
+
+
+def test_an_object_with_a_method_of_its_own_is_refused():
+    step, ledger = GaussianMechanism(), Ledger()
+    step.release = lambda rows, question, noise, noise_scale: {"answer": rows.X.mean(axis=0)}
+    with pytest.raises(InvalidParameter, match="its method release is not that of its class"):
+        pipeline(step, ledger=ledger).fit(X)
+    assert not ledger.entries()
+
+
+def test_errors_of_a_map_lead_to_the_contract_test(monkeypatch):
+    monkeypatch.setattr(Other, "map_rows", lambda self, X: X)
+    with pytest.raises(StageFailed, match=r"check_stage\(stage\)"):
+        pipeline(Other()).fit(X)
+    with pytest.raises(TypeError, match="2 positional arguments"):
+        check_stage(Other())
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        (StandardScaler(), "it is no instance of a ppdp stage"),
+        (GaussianMechanism(), "a mechanism goes to check_mechanism"),
+        (NormClipper, "NormClipper: it is no instance"),
+        (Altering(), "clone changes its parameters; __init__ must keep them"),
+        (Single(), "with the comma"),
+        (WithoutModes(), "it has no fit_modes"),
+    ],
+)
+def test_the_contract_test_names_what_is_wrong(stage, words):
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        check_stage(stage)

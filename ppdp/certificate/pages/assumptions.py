@@ -83,7 +83,7 @@ def _foreign_bounds(c: Record) -> Iterator[str]:
     names += [c.mechanism.formula] if c.mechanism is not None else []
     for name in dict.fromkeys(names):
         known = FORMULAS.get(name.partition(AT)[0])  # that of a group of columns is made of it by ppdp
-        if known is None or not known.function.__module__.startswith("ppdp."):
+        if known is None or not known.shipped:
             yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."
 
 

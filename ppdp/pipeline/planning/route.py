@@ -16,13 +16,14 @@ from ppdp.bounds.column_groups import domain_of, entries_of
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import AT
+from ppdp.core.formula import AT, WAYS
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import PpdpError, UnsupportedOrder
 from ppdp.transformers.fit_mode import Condition, FitMode, StatisticRequest
+from ppdp.transformers.stage import modes_of
 
-RANK = {"public": 0, "noisy": 1, "exact": 2}
+RANK = {way: at for at, way in enumerate(WAYS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class RouteSearch:
         key = id(stage), route.domain, route.domain.centred, route.distance
         if key not in self._known:
             try:
-                self._known[key] = stage.fit_modes(route.domain, route.distance)
+                self._known[key] = modes_of(stage, route.domain, route.distance)
             except PpdpError as error:
                 raise (error if name == type(stage).__name__.lower() else error.at(name)) from None
             if stage.keeps_columns and (route.domain.indicators or route.domain.layout):

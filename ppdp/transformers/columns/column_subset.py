@@ -337,9 +337,14 @@ class ColumnSubset(Transformer):
         return np.concatenate([names[: own.start], made, names[own.stop :]])
 
 
+def bounded_by(step: Any, formula: str) -> Any:
+    """The stage whose bound a formula is: that inside a step of one group of columns, or the step itself."""
+    return getattr(step, "stage", step) if AT in formula else step
+
+
 def class_of(step: Any, formula: str) -> str:
-    """The class that a certificate names beside a formula: that whose bound it is."""
-    return type(getattr(step, "stage", step) if AT in formula else step).__name__
+    """The class that a certificate names beside a formula."""
+    return type(bounded_by(step, formula)).__name__
 
 
 def _of_columns(measure: Measure, domain: Domain, group: str, rows: Any, unit: float) -> float:
