@@ -78,7 +78,7 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
         (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "Settings: " in words)
-        assert f"step 'impute' expects {shown}+ values in a column (fewer cost" in words
+        assert f"step 'impute' expects {shown}+ filled cells in a column (if fewer, less" in words
 
 
 def test_the_order_of_rows_is_said_where_it_matters():

@@ -139,7 +139,7 @@ def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
 def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
     """Settings with the step that each belongs to, the first of them; older certificates list none."""
     n_rows = c.entrance.domain["n_rows"]
-    optional = "" if c.status == "CONDITIONAL" else " (fewer cost accuracy only)"
+    optional = "" if c.status == "CONDITIONAL" else " (if fewer, less accurate)"
     settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows, optional)) for fact in facts)]
     if not settings:
         return ""
@@ -160,7 +160,7 @@ def _setting(fact: PublicFact, n_rows: int, optional: str) -> tuple[str, str]:
         return f"{fact.name} = {fact.value}{optional}", ""
     if fact.name == MIN_FILLED and least > 0:  # a share of the declared number, or a number
         rows = math.ceil(least * n_rows if least < 1 else min(least, n_rows))
-        return "", f"expects {figure(rows)}+ values in a column{optional}"
+        return "", f"expects {figure(rows)}+ filled cells in a column{optional}"
     if len(fact.value) > MOST_LETTERS:
         return fact.name, ""
     return ("", f"acts on {fact.value}") if fact.name == COLUMNS else (f"{fact.name} = {fact.value}", "")
