@@ -180,6 +180,8 @@ class Domain:
             changes["adjacency"] = None
         elif units == {"adjacency"}:
             changes["rows_per_unit"] = None
+        if changes.get("n_features", self.n_features) != self.n_features:
+            changes.setdefault("feature_names", None)  # other columns have other names
         found = replace(self, **changes)
         object.__setattr__(found, "unit_declared", declared)
         return found

@@ -327,5 +327,6 @@ def lookup(name: str, kind: str) -> Formula:
     found = FORMULAS.get(name)
     if found is None or found.kind != kind:
         fix = "import the module that registers it, or use the ppdp version that issued the certificate."
-        raise CertificateError(f"no {kind} formula is called {name!r}.", fix=slips([name], FORMULAS) or fix)
+        what = f"no {kind} formula is called {name!r}; one of your own needs its module (verify --import MODULE)."
+        raise CertificateError(what, fix=slips([name], FORMULAS) or fix)
     return found
