@@ -28,7 +28,7 @@ DATASETS = ("flchain", "randhie")
 PURPOSE, NAME = "to show ppdp on public research data", "the authors of ppdp, for a demo"
 SOURCES = {
     "range": "medicine and the assay, as load_flchain says",
-    "impute": "the study's protocol",
+    "impute": "a guess; the study measured all else in everybody",
     "classes": "death or not",
     "rows_per_unit": "the study's protocol",
 }
@@ -55,7 +55,8 @@ def build(data: str, *, fit_mode: str = "auto", epsilon: float = 1.0, delta: flo
         gaps = {"columns": ["creatinine"], "min_observed": 0.7}
         stated |= {"domain": Domain(rows_per_unit=1), "sources": SOURCES}
         stated["statements"]["prediction"] = "1 = died, 0 = alive when last seen"
-        stated["statements"]["own_values"] = "the study measured or asked every participant"
+        asked = "the study measured or asked every participant; a stratified random half of them is public"
+        stated["statements"]["own_values"] = asked
         X, y, ranges = load_flchain(log_scale=False)
     else:
         X, y, ranges = load_randhie()

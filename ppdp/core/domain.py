@@ -180,7 +180,7 @@ class Domain:
             changes["adjacency"] = None
         elif units == {"adjacency"}:
             changes["rows_per_unit"] = None
-        if changes.get("n_features", self.n_features) != self.n_features:
+        if self.feature_names is not None and changes.get("n_features") not in (None, len(self.feature_names)):
             changes.setdefault("feature_names", None)  # other columns have other names
         found = replace(self, **changes)
         object.__setattr__(found, "unit_declared", declared)

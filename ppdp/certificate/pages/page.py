@@ -83,10 +83,10 @@ def _neighbours(words: str, c: Record) -> str:
 
 
 def seldom(share: float) -> str:
-    """In how many draws of noise something comes at most."""
-    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 draw of"
+    """In how many runs something comes at most."""
+    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 run of"
     many = interpretation.one_of(max(share, interpretation.RARE))
-    return "any number of draws" if share > 1 / 2 else f"{often} {many}"
+    return "any number of runs" if share > 1 / 2 else f"{often} {many}"
 
 
 def _released(view: View) -> dict[str, Any]:
