@@ -5,15 +5,20 @@ from __future__ import annotations
 from inspect import isroutine
 from typing import Any
 
+import numpy as np
+
 from ppdp.bounds import lookup
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.replay.verify import verify
+from ppdp.core.boundary import at_step
 from ppdp.core.formula import Formula, shipped
 from ppdp.core.keywords import unwritten
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.certify import Draft
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.route import PlannedStep
 from ppdp.transformers.base import Stage, Transformer
 from ppdp.transformers.columns.column_subset import bounded_by
 
@@ -39,6 +44,9 @@ def check_own(plan: Plan, draft: Draft) -> None:
     for name, step, formula in own:
         _check_written(name, step, noisy=getattr(formula, "way", "") == "noisy")
         _check_claim(name, step, formula)
+    for step in plan.steps:
+        if isinstance(step.stage, Transformer) and step.way.name == "public" and not shipped(type(step.stage)):
+            _check_shape(step)
     if own:
         content = draft.completed({}, None, {}).to_dict()
         for problem in verify(content, read_as(Record, content)).problems:
@@ -56,6 +64,18 @@ def _check_written(name: str, step: Any, *, noisy: bool) -> None:
     for hooks in [*needed, *([("read",)] if noisy else [])]:
         if all(getattr(type(step), hook) is getattr(base, hook) for hook in hooks):
             raise unwritten(step, hooks[0]).at(name)
+
+
+def _check_shape(step: PlannedStep) -> None:
+    """Refuse a map that makes of two made-up rows another number of rows, or other columns than its formula says."""
+    d, width, stage = step.domain.d, step.way.domain.d, step.stage
+    with at_step(step.name):
+        statistics = stage.prepare(Rows.of(np.empty((0, d))), step.way, step.domain)
+        shape = np.shape(stage.apply(Rows.of(np.zeros((2, d))), statistics).X)
+    if shape != (2, width):
+        what = f"it maps 2 rows of {d} columns to the shape {shape}, and its formula says {(2, width)}."
+        fix = "one row for each row; domain.but(n_features=...) in the formula, if it makes other columns."
+        raise InvalidParameter(what, stage=step.name, fix=fix)
 
 
 def _check_methods(name: str, step: Any) -> None:

@@ -33,7 +33,7 @@ def of_other(monkeypatch):
     for name in ("own.map", "own.new"):
         monkeypatch.setitem(FORMULAS, name, None)
         del FORMULAS[name]
-    formula("own.map", **STABILITY, gaps=True, used_by=("Other", "Nearer"))(same)
+    formula("own.map", **STABILITY, gaps=True, used_by=("Other", "Nearer", "Shorter", "Narrower"))(same)
 
 
 class Other(RowWiseTransformer):
@@ -76,6 +76,16 @@ class Nearer(Other):
         return (replace(FitMode.by("own.map", domain, distance), domain=domain.but(row_norm=1.0)),)
 
 
+class Shorter(Other):
+    def map_rows(self, X, statistics):
+        return X[:-1]
+
+
+class Narrower(Other):
+    def map_rows(self, X, statistics):
+        return X[:, :1]
+
+
 class Looser(NormClipper):
     def map_rows(self, X, statistics):
         return 100 * X
@@ -94,7 +104,7 @@ for ours in (Looser, Louder):  # as somebody may call a class that inherits from
 
 
 def test_what_is_right_is_taken_and_may_be_written_again():
-    formula("own.map", **STABILITY, gaps=True, used_by=("Other", "Nearer"))(same)
+    formula("own.map", **STABILITY, gaps=True, used_by=("Other", "Nearer", "Shorter", "Narrower"))(same)
     assert pipeline(Other()).fit(X).certificate_.verify()
 
 
@@ -153,12 +163,14 @@ def pipeline(step, **options):
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (Unlisted(), "not that of Unlisted. Fix: used_by=('Other', 'Nearer', 'Unlisted')"),
+        (Unlisted(), "not that of Unlisted. Fix: used_by=('Other', 'Nearer', 'Shorter', 'Narrower', 'Unlisted')"),
         (Altering(), "its __init__ does not keep the parameter scale as it is given. Fix: self.scale = scale"),
         (Single(), "return (FitMode.by(...),), with the comma"),
         (WithoutModes(), "it has no fit_modes. Fix: write it in its class"),
         (WithoutMap(), "it has no map_rows. Fix: write it in its class"),
         (Nearer(), "the certificate of this plan would not hold: steps[1].domain: another domain follows."),
+        (Shorter(), "it maps 2 rows of 2 columns to the shape (1, 2), and its formula says (2, 2)"),
+        (Narrower(), "to the shape (2, 1), and its formula says (2, 2). Fix: one row for each row; domain.but("),
         (Looser(2.0), "'row-wise.norm-clip' is proved of ppdp's own classes, and this NormClipper is none."),
         (
             Louder(),

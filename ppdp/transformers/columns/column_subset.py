@@ -200,7 +200,8 @@ class ColumnSubset(Transformer):
         """A way of the stage, as one of all columns."""
         if not way.record.row_by_row:
             what = f"{way.formula} is not proved for a group of columns."
-            fix = "put it in front of the ColumnTransformer, or behind it."
+            own = "" if way.record.shipped else " (row_by_row=True in its @formula, if each row is mapped by itself)"
+            fix = f"put it in front of the ColumnTransformer, or behind it{own}."
             raise UnknownStage(what, stage=type(self.stage).__name__, fix=fix)
         _, start, stop = span_of(domain, self.group)
         measures: dict[str, Measure] = {
