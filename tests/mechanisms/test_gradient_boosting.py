@@ -9,6 +9,7 @@ from ppdp.data.tails import EDGES
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.boosting.edges import edges_of
+from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.prior import Prior
 from ppdp.transformers import MinMaxScaler, NormClipper
 
@@ -66,6 +67,20 @@ def test_moments_that_are_known_stand_in_place_of_noise():
     seen, noise = prior.believed(np.pad(truth, (0, 1)), 1.0, 1.0)
     np.testing.assert_allclose(seen[:3, :3], known)
     assert noise < 0.01
+
+
+def test_means_of_clipped_targets_are_made_those_of_all():
+    """A tail beyond the clip counts where it is more than noise, and targets move by as much as all of them do."""
+    counts = np.r_[np.full(8, 110.0), np.zeros(7), 120.0]  # 88 % in the lower half
+    for error, noisy in ((0.0, False), (1000.0, True)):
+        targets = TargetDistribution.of(counts, np.linspace(-1, 1, 17), error)
+        factor, shift = targets.unclipped(-1.0, 0.0)
+        assert factor == pytest.approx(1 / 0.88)
+        mean = targets.moments(-1.0, 0.0)[0]
+        wanted = mean if noisy else targets.moments(-1.0, 1.0)[0]
+        assert factor * mean + shift == pytest.approx(wanted)
+        assert (wanted > mean + 0.1) != noisy
+    assert TargetDistribution.of(np.ones(16), np.linspace(-1, 1, 17)).unclipped(-0.1, 0.1)[0] == pytest.approx(1 / 0.7)
 
 
 def test_cells_are_where_rows_are():

@@ -40,7 +40,7 @@ from ppdp.mechanisms.boosting.blocks import (
 from ppdp.mechanisms.boosting.first_shapes import first_shape, level
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
-from ppdp.mechanisms.boosting.plans import CELLS, begins_with_shapes
+from ppdp.mechanisms.boosting.plans import begins_with_shapes
 from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, table_parts
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, shifts_drawn, sides, values_of_leaves
@@ -58,9 +58,11 @@ SLACK = 1e-9  # on the closeness of means, for their rounding
 CERTAIN = 1400.0
 UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every column more
 # Standard deviations of weights, where the linear model begins with the shapes: of a shape, over its importance, of
-# what stands beside it, over the largest importance, and of the baseline, over a typical score.
-OWN, OTHER, OF_BASELINE = 0.4, 0.15, 0.3
-SCARCE, DOUBT = float(CELLS[64]), 3.0  # `n mu / √(2 d)` below which first shapes are doubted, and a rate as the next
+# what stands beside it, or might, over the largest importance, and of the baseline, over a typical score.
+OWN, OTHER, OF_BASELINE = 0.7, 0.15, 0.3
+# `n mu / √(2 d)`, less where the loss is flat, up to which first shapes are doubted, from there on less; and a rate as
+# the next.
+SCARCE, DOUBT = 400.0, 3.0
 DOUBT_OF_ROUNDS, DOUBT_OF_TABLES = 1.0, 0.3  # rates of exponential distributions of variances, of typical scores
 MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
 CHANCE = (
@@ -86,7 +88,8 @@ def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], nois
     rate = float(np.clip(np.mean([h[label].sum() / max(h.sum(), 1.0) for h in histogram]), 1e-3, 1 - 1e-3))
     present = min(max(float(np.mean([h.sum() for h in histogram])), 1.0), float(training.rows.n))
     model = AdditiveModel.constant(training.cells, loss.score(rate))
-    learner = _Learner(training, loss, label, [], [], [], model, present)
+    seen = training.certain * float(loss.slope(np.array([model.baseline]))[0]) / loss.steepest  # less of a rare class
+    learner = _Learner(training, loss, label, [], [], [], model, present, min(1.0, (SCARCE / seen) ** 2))
     for column, by_label in enumerate(histogram):
         learner.add_column(column, by_label, noise, rate)
     learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
@@ -117,6 +120,7 @@ class _Learner:
     posteriors: list[Posterior]
     model: AdditiveModel
     n_rows: float  # weight of all rows, by released numbers
+    scarcity: float  # 1 where these are few beside noise, else less
     unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
 
@@ -128,7 +132,7 @@ class _Learner:
         bins = Bins.of(counts, int(np.clip(training.cells.count, *MOST_BINS)), places)
         spread = noise**2 * bins.summed(bins.summed(training.cells.covariance(column)).T)
         sums, kernels = (bins.summed(by_label[self.label]), bins.summed(counts)), parts(bins)
-        given, doubt = (rate, self.n_rows, len(by_label) - 1), DOUBT if training.certain < SCARCE else WEIGHT
+        given, doubt = (rate, self.n_rows, len(by_label) - 1), max(DOUBT * self.scarcity, WEIGHT)
         posterior, shape = first_shape(loss, bins, sums, spread, given, kernels, doubt)
         self.bins.append(bins)
         self.kernels.append(kernels)
@@ -164,12 +168,12 @@ class _Learner:
             (int(column), model.shapes[column] / max(importances[column], 1e-300)) for column in kept
         ]
         tables += self._terms()
-        more = len(tables) - len(kept)
+        more, other = len(tables) - len(kept), OTHER * importances.max()
+        terms = np.array(training.parameters.get("terms", [0] * len(importances)))[kept]
+        own = np.hypot(OWN * importances[kept], other * (terms == 0))
         prior = Prior(
             np.array([*importances[kept], *[0.0] * more, model.baseline - self.loss.shift]),
-            np.array(
-                [*OWN * importances[kept], *[OTHER * importances.max()] * more, OF_BASELINE * self.loss.typical_score]
-            ),
+            np.array([*own, *[other] * more, OF_BASELINE * self.loss.typical_score]),
             self._moments(tables),
         )
         of_rows = partial(of_tables, self.loss, self.label, tables, norm)
@@ -282,6 +286,7 @@ class _Learner:
         rest = float(np.mean([of_column.sum() for of_column in sums]))
         points, weights = NODES
         total, doubt = float((importances**2).sum()), DOUBT_OF_ROUNDS / self.loss.typical_score**2
+        least = LEAST_EVIDENCE + self.scarcity * math.log(len(active))
         for column, of_column in zip(active, sums):
             bins, shape = self.bins[column], self._of_bins(column)
             others = math.sqrt(max(total - importances[column] ** 2, 0.0))
@@ -294,7 +299,7 @@ class _Learner:
             posterior = Posterior.of(
                 of_column, curvature, self._noise(noise**2 + labels, bins.shares), [*self.kernels[column], prior], doubt
             )
-            if posterior.evidence < LEAST_EVIDENCE:
+            if posterior.evidence < least:
                 continue
             self.posteriors[column] = posterior
             step = np.clip(posterior.mean - bins.shares @ posterior.mean, -TRUST, TRUST)

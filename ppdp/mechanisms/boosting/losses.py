@@ -180,6 +180,7 @@ class SquaredLoss(ScoreLoss):
     low: float
     high: float
     spread: float  # variance of labels
+    of_scores: tuple[float, float]  # factor and shift that make them targets
 
     curved: ClassVar[bool] = False
 
@@ -193,7 +194,9 @@ class SquaredLoss(ScoreLoss):
     ) -> SquaredLoss:
         """From the released distribution of the targets."""
         low, high = targets.clip(price)
-        return cls(low, high, targets.moments(low, high)[1] / (high - low) ** 2)
+        factor, shift = targets.unclipped(low, high)
+        of_scores = factor * (high - low) / 2, factor * (high + low) / 2 + shift
+        return cls(low, high, targets.moments(low, high)[1] / (high - low) ** 2, of_scores)
 
     def labels(self, y: Array, label: int) -> Array:
         shares = np.clip((y - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -223,7 +226,7 @@ class SquaredLoss(ScoreLoss):
 
     @property
     def units(self) -> tuple[float, float]:
-        return (self.high - self.low) / 2, (self.high + self.low) / 2
+        return self.of_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +335,8 @@ class QuantileLoss(SquaredLoss):
         """From the released distribution of the targets."""
         assert quantile is not None
         low, high = targets.clip(max(price, ROBUST))
-        return cls(low, high, targets.moments(low, high)[1] / (high - low) ** 2, quantile)
+        of_scores = (high - low) / 2, (high + low) / 2
+        return cls(low, high, targets.moments(low, high)[1] / (high - low) ** 2, of_scores, quantile)
 
     def distances(self, y: Array, scores: Array) -> Array:
         scale, middle = self.units

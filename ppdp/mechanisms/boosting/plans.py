@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-# Of mu²: of the histogram, and of the linear model; rounds and the histogram of the targets have the rest.
-SHARES = (0.4, 0.2)
-SHARES_OF_SOME = (0.4, 0.3)  # where the linear model begins with what shapes say
+# Of mu² the histogram and the linear model have these, below this `n mu / √(2 d)`; rounds and the histogram of the
+# targets have the rest.
+SHARES = {125.0: (0.65, 0.25), 250.0: (0.4, 0.45), 1000.0: (0.4, 0.3), math.inf: (0.4, 0.2)}
 SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
-SHARES_OF_FEW = (0.65, 0.25)  # where cells are fewest
 SOME = 1000.0  # `n mu / √(2 d)`, up to which it does so for these shares ...
 KNOWN = (
     2500.0  # ... and from which on it needs no such beginning; categories are one by one only where moments are known
@@ -40,8 +40,7 @@ def terms(categories: Sequence[int], mass: float, certain: float) -> tuple[list[
     indicators = [count * (count > FEW) for count in categories]
     if any(indicators) and mass >= TOLD * (len(lines) + sum(lines) + sum(indicators)):
         return lines, indicators, SHARES_OF_CATEGORIES
-    few = SHARES_OF_FEW if certain < CELLS[64] else SHARES_OF_SOME
-    return lines, [0] * len(lines), few if certain < SOME else SHARES
+    return lines, [0] * len(lines), next(shares for most, shares in SHARES.items() if certain < most)
 
 
 def begins_with_shapes(terms: Sequence[int], certain: float) -> bool:

@@ -10,7 +10,7 @@ from sklearn.isotonic import isotonic_regression
 from ppdp.data.rows import Array
 
 SURE = 2.0  # standard errors of a number of rows, from which on it is seen
-MOST_CLIPPED = 0.25  # share of the rows beyond an end of what is left of the range
+MOST_CLIPPED = 0.15  # share of the rows beyond an end of what is left of the range
 NEAR = 0.25  # share of the rows by whose distance from a quantile the density there is told
 LEAST_SPREAD = 1e-6  # of what is left of the range
 
@@ -57,6 +57,20 @@ class TargetDistribution:
         middle, shares = np.clip((self.edges[1:] + self.edges[:-1]) / 2, low, high), np.diff(self.below)
         mean = float(shares @ middle)
         return mean, float(shares @ (middle - mean) ** 2)
+
+    def unclipped(self, low: float, high: float) -> tuple[float, float]:
+        """Factor and shift that make means of targets, of those of clipped ones.
+
+        Where targets move together, clipped ones move by the share of the rows that are not clipped. How far both means
+        are apart counts as far as it is more than noise.
+        """
+        mean = self.moments(low, high)[0]
+        apart = self.moments(-1.0, 1.0)[0] - mean
+        noise = self.error * (2 - (high - low))
+        kept = max(0.0, 1 - (noise / apart) ** 2) if apart else 0.0
+        inside = float(np.diff(np.interp([low, high], self.edges, self.below))[0])
+        factor = 1 / max(inside, 1 - 2 * MOST_CLIPPED)
+        return factor, kept * apart + (1 - factor) * mean
 
     def spread(self, middle: float) -> float:
         """One over twice the density around a target."""
