@@ -69,6 +69,11 @@ class Bins:
         """Means over the cells of each bin."""
         return np.asarray(self.summed(of_cells) / np.bincount(self.of_cells))
 
+    def along(self, of_cells: Array, shape: Array) -> float:
+        """Variance over the rows of what of a shape is a multiple of another one, of cells."""
+        line = self.means(of_cells)
+        return float(self.shares @ (line * shape)) ** 2 / max(float(self.shares @ line**2), 1e-300)
+
     def of_each_cell(self) -> Array:
         """Shares of the cells: a bin has them spread evenly."""
         return np.asarray((self.shares / np.bincount(self.of_cells))[self.of_cells])

@@ -49,7 +49,9 @@ from ppdp.mechanisms.learn.prior import Prior
 
 LEAST_IMPORTANCE = 0.02  # of the largest, of a column that takes part in further rounds
 TRUST = 1.0  # by how much a round changes what a bin adds, at most
-LEAST_EVIDENCE = 3.0  # that a round has something to say of a column, or of a table: noise alone seldom has as much
+# That a round has something to say: noise alone seldom has as much. Where shapes are lines but for this share of their
+# variance there seldom is more, and what noise says is far more than they are wrong by.
+LEAST_EVIDENCE, LEAST_BESIDE_LINES, CURVED = 3.0, 7.0, 0.05
 LEAST_CURVATURE = 0.02  # of a step of the baseline
 LARGEST_SCORE = 30.0
 SLACK = 1e-9  # on the closeness of means, for their rounding
@@ -121,6 +123,7 @@ class _Learner:
     model: AdditiveModel
     n_rows: float  # weight of all rows, by released numbers
     scarcity: float  # 1 where these are few beside noise, else less
+    least: float = LEAST_EVIDENCE  # below which noise is not followed
     unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
 
@@ -197,6 +200,14 @@ class _Learner:
             added[column] += weight * table
         for column, (bins, of_cells) in enumerate(zip(self.bins, added)):
             self._show(column, _bounded(bins.means(of_cells)))
+        self.least = LEAST_BESIDE_LINES if self._curved() < CURVED else LEAST_EVIDENCE
+
+    def _curved(self) -> float:
+        """Share of what columns add that is no straight line; of categories nothing is one."""
+        cells, shares = self.training.cells, self.model.shares
+        numbers = [(column, bins) for column, bins in enumerate(self.bins) if not cells.categories[column]]
+        lines = [bins.along(cells.terms(column, shares[column])[0], self._of_bins(column)) for column, bins in numbers]
+        return 1 - sum(lines) / max(float((self.importances() ** 2).sum()), 1e-300)
 
     def _terms(self) -> Iterator[tuple[int, Array]]:
         """Beside shapes, if the plan has them: indicators of categories, and lines; of many rows those of shapes that
@@ -286,7 +297,7 @@ class _Learner:
         rest = float(np.mean([of_column.sum() for of_column in sums]))
         points, weights = NODES
         total, doubt = float((importances**2).sum()), DOUBT_OF_ROUNDS / self.loss.typical_score**2
-        least = LEAST_EVIDENCE + self.scarcity * math.log(len(active))
+        least = self.least + self.scarcity * math.log(len(active))
         for column, of_column in zip(active, sums):
             bins, shape = self.bins[column], self._of_bins(column)
             others = math.sqrt(max(total - importances[column] ** 2, 0.0))
@@ -341,7 +352,7 @@ class _Learner:
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
         found, rest = [], []
         doubt = DOUBT_OF_TABLES / self.loss.typical_score**2
-        least = LEAST_EVIDENCE + math.log(len(pairs))  # of many tables noise makes one larger
+        least = self.least + math.log(len(pairs))  # of many tables noise makes one larger
         for (first, second), of_pair in zip(pairs, sums):
             weights = np.outer(shares[first], shares[second]).ravel()
             kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
@@ -397,7 +408,7 @@ class _Learner:
         sums, slopes = np.split(noisy, 2)
         unit, labels = loss.steepest / WINDOW, self._mean_of(loss.variance) / self._mean_of(loss.slope)
         of_rows = unit * slopes, labels * unit * slopes
-        values = values_of_leaves(sums, *of_rows, noise, unit * noise, LEAST_EVIDENCE)
+        values = values_of_leaves(sums, *of_rows, noise, unit * noise, self.least)
         halved, table = as_table(columns, np.clip(np.nan_to_num(values), -TRUST, TRUST), len(weights))
         model.trees.append((halved, shifts, table))
 
