@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn import linear_model
 from sklearn.base import is_regressor
-from sklearn.metrics import d2_tweedie_score
+from sklearn.metrics import d2_tweedie_score, r2_score
 
 from ppdp import Domain, Pipeline
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
@@ -52,10 +52,19 @@ class TestDefaults:
         domain, mu = Domain(n_rows=n, n_features=d, row_norm=norm, min_present=n), 0.25
         found = kind(RANGE).query_spec(domain, mu)
         assert found.steps == int(min(max(6 * (n * mu / math.sqrt(d + 1)) ** 0.275, 10), 80))
-        assert found.learning_rate == pytest.approx(1.8 / max(1, min(norm**2, d) / math.sqrt(d)))
+        assert found.learning_rate == pytest.approx(min(1.8 / max(1, min(norm**2, d) / math.sqrt(d)), 0.45))
 
 
 class TestWhatIsLearned:
+    @pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor])
+    def test_descent_on_targets_in_the_middle_of_their_range(self, kind):
+        """Whose curvature is 4 times that of a score of 0: with longer steps R² was -3 to 0.8 (median 0)."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (700, 1))
+        y = np.clip(rng.normal(5 + 2 * X[:, 0], 0.5), 0.1, 10)
+        found = [pipeline(kind((0.1, 10), solver="dpgd"), random_state=seed).fit(X, y).predict(X) for seed in range(4)]
+        assert min(r2_score(y, one) for one in found) > 0.5
+
     @kinds
     def test_coefficients_are_those_of_the_minimiser(self, kind):
         X, y = problem(kind, n=500)

@@ -152,6 +152,7 @@ def tweedie_loss(power: float, dispersion: float) -> TrainingLoss:
     )
 
 
+LONGEST_STEP = 0.45  # less than 2 over the curvature that targets of 4 units have; longer ones go to and fro
 LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 
 
@@ -169,7 +170,8 @@ class _LogLink(LinearRegressor):
     max_coef_norm : float or "auto", default="auto"
         4 by default: radius D of the ball of coefficients, intercept included.
     learning_rate : float or "auto", default="auto"
-        Of the first step under "dpgd". "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
+        Of the first step under "dpgd". "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows, but at most
+        0.45.
 
     Attributes
     ----------
@@ -215,6 +217,10 @@ class _LogLink(LinearRegressor):
     def _loss(self, question: QuerySpec) -> TrainingLoss:
         power = self._power()
         return tweedie_loss(power, 1 / target_unit(question.parameters["y_range"]) if power == 1 else math.nan)
+
+    def _step(self, domain: Domain, scores: int) -> float:
+        longest = LONGEST_STEP if is_auto(self.learning_rate) else math.inf
+        return min(super()._step(domain, scores), longest)
 
     def _radius(self, domain: Domain) -> float:
         return 4.0 if is_auto(self.max_coef_norm) else super()._radius(domain)
