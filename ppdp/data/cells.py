@@ -424,4 +424,5 @@ def _seconds(cell: Any, form: str | None) -> float:
     if not isinstance(cell, datetime):
         raise _Improper
     naive = cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
+    naive = datetime(*naive.timetuple()[:6], naive.microsecond)  # without nanoseconds, as in columns of instants
     return float((naive - _START).total_seconds())

@@ -17,7 +17,7 @@ from ppdp.core.checks import library
 from ppdp.core.private_files import private_folder
 from ppdp.data.engine.partitions import common, form_of, objects_in, schema_of, table_of, untyped
 from ppdp.data.engine.source import BlockSource, aligned
-from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, RowsChanged
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged
 
 PATIENCE = 60.0  # seconds without any worker
 SILENCE = 8.0  # seconds in which one that has work does
@@ -259,6 +259,9 @@ def _of_frame(frame: Any, workers: DaskWorkers) -> cluster.TaskSource:
     given, parts = schema_of(frame.dtypes.items()), frame.to_delayed()
     starts, forms = cluster.looked_at(workers, parts, form_of)
     schema = common(forms, given)
+    if schema is None:
+        words = "cells of some partition have another type than the frame says."
+        raise DomainMismatch(words, fix="give all partitions the types of the frame, as pandas' astype does.")
     jobs, ends = cluster.assembled(workers, parts, starts, partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)
     rows.untyped = (*untyped(frame.dtypes.items()), *objects_in(schema, forms))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.data.cells import carried, dates, numbers
-from ppdp.data.column_types import kind_of
+from ppdp.data.cells import carried, numbers
+from ppdp.data.column_types import kind_of, microseconds
 from ppdp.data.frames import of_arrow
 from ppdp.exceptions import DomainMismatch, InvalidInput
 
@@ -62,8 +62,13 @@ def common(forms: Sequence[tuple[Any, Sequence[str]]], given: Any = None) -> Any
     for own in first:
         held = [schema.field(own.name).type for schema in schemas if schema.get_field_index(own.name) >= 0]
         kind = _widest(set(map(roomy, held)), objects=own.name in mixed)
+        exact = any(pa.types.is_temporal(one) or pa.types.is_decimal(one) for one in held)
+        if exact and (kind is None or own.name in mixed):
+            return None  # of dates for one cell all times of a part would be cut
         if given is not None and (kind is None or pa.types.is_dictionary(own.type)):  # each cell as the frame says
             kind = _widest({own.type}, objects=True) or own.type
+            if _is_text(kind) and not all(map(_is_text, held)):
+                return None  # numbers, of which "17" would be "17.0" beside a missing value
         if kind is None and own.name not in mixed:
             return None
         fields.append((own.name, kind or pa.null()))
@@ -76,6 +81,14 @@ def objects_in(schema: Any, forms: Sequence[tuple[Any, Sequence[str]]]) -> tuple
 
     found = {name for _, objects in forms for name in objects}
     return tuple(one.name for one in schema if one.name in found and one.type == pa.null())
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether cells of this type are texts, or none are known."""
+    import pyarrow.types as of
+
+    kind = kind.value_type if of.is_dictionary(kind) else kind
+    return bool(of.is_string(kind) or of.is_large_string(kind) or of.is_null(kind))
 
 
 def _widest(kinds: set[Any], *, objects: bool) -> Any:
@@ -91,17 +104,13 @@ def _widest(kinds: set[Any], *, objects: bool) -> Any:
 
     if len(typed) < 1 + (not objects):
         return next(iter(typed or kinds))
-    if all_are(of.is_timestamp, of.is_date) and len(zones) == 1:
+    if all_are(of.is_timestamp) and len(zones) == 1 and not objects:
         return pa.timestamp("us", *zones)
     if all_are(of.is_string, of.is_large_string):
         return pa.large_string()
-    if all_are(of.is_decimal) and not objects:
-        scale = max(kind.scale for kind in typed)
-        whole = max(kind.precision - kind.scale for kind in typed)
-        return pa.decimal256(76, scale) if whole + scale <= 76 else None
     if all_are(of.is_integer) and not objects and pa.uint64() not in typed:
         return pa.int64()
-    if all_are(of.is_integer, of.is_floating, of.is_decimal):
+    if all_are(of.is_integer, of.is_floating):
         return pa.float64()
     return None
 
@@ -138,12 +147,11 @@ def _read_as(kind: Any, column: Any, own: Any) -> Any:
         return None
     if kind == pa.float64():
         return pa.array(numbers(column).values, kind, from_pandas=True)
-    if of.is_timestamp(kind) and (of.is_timestamp(own) or of.is_date(own)):
-        return pa.array(column).cast(kind, safe=False)
-    if of.is_timestamp(kind):
-        seconds = dates(column).values
-        none = ~np.isfinite(seconds)
-        return pa.array(np.where(none, 0, seconds * 1e6).round().astype(np.int64), mask=none).cast(kind)
+    if of.is_timestamp(kind) and of.is_timestamp(own):  # the earlier microsecond, as everywhere, also before 1970
+        instants = pa.array(column, own)
+        none = np.array(instants.is_null())
+        held, far = microseconds(np.array(instants.cast(pa.int64()).fill_null(0)).astype(f"datetime64[{own.unit}]"))
+        return pa.array(held.astype(np.int64), mask=none | far).cast(kind)
     texts = of.is_string(own) or of.is_large_string(own)
     return pa.array(carried(column), kind) if kind == pa.large_string() and not texts else None
 
