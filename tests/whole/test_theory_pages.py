@@ -30,7 +30,7 @@ def listed(page: Path) -> list[str]:
 
 
 def test_formulas_say_what_they_compute_and_are_proved_on_their_page_which_links_their_code() -> None:
-    for formula in FORMULAS.values():
+    for formula in (one for one in FORMULAS.values() if one.shipped):  # tests and pages register others
         page = THEORY / f"{formula.page}.md"
         assert (formula.function.__doc__ or "").strip(), formula.id
         assert formula.id in listed(page)
