@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from ppdp import Adjacency, Ledger, make_pipeline
+from ppdp import Adjacency, Ledger, PrivateSearchCV, make_pipeline
 from ppdp.core.adjacency import KINDS, Replace
 from ppdp.core.formula import FORMULAS, formula
 from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed, UnknownParameter
-from ppdp.mechanisms import GaussianMechanism
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.mechanisms.base import Mechanism
 from ppdp.testing import REGISTRY, check_stage, register
 from ppdp.transformers import NormClipper
@@ -186,6 +186,15 @@ def test_a_step_that_cannot_be_certified_is_refused_before_anything_is_spent(ste
     ledger = Ledger()
     with pytest.raises(PpdpError, match=re.escape(words)):
         pipeline(step, ledger=ledger).fit(X)
+    assert not ledger.entries()
+
+
+@pytest.mark.parametrize("step", [Unlisted(), Shorter()])
+def test_a_search_refuses_it_before_anything_is_spent(step):
+    ledger, model = Ledger(), LogisticRegression(classes=(0, 1))
+    search = PrivateSearchCV(make_pipeline(NormClipper(2.0), step, model), {"normclipper__max_norm": [1.0, 2.0]})
+    with pytest.raises(InvalidParameter, match=r"used_by=|maps 2 rows"):
+        search.set_params(ledger=ledger).fit(X, X[:, 0] > 0)
     assert not ledger.entries()
 
 

@@ -19,9 +19,10 @@ from ppdp.data import validation
 from ppdp.data.cells import numbers
 from ppdp.data.rows import Array, encode_labels, encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter, said_by
-from ppdp.pipeline.certify import facts_of
+from ppdp.pipeline.certify import draft_certificate
 from ppdp.pipeline.estimator import remember
 from ppdp.pipeline.fit import checked_steps, plan_of
+from ppdp.pipeline.own_steps import check_own
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.plan import PlannedFit, Selection
@@ -96,13 +97,13 @@ class Candidate:
         """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta, diagnostics=self._told(n, setting))
         plan = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
-        facts_of(plan, pipeline.sources)
         if plan.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
         if not is_regressor(pipeline) and plan.domain.classes is None:
             raise MissingBound(
                 "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
             )
+        check_own(plan, draft_certificate(pipeline, plan, seeded=False))
         return plan
 
     def fit(

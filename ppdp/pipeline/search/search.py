@@ -21,7 +21,7 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.issuance import certificate_status
 from ppdp.certificate.issuer import issuer_words
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import WARNINGS, at_step, discreet, outside
+from ppdp.core.boundary import WARNINGS, at_step, before_rows, discreet, outside
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
@@ -227,7 +227,8 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         facts, _ = facts_of(self.estimator, steps, self.estimator.domain, shape=table.shape, names=names)
         check_matches_plan(estimators.state_of(self.estimator).promised, facts)
         validation.check_classes(labels, () if steps.regression else facts.classes or ())
-        plan = self._planned(candidates, setting)
+        with before_rows():
+            plan = self._planned(candidates, setting)
         if plan.epsilon < self.epsilon:
             warnings.warn(lowered(self.epsilon, self.delta, plan.epsilon), NoiseWarning, stacklevel=outside())
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
