@@ -6,7 +6,7 @@ PYTHON ?= python3
 NEWEST := .venv
 OLDEST := .venv-oldest
 OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers.py tests/pipeline/test_pipeline.py \
-	tests/pipeline/test_prediction.py tests/pipeline/test_gated_pipeline.py tests/interop/diffprivlib \
+	tests/pipeline/test_prediction.py tests/pipeline/test_gate_rules.py tests/interop/diffprivlib \
 	tests/mechanisms/lora "tests/whole/test_documentation.py::test_code_blocks_run[lora.md]" \
 	"tests/whole/test_documentation.py::test_notebooks_run[09-private-lora.ipynb]"
 # A build for processors only: on other machines PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds it.

@@ -1,8 +1,4 @@
-"""The output attack finds half of the noise in every mechanism, and nothing where all of it is there.
-
-Noise is seeded, so a test passes or fails for good; had the seed been drawn, a finding that should not be would come
-once in a million.
-"""
+"""The output attack finds half of the noise in every mechanism and a gate that is off by one row, and nothing else."""
 
 import dataclasses
 
@@ -11,13 +7,15 @@ import pytest
 from catalogue import TARGETS
 from scipy.special import ndtri
 
-from ppdp.audit import FunctionTarget, PlanTarget, SelectionTarget, attack_output
+from ppdp.audit import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, attack_output
 from ppdp.audit.output import judged
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.query import additive_noise
+from ppdp.privacy.gate import GATE_KINDS, Gate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
+from ppdp.transformers.impute import column_imputers
 
 RUNS = 2000
 MECHANISMS = (
@@ -245,3 +243,121 @@ class TestStoppingEarly:
         assert 0.9 * once.ratio < looked.ratio < 1
         assert looked.excess < 0
         assert len(looked.events) == 3
+
+
+# ---------------- gates
+
+
+KINDS = tuple(GATE_KINDS)
+GATES = ("gaussian gate, open", "laplace gate, closed", "eigengap gate, closed")
+
+
+def attacked_gate(name, runs=60):
+    """With so many runs on each dataset in each of ten slices, of which two choose: more where noise has long tails."""
+    target = TARGETS[name]()
+    return judged(target, make_trials(target, 10, slice_runs=100 if "laplace" in name else runs, random_state=0))
+
+
+@pytest.mark.parametrize("name", GATES)
+@pytest.mark.repeated("name", keep=2)
+def test_gates_are_not_refuted(name):
+    finding = attacked_gate(name)
+    assert not finding.violated
+    assert finding.excess <= 0
+
+
+class TestOffByOne:
+    def test_in_the_margin_of_a_stage(self, monkeypatch):
+        honest = column_imputers.missing_margin
+        monkeypatch.setattr(column_imputers, "missing_margin", lambda *given: honest(*given) + 1)
+        assert attacked_gate("gaussian gate, closed").violated
+
+    def test_in_the_gate(self, monkeypatch):
+        honest = Gate._tested
+        monkeypatch.setattr(Gate, "_tested", lambda self, margin: honest(self, margin + 1))
+        assert attacked_gate("discrete-laplace gate, closed").violated
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_in_the_threshold(self, kind, monkeypatch):
+        """The printed one, which forgets that a dataset next to a bad one has margin 1."""
+        family = GATE_KINDS[kind]
+        honest = family.threshold
+        monkeypatch.setattr(family, "threshold", lambda self, delta: honest(self, delta) - 1)
+        assert attacked_gate(f"{kind} gate, closed").violated
+
+
+def test_passing_at_the_threshold_is_found(monkeypatch):
+    """At least instead of more than: one row, where noise is whole."""
+
+    def lenient(self, margin, noise, fix):
+        return honest(dataclasses.replace(self, threshold=self.threshold - 1e-9), margin, noise, fix)
+
+    honest = Gate.test
+    monkeypatch.setattr(Gate, "test", lenient)
+    assert attacked_gate("discrete-laplace gate, closed").violated
+
+
+def test_half_of_the_noise_on_a_margin_is_found(monkeypatch):
+    family = GATE_KINDS["gaussian"]
+    honest = family.add_noise
+    monkeypatch.setattr(
+        family, "add_noise", lambda self, noise, margin: honest(family(self.scale / 2, self.n_rows), noise, margin)
+    )
+    assert attacked_gate("gaussian gate, open").violated
+
+
+def test_a_plan_without_a_gate_is_refused():
+    target = TARGETS["deduplication"]()
+    with pytest.raises(InvalidParameter, match="gate"):
+        GateTarget("none", target.plan, target.left, target.right, fails=True)
+
+
+# ---------------- slices of an audit: each with noise of its own, wherever it is made
+
+
+def release(side, noise):
+    return noise.release(float(side), 1.0, 1.0)
+
+
+TARGET = FunctionTarget("a number", release, PrivacyLoss(1.0))
+SMALL = {"slice_runs": 20, "random_state": 0}
+
+
+def same(one, other):
+    return all(
+        np.array_equal(a.left, b.left) and np.array_equal(a.right, b.right)
+        for a, b in zip(one.slices, other.slices, strict=True)
+    )
+
+
+def test_processes_make_the_same_runs():
+    from joblib import parallel_config
+
+    with parallel_config(backend="threading"):  # a slice has a seed of its own, wherever it is made
+        made = make_trials(TARGET, 4, n_jobs=2, **SMALL)
+    assert same(made, make_trials(TARGET, 4, **SMALL))
+
+
+def test_noise_is_the_systems_unless_it_is_seeded():
+    one, other = (make_trials(TARGET, 1, slice_runs=5) for _ in range(2))
+    assert not np.isin(one.slices[0].left[:, 1], other.slices[0].left[:, 1]).any()
+
+
+def test_slices_have_noise_of_their_own():
+    made = make_trials(TARGET, 3, **SMALL)
+    drawn = np.concatenate([np.concatenate([one.left, one.right])[:, 1] for one in made.slices])
+    assert len(np.unique(drawn)) == drawn.size == 120
+
+
+def test_the_first_slices_choose_and_the_others_count():
+    made = make_trials(TARGET, 5, **SMALL)
+    (left, right), (more_left, more_right) = made.parts(0.2)
+    assert [len(part) for part in (left, right, more_left, more_right)] == [20, 20, 80, 80]
+    assert np.array_equal(left, made.slices[0].left)
+    assert np.array_equal(more_right[-20:], made.slices[-1].right)
+
+
+@pytest.mark.parametrize("wrong", [{"slices": 0}, {"slice_runs": 0}, {"random_state": -1}])
+def test_impossible_numbers_are_refused(wrong):
+    with pytest.raises(InvalidParameter):
+        make_trials(TARGET, **{"slices": 1, **SMALL, **wrong})

@@ -13,7 +13,7 @@ from hidden import detected, outcomes, public
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, load
+from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, load, make_pipeline
 from ppdp.certificate.pages.interpretation import detection_power
 from ppdp.certificate.replay.verify import verify
 from ppdp.cli.main import main
@@ -318,3 +318,29 @@ def test_a_pipeline_file_hides_the_number_as_well(tmp_path, capsys):
         told.append(sorted(path.name for path in out.iterdir()))
         assert "32 rows" not in capsys.readouterr().out
     assert told[0] == told[1] == told[2]
+
+
+# ---------------- what a cap is on
+
+
+class TestCap:
+    """What is declared bounds the rows that are kept, and not those of the table."""
+
+    def test_a_table_may_have_more_rows(self):
+        cap = Domain(n_rows=30)
+        pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism(), domain=cap, delta=1e-6)
+        pipe.set_params(adjacency=Adjacency.user_level(max_rows=1), random_state=0)
+        assert pipe.fit(np.zeros((500, 1)), groups=np.arange(500) % 20).certificate_.verify()
+        with pytest.raises(DomainMismatch) as refused:
+            pipe.fit(np.zeros((500, 1)), groups=np.arange(500))
+        assert "kept of all persons together, 1 of each" in refused.value.fix
+
+    @pytest.mark.parametrize(
+        ("kind", "words"), [("user_level", "kept of all persons"), ("add_remove", "any such table")]
+    )
+    def test_its_words_are_those_of_the_adjacency(self, kind, words):
+        pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), GaussianMechanism(), delta=1e-6)
+        pipe.set_params(adjacency=getattr(Adjacency, kind)(2))
+        with pytest.raises(MissingBound) as refused:
+            pipe.plan(Domain(n_features=1))
+        assert words in refused.value.fix

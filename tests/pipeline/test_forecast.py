@@ -1,17 +1,19 @@
-"""Accuracy to expect, before any data: fits of simulated rows, which nobody pays for."""
+"""What is known before any data: how long a fit takes and how accurate it is, by simulated rows, at no charge."""
 
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import zoo
 
 import ppdp
-from ppdp import Adjacency, Domain, Ledger, make_pipeline
+from ppdp import Adjacency, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, SignMechanism
+from ppdp.pipeline import expected
 from ppdp.pipeline.estimator import state_of
-from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
+from ppdp.transformers import PCA, CategoryEncoder, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
 
 RANGES = {"age": (0, 100), "income": (0, 200_000)}
 SHAPE = Domain(n_rows=1000, n_features=2)
@@ -149,3 +151,58 @@ class TestShown:
     def test_stages_that_declare_nothing_get_rows_inside_the_norm(self):
         pipe = make_pipeline(RobustScaler(min_width=0.01), GaussianMechanism(), gate=None)
         assert pipe.forecast(Domain(n_rows=500, n_features=3, row_norm=2.0), epsilons=[5.0], repeats=1).points
+
+
+# ---------------- how long a fit will take
+
+
+NAMES = (
+    "unconditional",
+    "private categories",
+    "groups of columns",
+    "persons",
+    "classes read",
+    "epochs",
+    "medians",
+    "rows",
+)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(expected, "ENTRIES", 3000)
+    monkeypatch.setattr(expected, "LEAST", 200)
+    monkeypatch.setattr(expected, "RUNS", 1)
+
+
+@pytest.mark.repeated("name", keep=4)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("few")
+def test_of_every_kind_of_step(name):
+    steps, given = zoo.ZOO[name]
+    pipe = Pipeline(steps, **{"epsilon": 20.0, "delta": 1e-6, **given})
+    found = pipe.fit_time(Domain(n_rows=5000, feature_names=("a", "b", "c")))
+    assert min(found.in_memory) > 0
+    assert (found.in_blocks is None) == (name in ("medians", "rows", "persons"))
+    assert found.per_number > 0
+    assert "ns for each row, column and pass" in repr(found)
+
+
+@pytest.mark.usefixtures("few")
+def test_of_more_rows_than_there_is_memory_nothing_is_charged(tmp_path):
+    steps = MinMaxScaler(ranges=(-4, 4)), MeanImputer(), LogisticRegression(classes=(0, 1))
+    ledger = Ledger(epsilon=1.0, delta=1e-5)
+    pipe = make_pipeline(*steps, delta=1e-11, ledger=ledger, dataset="d")
+    domain = Domain(n_rows=10**11, n_features=20)
+    found = pipe.fit_time(domain)
+    assert found.in_memory is None
+    assert found.n_passes == pipe.plan(domain).n_passes
+    assert min(found.in_blocks) > 0
+    assert ledger.entries() == ()
+    assert not hasattr(pipe, "release_")
+
+
+@pytest.mark.usefixtures("few")
+def test_rows_of_categories_alone_may_have_gaps():
+    pipe = make_pipeline(CategoryEncoder(["a", "b"], strategy="most_frequent"), GaussianMechanism())
+    assert pipe.fit_time(Domain(n_rows=1000, n_features=2)).in_blocks is not None

@@ -1,8 +1,4 @@
-"""diffprivlib's own code against an adversary: what its noise hides of two neighbouring datasets, at one given output.
-
-Its mechanisms are replaced by recorders that note what they are asked and give a fixed answer; how much more likely
-that answer is on one dataset than on the other is then computed from the noise that they were set up with.
-"""
+"""diffprivlib's own code against an adversary and the auditor: what its noise hides of two neighbouring datasets."""
 
 import math
 from dataclasses import replace
@@ -10,6 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
+
+pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+
 
 models = pytest.importorskip("diffprivlib.models")
 
@@ -187,3 +186,35 @@ def test_their_linear_regression_hides_nothing_of_squares_where_the_lower_bound_
     own = {"accountant": BudgetAccountant(), "fit_intercept": False}
     models.LinearRegression(bounds_X=(0, 1), bounds_y=(-1, 1), **own).fit(X, y)
     assert [asked.sensitivity for asked, _ in recorder.notes] == [1.0, 2.0, 0.0]
+
+
+# ---------------- the auditor
+
+
+from adapters import diffprivlib_target  # noqa: E402
+
+from ppdp.audit import attack_output  # noqa: E402
+
+# The scikit-learn that diffprivlib needs does not know the newest SciPy.
+RUNS = 2000
+
+
+def audited(model, left, right, **settings):
+    return attack_output(diffprivlib_target("audited", model, left, right, **settings), runs=RUNS, random_state=0)
+
+
+def test_a_scaler_with_public_bounds_hides_a_row():
+    model = models.StandardScaler(bounds=(0, 1), with_std=False)
+    X = np.zeros((3, 1))
+    finding = audited(model, (X,), (np.vstack([X[1:], [[1.0]]]),), learned=["mean_"])
+    assert not finding.violated
+    assert finding.epsilon_low > 0.2
+
+
+def test_a_sum_of_squares_without_noise_is_found():
+    """Bounds (0, 1): noise is drawn for the square of the lower bound alone."""
+    model = models.LinearRegression(bounds_X=(0, 1), bounds_y=(0, 1), fit_intercept=False)
+    X, y = np.full((3, 1), 1e-3), np.array([0.0, 1.0, 0.0])
+    finding = audited(model, (X, y), (np.vstack([X[1:], [[1.0]]]), y))
+    assert finding.violated
+    assert finding.epsilon_low > 2
