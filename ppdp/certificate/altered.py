@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+import numpy as np
+
+from ppdp.bounds.column_groups import span_of
 from ppdp.bounds.release import (
     CELL,
     CLASS,
@@ -20,7 +25,9 @@ from ppdp.bounds.release import (
     WEIGHT,
     kind_in_words,
 )
-from ppdp.certificate.record import Diagnostics, Record, Share
+from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
+from ppdp.core.domain import Domain
+from ppdp.core.formula import AT
 
 TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
@@ -56,6 +63,37 @@ def alerts(c: Record) -> list[str]:
     """
     of_released = filter(None, (_few_left(c), single_class_in_words(c), _no_range(c)))
     return [*of_released, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
+
+
+def ranged(c: Record, release: ReleaseRecord) -> list[str]:
+    """Columns whose ranges were released by it, if it is of ranges."""
+    kind, at, group = release.statistic.partition(AT)
+    facts = c.domains[release.at]
+    start = span_of(Domain.from_dict(facts), group)[1] if at else 0
+    names = facts.get("feature_names")
+    positions = [start + i for i in release.parameters["columns"]] if kind == "ranges" else []
+    return [f"x{i}" if names is None else names[i] for i in positions]
+
+
+def of_a_column(c: Record, share: Share) -> bool:
+    """Whether it is of a declared class, or of a column that some step takes, where it is of one at all."""
+    if share.kind == CLASS:
+        return share.column in labels_of(c)
+    known = any(_is_column(share.column, facts) for facts in c.domains)
+    return share.column is None or (known and share.kind in (*_BY_COLUMN, TINY))
+
+
+def _is_column(name: str | None, facts: Mapping[str, Any]) -> bool:
+    names, numbered = facts.get("feature_names"), re.fullmatch(r"(?:x|column )(\d{1,9})", name or "")
+    if names is not None:
+        return name in names
+    return numbered is not None and int(numbered[1]) < facts.get("n_features", 0)
+
+
+def labels_of(c: Record) -> set[str]:
+    """The declared classes as a model or a share names them."""
+    labels = c.entrance.domain.get("classes") or ()
+    return {word(label) for label in (*labels, *np.asarray(labels).tolist()) for word in (str, repr)}
 
 
 def deleting(c: Record) -> list[str]:

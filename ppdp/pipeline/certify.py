@@ -11,6 +11,7 @@ from scipy.special import logit
 
 import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
+from ppdp.certificate.altered import ranged
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import claim, what_left
@@ -26,7 +27,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.pipeline.release.answers import columns_at_the_end, names_of
+from ppdp.pipeline.release.answers import columns_at_the_end
 from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate
 from ppdp.transformers.columns.column_subset import class_of
@@ -218,10 +219,11 @@ def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> st
 def no_range(record: records.Record, arrays: Mapping[str, Array], names: Sequence[str]) -> tuple[str, ...] | None:
     """Columns whose range was to be seen in released counts, and does not show there."""
     missing = []
-    for release in (release for release in record.releases if release.statistic == "ranges"):
-        columns, of_step = release.parameters["columns"], names_of(record.domains[release.at])
-        empty = without_range(arrays[f"{names[release.at]}.ranges"], len(columns), release.noise_scale)
-        missing += [of_step[column] for column, none in zip(columns, empty) if none]
+    for release in record.releases:
+        if columns := ranged(record, release):
+            answer = arrays[f"{names[release.at]}.{release.statistic}"]
+            empty = without_range(answer, len(columns), release.noise_scale)
+            missing += [column for column, none in zip(columns, empty) if none]
     return tuple(missing) or None
 
 

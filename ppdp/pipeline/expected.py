@@ -17,6 +17,7 @@ from ppdp.core.boundary import before_rows
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
+from ppdp.core.formula import AT, of_group
 from ppdp.core.private_files import private_path
 from ppdp.core.progress import unseen
 from ppdp.data.deferred_input import resolve_inputs
@@ -80,8 +81,8 @@ def _unknown(statistic: str, note: str) -> list[Answers]:
 
 
 def _of_statistic(release: Any, plan: Any, columns: Columns) -> list[Answers]:
-    if release.statistic in CHOSEN:
-        return _unknown(release.statistic, f"noise {release.noise_scale:.3g} on what it is made of; {ROWS}")
+    if release.statistic.partition(AT)[0] in CHOSEN:
+        return _unknown(of_group(release.statistic), f"noise {release.noise_scale:.3g} on what it is made of; {ROWS}")
     recorded = release_record(release, plan)
     return statistics_of(recorded, np.zeros(recorded.size), columns, plan.steps[release.at].domain)
 

@@ -47,7 +47,12 @@ def test_noise_is_no_more_than_what_it_is_recorded_to_cost(name):
 
 def test_what_is_said_of_released_numbers_is_possible():
     made = next(name for name in NAMES if document(name)["mechanism"] is None)
-    for name, field, value in (("medians", "share_left", 0.2), (made, "single_class", "no"), (made, "no_range", ["a"])):
+    model = next(name for name in NAMES if "classes" in document(name)["entrance"]["domain"])
+    wide = next(name for name in NAMES if any(r["statistic"] == "ranges" for r in document(name)["releases"]))
+    for name, field, value in (
+        *(("medians", "share_left", 0.2), (made, "single_class", "no"), (made, "no_range", ["a"])),
+        *((model, "single_class", "17"), (wide, "no_range", ["another"]), (wide, "no_range", [])),
+    ):
         forged = document(name)
         forged["released"][field] = value
         assert f"released.{field}" in " ".join(Certificate.from_json(json.dumps(sealed(forged))).verify().problems)

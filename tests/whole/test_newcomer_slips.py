@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 from ppdp import (
     Adjacency,
     Certificate,
+    ColumnTransformer,
     Domain,
     Ledger,
     Pipeline,
@@ -474,10 +475,14 @@ def test_a_budget_at_which_models_may_be_the_wrong_way_round(table):
         classifier(table, table["outcome"], epsilon=0.02, delta=1e-6)
 
 
-@pytest.mark.parametrize(("unit", "shows"), [(1e6, True), (1e12, False), (1e-30, False)])
-def test_milliseconds_and_other_numbers_too_large_or_small_for_a_private_range(unit, shows, table):
+OWN = MinMaxScaler("private")
+IN_GROUPS = ColumnTransformer([("public", MinMaxScaler((18, 80)), ["small"]), ("own", OWN, ["age"])])
+
+
+@pytest.mark.parametrize(("unit", "shows", "first"), [(1e6, True, OWN), (1e12, False, OWN), (1e-30, False, IN_GROUPS)])
+def test_milliseconds_and_other_numbers_too_large_or_small_for_a_private_range(unit, shows, first, table):
     rows = (table[["age"]] * unit).assign(small=table["age"])
-    pipe = make_pipeline(MinMaxScaler("private"), LogisticRegression((False, True)), epsilon=4)
+    pipe = make_pipeline(first, LogisticRegression((False, True)), epsilon=4)
     fit = lambda: pipe.fit(rows, table["outcome"])  # noqa: E731
     _silent(fit, "range") if shows else _warned(fit, ["'age': no range shows"])
     assert pipe.certificate_.verify()

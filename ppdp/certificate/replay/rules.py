@@ -16,7 +16,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.altered import HALF, deleting
+from ppdp.certificate.altered import HALF, deleting, labels_of, of_a_column, ranged
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -230,7 +230,7 @@ def _shares(c: Record) -> Iterator[str]:
         yield "diagnostics: another bound follows."
     if len({(share.kind, share.column) for share in own.shares}) != own.size:
         yield "diagnostics: a share is there twice."
-    if not {share.kind for share in own.shares} <= set(KINDS):
+    if not {share.kind for share in own.shares} <= set(KINDS) or not all(of_a_column(c, one) for one in own.shares):
         yield "diagnostics: no such share."
 
 
@@ -290,10 +290,12 @@ def _released(c: Record, names: list[str]) -> Iterator[str]:
     left, single = c.released.share_left, c.released.single_class
     if left is not None and not (0 <= left < HALF and deleting(c)):
         yield "released.share_left: it is a share below a half, where a step deletes rows."
-    if single is not None and (m is None or any(fact.origin == PRIVATE_ORIGIN for fact in c.facts)):
+    private = any(fact.origin == PRIVATE_ORIGIN for fact in c.facts)
+    if single is not None and (m is None or private or single not in labels_of(c)):
         yield "released.single_class: no model predicts a public class."
-    if c.released.no_range is not None and all(release.statistic != "ranges" for release in c.releases):
-        yield "released.no_range: no ranges were released."
+    empty, columns = c.released.no_range, {name for release in c.releases for name in ranged(c, release)}
+    if empty is not None and not (empty and set(empty) <= columns):
+        yield "released.no_range: no ranges of these columns were released."
 
 
 def _status(c: Record) -> Iterator[str]:
