@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from ppdp.core.checks import columns_of, integer, length
 from ppdp.core.distance import Distance, Moves
 from ppdp.core.keywords import warn_of_name
+from ppdp.core.names import is_again
 from ppdp.exceptions import InvalidParameter
 
 Limit = float | tuple[tuple[str | int, float], ...]
@@ -83,8 +84,7 @@ class Adjacency(ABC):
         if "keys" not in cls.__dict__:
             return
         for keys, known in KINDS.items():
-            again = (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
-            if {*keys} & {*cls.keys} and not again:  # a dataclass with slots is made twice
+            if {*keys} & {*cls.keys} and not is_again(cls, known):  # a dataclass with slots is made twice
                 taken = ", ".join(sorted({*keys} & {*cls.keys}))
                 raise InvalidParameter(f"{taken!r} is a key of {known.__qualname__}.", fix="another key.")
         KINDS[cls.keys] = cls

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 from ppdp.core.checks import choice, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.names import slips
+from ppdp.core.names import is_again, shipped, slips
 from ppdp.exceptions import CertificateError, InvalidParameter, UnknownParameter
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -246,8 +246,7 @@ def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F]
 
     def register(function: F) -> F:
         known = FORMULAS.get(name)
-        again = known is not None and _origin(known.function) == _origin(function) and hasattr(function, "__qualname__")
-        if known is not None and (known.shipped or not again):
+        if known is not None and not is_again(function, known.function):
             what = f"the formula {name!r} exists already, in {known.function.__module__}."
             raise InvalidParameter(what, fix="another name: what certificates call by this one never changes.")
         FORMULAS[name] = record(name, page, function, **facts)
@@ -271,16 +270,6 @@ def _check_facts(name: Any, record: type[Formula], page: Any, facts: Mapping[str
         if not isinstance(facts[fact], tuple) or not all(isinstance(one, str) for one in facts[fact]):
             what = f"{fact} of {name!r} must be a tuple of names, got {shown(facts[fact])}."
             raise InvalidParameter(what, fix=f"{fact}=('Name',), in quotes and with the comma.")
-
-
-def _origin(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Where a function is defined."""
-    return getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-
-
-def shipped(defined: Callable[..., Any]) -> bool:
-    """Whether a function or class is defined inside ppdp."""
-    return str(_origin(defined)[0]).startswith("ppdp.")
 
 
 def drawn_exactly(name: str) -> bool:

@@ -1,11 +1,14 @@
-"""Public names: what looks the same is the same, and which known one was meant."""
+"""Public names: what looks the same is the same, which known one was meant, and what is ppdp's."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from inspect import unwrap
 from typing import Any
 from unicodedata import category, normalize
 
@@ -129,3 +132,22 @@ def nearest(name: Any, known: Iterable[Any]) -> str | None:
     names = {k.casefold(): k for k in known if isinstance(k, str)}
     close = difflib.get_close_matches(name.casefold(), names, n=1)
     return names[close[0]] if close else None
+
+
+def _origin(defined: Callable[..., Any]) -> tuple[Any, Any]:
+    """Where a function or class says that it is defined."""
+    return getattr(defined, "__module__", None), getattr(defined, "__qualname__", None)
+
+
+def shipped(defined: Callable[..., Any]) -> bool:
+    """Whether a function or class is defined inside ppdp, whatever it says of itself."""
+    module, name = _origin(defined)
+    home: Any = sys.modules.get(module) if str(module).startswith("ppdp.") else None
+    if home is None or not isinstance(defined, type):
+        return home is not None and getattr(unwrap(defined), "__globals__", None) is vars(home)
+    return bool(reduce(lambda owner, part: getattr(owner, part, None), name.split("."), home) is defined)
+
+
+def is_again(defined: Callable[..., Any], known: Callable[..., Any]) -> bool:
+    """Whether one may take the place of another of its name, as a cell that runs again does; of none that is ppdp's."""
+    return hasattr(defined, "__qualname__") and _origin(defined) == _origin(known) and not shipped(known)

@@ -11,8 +11,9 @@ from ppdp.bounds import lookup
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.replay.verify import verify
 from ppdp.core.boundary import at_step
-from ppdp.core.formula import Formula, shipped
+from ppdp.core.formula import Formula
 from ppdp.core.keywords import unwritten
+from ppdp.core.names import shipped
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism

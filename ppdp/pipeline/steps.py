@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ppdp.core.domain import Domain
-from ppdp.core.formula import shipped
+from ppdp.core.names import shipped
 from ppdp.data.frames import inner, width_of
 from ppdp.exceptions import InvalidInput, InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism

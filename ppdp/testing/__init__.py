@@ -7,6 +7,7 @@ from typing import Any
 import ppdp.mechanisms
 import ppdp.transformers
 from ppdp.core.keywords import answering_all
+from ppdp.core.names import is_again
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.mechanisms import check_mechanism
 from ppdp.testing.stages import check_stage
@@ -33,7 +34,7 @@ def register(kind: type[Any]) -> type[Any]:
         If another class has this name.
     """
     known = REGISTRY.get(kind.__name__, kind)
-    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+    if known is not kind and not is_again(kind, known):
         what = f"{kind.__name__} is registered already, of {known.__module__}."
         raise InvalidParameter(what, fix="another name: certificates name classes by it.")
     REGISTRY[kind.__name__] = kind

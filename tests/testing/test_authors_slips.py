@@ -100,7 +100,8 @@ class WithoutRelease(GaussianMechanism):
 
 
 for ours in (Looser, Louder):  # as somebody may call a class that inherits from ppdp's
-    ours.__name__ = ours.__mro__[1].__name__
+    for name in ("__name__", "__qualname__", "__module__"):
+        setattr(ours, name, getattr(ours.__mro__[1], name))
 
 
 def test_what_is_right_is_taken_and_may_be_written_again():
@@ -116,8 +117,10 @@ def test_a_name_that_is_taken_is_refused(name):
     assert FORMULAS[name] is known
 
 
-def test_what_is_shipped_is_not_defined_again():
+def test_what_is_shipped_is_not_defined_again(monkeypatch):
     known = FORMULAS["row-wise.norm-clip"]
+    monkeypatch.setattr(same, "__module__", known.function.__module__)
+    assert (known.shipped, FORMULAS["own.map"].shipped) == (True, False)
     with pytest.raises(InvalidParameter, match="exists already"):
         formula(known.id, **STABILITY)(known.function)
 
@@ -146,7 +149,7 @@ def test_a_class_of_a_shipped_name_does_not_take_its_place_in_the_registry():
 
 def test_an_adjacency_of_a_shipped_name_does_not_take_its_key():
     with pytest.raises(InvalidParameter, match="'replace' is a key of Replace"):
-        type("Replace", (Replace,), {"keys": ("replace",), "__module__": __name__})
+        type("Replace", (Replace,), {"keys": ("replace",), "__module__": Replace.__module__})
     assert type(Adjacency.replace()) is Replace is KINDS["replace",]
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import ppdp.privacy.pld as pld
 import ppdp.privacy.renyi as renyi
+from ppdp.core.names import is_again
 from ppdp.exceptions import InvalidParameter
 
 
@@ -95,8 +96,8 @@ class Part(Loss, ABC):
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__(**facts)
         if "kind" in cls.__dict__:
-            known = KINDS.get(cls.kind, cls)
-            if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            known = KINDS.get(cls.kind)
+            if known is not None and not is_again(cls, known):
                 raise InvalidParameter(f"{cls.kind!r} is the name of {known.__qualname__}.", fix="another kind.")
             KINDS[cls.kind] = cls
 
