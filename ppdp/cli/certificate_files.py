@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdp.cli.output import refuse
+from ppdp.cli.output import placed, refuse
 from ppdp.exceptions import CertificateError, ExportError
 
 if TYPE_CHECKING:
@@ -75,10 +75,8 @@ def _of_export(path: Path) -> Certificate:
 
     if path.is_dir() and not any((path / name).is_file() for name in REQUIRED):
         refuse("is a folder that is no export.", place=str(path), fix=_FIX)
-    try:
+    with placed(str(path), ExportError, fix=_FIX):
         members = read_members(path, REQUIRED | {EXAMPLE})
-    except ExportError as error:
-        refuse(error.message, place=str(path), fix=error.fix or _FIX)
     if not members.keys() >= REQUIRED:
         refuse("holds other files than those of an export.", place=str(path), fix=_FIX)
     try:

@@ -24,7 +24,7 @@ from ppdp.certificate.issuer import UNPROVED, attachments_beside, issuer_stateme
 from ppdp.certificate.share.status_list import StatusList
 from ppdp.cli.certificate_files import carried, folder_of, unchecked
 from ppdp.cli.documents import check_form, read_tables
-from ppdp.cli.output import complain, one_line, refuse, refuse_taken, say
+from ppdp.cli.output import complain, one_line, placed, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import import_modules
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError, escaped
 
@@ -120,7 +120,7 @@ def _status_list(path: Path, public_key: Path | None) -> tuple[StatusList, str]:
     from ppdp.certificate.share.signature import Signature
 
     signature = path.with_name(f"{path.name}.sig")
-    try:
+    with placed("--status", CertificateError):
         listed = StatusList.load(path)
         if not signature.exists():
             return listed, ""
@@ -128,8 +128,6 @@ def _status_list(path: Path, public_key: Path | None) -> tuple[StatusList, str]:
             return listed, "unchecked"
         Signature.load(signature).check(listed, public_key)
         return listed, "key"
-    except CertificateError as error:
-        refuse(error.message, place="--status", fix=str(error.fix))
 
 
 def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
@@ -171,10 +169,8 @@ def show(options: Namespace) -> int:
         return 0
     from ppdp.certificate.share.files import write_atomically
 
-    try:
+    with placed(f"--{name}", ExportError):
         write_atomically(target, form.write(certificate.verify(**signed)))
-    except ExportError as error:
-        refuse(error.message, place=f"--{name}", fix=str(error.fix))
     say(f"written: {target}")
     return 0
 
@@ -205,11 +201,10 @@ def record(options: Namespace) -> int:
         what = f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}."
         raise CertificateError(what, fix="--conditional, if readers of the record shall rely on that.")
     try:
-        made = certificate.to_registry_record(**about, conditional=options.conditional)
+        with placed(str(options.about), InvalidParameter, fix="as the registry has it."):
+            made = certificate.to_registry_record(**about, conditional=options.conditional)
     except ExportError as error:
         raise CertificateError(error.message, fix=error.fix) from None
-    except InvalidParameter as error:
-        refuse(error.message, place=str(options.about), fix=error.fix or "as the registry has it.")
     say(json.dumps(made, indent=2, ensure_ascii=False) if options.json else _yaml(made))
     return 0
 
@@ -258,10 +253,8 @@ def sign(options: Namespace) -> int:
         except OSError as error:
             fix = "a file whose first line is the password."
             refuse(f"cannot be read: {error.strerror}.", place="--password", fix=fix)
-    try:
+    with placed("--key", InvalidParameter):
         signature = document.sign(options.key, password=password, **further)
-    except InvalidParameter as error:
-        refuse(error.message, place="--key", fix=str(error.fix))
     signature.save(target)
     say(f"written: {target}\nsigned with the key {signature.key}")
     return 0
@@ -272,10 +265,8 @@ def _to_sign(path: Path) -> Certificate | StatusList:
 
     with suppress(CertificateError):
         return StatusList.load(path)
-    try:
+    with placed(str(path), CertificateError, fix="a certificate.json as it was issued."):
         return Certificate.load(path)
-    except CertificateError as error:
-        refuse(error.message, place=str(path), fix=error.fix or "a certificate.json as it was issued.")
 
 
 def asked_signature(signature: Path | None, public_key: Path | None) -> dict[str, Any]:
@@ -287,9 +278,5 @@ def asked_signature(signature: Path | None, public_key: Path | None) -> dict[str
     if signature is None or public_key is None:
         other = "--public-key" if public_key is None else "--signature"
         refuse("a signature is checked with a public key.", place=other, fix="give both, or neither.")
-    try:
+    with placed("--signature", SignatureError), placed("--public-key", InvalidParameter):
         return {"signature": Signature.load(signature), "public_key": read_public_key(public_key)}
-    except SignatureError as error:
-        refuse(error.message, place="--signature", fix=str(error.fix))
-    except InvalidParameter as error:
-        refuse(error.message, place="--public-key", fix=str(error.fix))

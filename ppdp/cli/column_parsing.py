@@ -16,7 +16,7 @@ import numpy as np
 
 from ppdp.cli.data_files import Source
 from ppdp.cli.documents import place_of
-from ppdp.cli.output import refuse, words_of
+from ppdp.cli.output import placed, refuse, words_of
 from ppdp.cli.pipeline_file import COLUMNS, DataRules, PipelineFile
 from ppdp.core.names import slips
 from ppdp.data.cells import numbers
@@ -106,10 +106,8 @@ class Layout:
                     else f'[{COLUMNS}] with a line for every column: {name} = ["a", "b"], or {name} = "drop".',
                 )
         if declared is not None:
-            try:
+            with placed(place_of(file.path, [COLUMNS]), NonNumericData, fix="other categories."):
                 declared.column_map().coded(self.parse(self._without_rows(), None).select(list(self.forms)))
-            except NonNumericData as error:
-                refuse(error.message, place=place_of(file.path, [COLUMNS]), fix=error.fix or "other categories.")
         return self
 
     @property

@@ -21,7 +21,7 @@ from ppdp.cli.column_parsing import Layout
 from ppdp.cli.data_files import is_large, open_rows
 from ppdp.cli.documents import SUFFIXES, place_of
 from ppdp.cli.main import NO, YES
-from ppdp.cli.output import Misuse, refuse, refuse_taken, say, table, words_of
+from ppdp.cli.output import Misuse, placed, refuse, refuse_taken, say, table, words_of
 from ppdp.cli.parser import CLUSTERS
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
@@ -139,10 +139,8 @@ def _opened(path: Path, *, place: str, fix: str) -> Ledger:
 
     if not (path.is_file() and path.stat().st_size):
         refuse(f"no ledger at {str(path)!r}.", place=place, fix=fix)
-    try:
+    with placed(place, fix=fix):
         return Ledger(path)
-    except PpdpError as error:
-        raise Misuse(error.message, place=place, fix=error.fix or fix) from None
 
 
 TABLE = "report.csv"
@@ -256,9 +254,8 @@ def _check_out(out: Path, ledger: Path | None) -> None:
 
     refuse_taken(out)
     if out.suffix.lower() in OF_OTHERS:
-        refuse(
-            f"{out.name!r} is to be a folder.", place="--out", fix=f"a name without an ending; {EXPORT} will be in it."
-        )
+        fix = f"a name without an ending; {EXPORT} will be in it."
+        refuse(f"{out.name!r} is to be a folder.", place="--out", fix=fix)
     if ledger is not None and os.path.realpath(ledger) == os.path.realpath(out):
         refuse(f"{str(out)!r} is the ledger.", place="--out", fix="another name.")
     try:
@@ -283,12 +280,10 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
     if plan.conditions_untested:
         reasons.append("conditions are assumed, not tested")
     if reasons and not conditional:
-        place = place_of(
-            file.path, ["pipeline", "gate"] if plan.conditions_untested else ["steps", len(file.steps) - 1]
-        )
+        keys = ["pipeline", "gate"] if plan.conditions_untested else ["steps", len(file.steps) - 1]
         fix = 'gate = "auto", or --conditional' if plan.conditions_untested else "--conditional"
         what = f"the certificate would be CONDITIONAL ({'; '.join(reasons)})."
-        refuse(what, place=place, fix=f"{fix} if the recipient shall rely on that.")
+        refuse(what, place=place_of(file.path, keys), fix=f"{fix} if the recipient shall rely on that.")
 
 
 def _busy(*, quiet: bool) -> AbstractContextManager[Any]:
@@ -346,9 +341,8 @@ def predict(options: Namespace) -> int:
 
     refuse_taken(options.out)
     if options.model.suffix in SUFFIXES:
-        refuse(
-            "is a pipeline file.", place=str(options.model), fix="ppdp predict MODEL FILE --data ...: the model first."
-        )
+        fix = "ppdp predict MODEL FILE --data ...: the model first."
+        refuse("is a pipeline file.", place=str(options.model), fix=fix)
     file = read_pipeline_file(options.file, options.imports)
     model, method = _loaded(options), "predict_proba" if options.proba else "predict"
     if not hasattr(model, method):
@@ -404,10 +398,8 @@ def _loaded(options: Namespace) -> ReleasedPipeline:
     from ppdp.pipeline.release.load import load
 
     path = options.model / EXPORT if (options.model / EXPORT).is_file() else options.model
-    try:
+    with placed(str(path), ExportError, fix="model.zip or the folder that `ppdp fit` wrote."):
         model = load(path, stages=import_modules(options.imports).values())
-    except ExportError as error:
-        refuse(error.message, place=str(path), fix=error.fix or "model.zip or the folder that `ppdp fit` wrote.")
     if not (hasattr(model, "predict") and hasattr(model, "feature_names_in_")):
         fix = "a model of `ppdp fit` that ends in a classifier or regressor."
         refuse("predicts nothing.", place=str(path), fix=fix)

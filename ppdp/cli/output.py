@@ -127,6 +127,15 @@ def refuse_taken(path: Path, place: str = "--out") -> None:
         refuse(f"there is no folder {str(parent)!r}.", place=place, fix="make it first.")
 
 
+@contextlib.contextmanager
+def placed(place: str, kind: type[PpdpError] = PpdpError, *, fix: str = "") -> Iterator[None]:
+    """What the library refuses is refused for this place, with its own fix or else this one."""
+    try:
+        yield
+    except kind as error:
+        raise Misuse(error.message, place=place, fix=error.fix or fix) from None
+
+
 def refuse(message: str, *, place: str, fix: str) -> NoReturn:
     """Raise :class:`Misuse`."""
     raise Misuse(message, place=place, fix=fix)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.cli.documents import place_of, read_document
-from ppdp.cli.output import Misuse, did_you_mean, refuse
+from ppdp.cli.output import Misuse, did_you_mean, placed, refuse
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.keywords import instead_of, renamed_parameters, under_new_names
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal, said_by
@@ -235,10 +235,8 @@ def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Pa
         return rules
     features = {name: value for name, value in columns.items() if name not in taken}
     declared = Declaration(dict.fromkeys(features), features)
-    try:
+    with placed(place_of(path, [COLUMNS]), fix=_FIX):
         declared.column_map()
-    except PpdpError as error:
-        refuse(error.message, place=place_of(path, [COLUMNS]), fix=error.fix or _FIX)
     return replace(rules, declared=declared)
 
 

@@ -1,11 +1,12 @@
 """Moments by label: no pair moves them further than is certified, and corners come close."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, named
-from effort import found, rounds
+from adversary import DISTANCES, largest_share, named
+from effort import found
 from neighbours import ROUNDING
 
 from ppdp import Adjacency, Distance, Domain
@@ -13,7 +14,6 @@ from ppdp.bounds import lookup
 from ppdp.data.label_moments import measured
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.testing.neighbours import World, best_of, inhabited
 
 N = 12
 BOX, BALL = {"row_norm": math.sqrt(3), "entry_bound": 1.0}, {"row_norm": 1.0}
@@ -42,11 +42,9 @@ def used(facts, distance, pair, **light):
 def test_no_pair_exceeds_the_sensitivity(distance, bounds, labels):
     told, drawn = LABELS[labels]
     facts = domain(**bounds, **told)
-    world = World(inhabited(facts, distance), distance, labels=drawn)
-    most, _ = best_of(world, lambda pair: used(facts, distance, pair), np.random.default_rng(0), rounds(15), rounds(60))
-    assert 0.2 < found(most) <= ROUNDING
-    light, _ = best_of(world, lambda pair: used(facts, distance, pair, weight=0.3), np.random.default_rng(0), 5, 10)
-    assert found(light) <= ROUNDING
+    share = partial(used, facts, distance)
+    assert 0.2 < largest_share(facts, distance, share, draws=15, steps=60, labels=drawn) <= ROUNDING
+    assert largest_share(facts, distance, partial(share, weight=0.3), draws=5, steps=10, labels=drawn) <= ROUNDING
 
 
 def rows(*first):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, World, attack, named
+from adversary import DISTANCES, Silence, World, attack, named
 from neighbours import ROUNDING, Pair
 from scipy.optimize import minimize
 from steering import gradient_at
@@ -147,14 +147,6 @@ MODELS = {
     "squared": lambda **k: Ridge(y_range=(-1, 1), solver="output", **k),
 }
 ANSWERS = {"logistic": np.array([0.0, 1.0]), "squared": np.array([-1.0, 1.0])}
-
-
-class Silence:
-    """Noise that adds nothing."""
-
-    def release(self, value, noise_scale, bound):
-        assert np.linalg.norm(value) <= bound * ROUNDING
-        return value
 
 
 def minimiser(loss, model, question, rows):

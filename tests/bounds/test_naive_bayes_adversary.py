@@ -1,10 +1,11 @@
 """Moments of classes: no pair moves them further than is certified, and corners that change their class come close."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, named
+from adversary import DISTANCES, largest_share, named
 from effort import found, rounds
 from neighbours import ROUNDING
 
@@ -15,17 +16,10 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GaussianNB
 from ppdp.testing import check_mechanism
-from ppdp.testing.neighbours import World, best_of, inhabited
+from ppdp.testing.answers import RecordingNoise
 
 N = 12
 BOX = {"row_norm": math.sqrt(3), "entry_bound": 1.0}
-
-
-class Silent:
-    """Noise that is none."""
-
-    def release(self, values, scale, bound):
-        return values
 
 
 def domain(count, **facts):
@@ -35,7 +29,7 @@ def domain(count, **facts):
 def used(facts, distance, pair):
     model = GaussianNB()
     question = model.query_spec(facts)
-    one, other = (model.release(rows, question, Silent(), 1.0)["answer"] for rows in pair)
+    one, other = (model.release(rows, question, RecordingNoise(silent=True), 1.0)["answer"] for rows in pair)
     certified = lookup("learning.class-moments", "mechanism")(facts, distance, **question.parameters)
     return float(np.linalg.norm(one - other)) / certified
 
@@ -45,9 +39,8 @@ def used(facts, distance, pair):
 @pytest.mark.repeated("facts")
 def test_no_pair_exceeds_the_sensitivity(distance, facts):
     facts = domain(3, **facts)
-    world = World(inhabited(facts, distance), distance, labels=(0.0, 1.0, 2.0))
-    most, _ = best_of(world, lambda pair: used(facts, distance, pair), np.random.default_rng(0), rounds(15), rounds(60))
-    assert 0.2 < found(most) <= ROUNDING
+    share = partial(used, facts, distance)
+    assert 0.2 < largest_share(facts, distance, share, draws=15, steps=60, labels=(0.0, 1.0, 2.0)) <= ROUNDING
 
 
 def rows(*first):

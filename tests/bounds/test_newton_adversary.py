@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, World, attack, named
+from adversary import DISTANCES, World, attack, largest_share, named
 from effort import found, rounds
 from neighbours import ROUNDING, Pair
 from sklearn.base import clone
@@ -31,7 +31,6 @@ from ppdp.mechanisms import (
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn import newton, whitened
 from ppdp.testing import check_mechanism
-from ppdp.testing import neighbours as drawn
 from ppdp.testing.answers import RecordingNoise
 from ppdp.transformers.deduplicate.deduplicator import kept
 
@@ -111,9 +110,8 @@ def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, labels, distance):
 @pytest.mark.parametrize("distance", REWEIGHTED, ids=named)
 @each_model
 def test_nor_do_pairs_of_which_weights_differ(model, labels, distance):
-    world, rng = drawn.World(DOMAIN, distance), np.random.default_rng(3)
     ratio = use(model, labels, distance, seed=5)
-    assert found(drawn.best_of(world, lambda pair: ratio(Pair(*pair)), rng, rounds(4), rounds(6))[0]) <= ROUNDING
+    assert largest_share(DOMAIN, distance, lambda pair: ratio(Pair(*pair)), draws=4, steps=6) <= ROUNDING
 
 
 def test_one_record_replaced_stays_one_behind_a_deduplication():

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, World, attack, named
-from effort import found, rounds
+from adversary import DISTANCES, World, attack, largest_share, named
+from effort import found
 from neighbours import ROUNDING, Pair
 
 from ppdp import Distance, Domain
@@ -15,7 +15,6 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
 from ppdp.testing import check_mechanism
-from ppdp.testing import neighbours as drawn
 from ppdp.testing.answers import RecordingNoise
 
 N = 8
@@ -64,14 +63,15 @@ def steep(size):
 def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, distance):
     world = World(DOMAIN, distance, labels=True, deleted=True)
     given = steep(9.0) if model.get_params().get("solver") == "dpgd" else ()
-    reached, _ = attack(world, lambda pair: float(used(model, distance, pair, given).max()), draws=2, steps=2)
-    assert found(reached) <= ROUNDING
+    most, _ = attack(world, lambda pair: float(used(model, distance, pair, given).max()), draws=2, steps=2)
+    assert found(most) <= ROUNDING
 
 
 def test_nor_do_pairs_of_which_weights_differ():
-    world, rng = drawn.World(DOMAIN, REWEIGHTED), np.random.default_rng(3)
-    ratio = lambda pair: float(used(DESCENT, REWEIGHTED, Pair(*pair)).max())  # noqa: E731
-    assert found(drawn.best_of(world, ratio, rng, rounds(4), rounds(6))[0]) <= ROUNDING
+    def share(pair):
+        return float(used(DESCENT, REWEIGHTED, Pair(*pair)).max())
+
+    assert largest_share(DOMAIN, REWEIGHTED, share, draws=4, steps=6) <= ROUNDING
 
 
 @pytest.mark.parametrize("distance", [ONE, GONE], ids=named)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from adversary import Silence
 from effort import found, rounds
 from neighbours import ROUNDING
 from steering import gradient_at
@@ -35,14 +36,6 @@ DISTANCES = [
     Distance(replaced=1, moved=2, radius=0.3),
     Distance(moved=3, radius=0.5),
 ]
-
-
-class Silence:
-    """Noise that adds nothing."""
-
-    def release(self, value, noise_scale, bound):
-        assert np.linalg.norm(value) <= bound * ROUNDING
-        return value
 
 
 def answered(kind, model, question, theta, rows):

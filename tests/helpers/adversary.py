@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 from effort import found, rounds
-from neighbours import Pair
+from neighbours import ROUNDING, Pair
 from numpy.typing import NDArray
 
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
+from ppdp.testing import neighbours as library
 from ppdp.testing.neighbours import hill_climb
 
 Array = NDArray[np.float64]
@@ -291,3 +292,26 @@ def attack(
     reached = [hill_climb(world.varied, pairs[i], float(values[i]), ratio, rng, rounds(steps)) for i in order]
     ratio, pair = max(reached, key=lambda one: one[0])
     return found(ratio), pair
+
+
+def largest_share(
+    domain: Domain,
+    distance: Distance,
+    share: Callable[[tuple[Rows, Rows]], float],
+    *,
+    draws: int,
+    steps: int,
+    labels: tuple[float, ...] = (0.0, 1.0),
+    gaps: int = 0,
+) -> float:
+    """The same of the library's own pairs, in which rows have other weights, and labels of any kind."""
+    world = library.World(library.inhabited(domain, distance), distance, gaps, labels=labels)
+    return found(library.best_of(world, share, np.random.default_rng(0), rounds(draws), rounds(steps))[0])
+
+
+class Silence:
+    """Noise that adds nothing to what is as small as is said."""
+
+    def release(self, value: Array, noise_scale: float, bound: float) -> Array:
+        assert np.linalg.norm(value) <= bound * ROUNDING
+        return value

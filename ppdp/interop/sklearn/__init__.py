@@ -1,7 +1,7 @@
 """Existing scikit-learn pipelines, turned into twins stage by stage."""
 
 from ppdp.core.keywords import answering_all
-from ppdp.interop.sklearn.conversion import Conversion, Converted
+from ppdp.interop.sklearn.converter import Conversion, Converted
 from ppdp.interop.sklearn.from_sklearn import FromSklearn
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap

@@ -1,23 +1,100 @@
-"""The way into a pipeline from an existing one."""
+"""An existing pipeline of scikit-learn as steps of ppdp, and the way into a pipeline from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
 from sklearn.pipeline import Pipeline as SklearnPipeline
 
-from ppdp.core.checks import check_budget
+from ppdp.core.checks import check_budget, shown
 from ppdp.core.domain import Domain, check_domain
-from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn.conversion import Conversion
-from ppdp.interop.sklearn.convert import convert
+from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError
+from ppdp.interop.sklearn.columns import (
+    Split,
+    hoisted,
+    split_columns,
+    steps_ahead,
+    without_late_ranges,
+    without_needless,
+)
+from ppdp.interop.sklearn.converter import Conversion, Converter
+from ppdp.interop.sklearn.counterparts import counterpart, in_even_units, is_public, public_maps
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
+from ppdp.interop.sklearn.entrance_ranges import check_bounds
 from ppdp.interop.sklearn.leaks import root_of
-from ppdp.interop.sklearn.schema import frame_of_types
-from ppdp.interop.sklearn.steps import is_named
+from ppdp.interop.sklearn.schema import frame_of_types, with_picked
+from ppdp.interop.sklearn.steps import flattened, is_named
+from ppdp.interop.sklearn.trees import with_codes
+from ppdp.transformers.columns.column_group import ColumnGroup
+from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.spread_steps import spread
+
+_CONTAINERS = ("ColumnTransformer", "FeatureUnion")
+
+
+def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
+    """Steps of a ppdp pipeline, none of which has a reserved name, and what became of what.
+
+    Only classes and parameters are looked at, never what was fitted. All refused steps are in one error.
+    """
+    if isinstance(estimator, type) or not hasattr(type(estimator), "get_params"):
+        what = f"a pipeline of scikit-learn is needed, got {shown(estimator)}."
+        raise InvalidParameter(what, fix="pass an instance of sklearn.pipeline.Pipeline.")
+    if facts.ranges is not None and facts.max_norm is not None:
+        raise InvalidParameter(
+            "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
+        )
+    steps = without_needless(with_codes(with_picked(flattened("", estimator), facts), facts))
+    steps = hoisted(in_even_units(steps) if facts.max_norm is None else steps)
+    ahead = steps_ahead(steps)
+    front, rest = steps[:ahead], steps[ahead:]
+    errors: list[PpdpError] = []
+    container, entrance = None, Split([], front)
+    if rest and rest[0].kind in _CONTAINERS and root_of(rest[0].estimator) != "ppdp":
+        container = rest.pop(0)
+    rest = without_late_ranges(rest)
+    with _collected(errors):
+        if container is None:
+            columns = facts.labels_alone(front)
+            entrance.blocks = [ColumnGroup(columns, public_maps(front, columns, facts))]
+        else:
+            entrance = split_columns(container, facts, front, rest)
+            errors += entrance.errors
+    facts = facts.with_numbers(entrance.blocks)
+    counterparts: dict[int, Any] = {}
+    inside = [(step, False) for _, tail in entrance.groups for step in tail]
+    rest = [*entrance.tail, *rest]
+    for step, last in [*inside, *((step, step is rest[-1]) for step in rest)]:
+        with _collected(errors):
+            counterparts[id(step)] = None if is_public(step) else counterpart(step, facts, last=last)
+    if container is not None or all(isinstance(error, MissingBound) for error in errors):
+        with _collected(errors):  # what is refused might bound all rows
+            check_bounds(entrance.blocks, rest, facts, plain=container is None)
+    facts.refuse(errors)
+    converter = Converter(facts, reserved, entrance.uneven, dict(entrance.groups))
+    late = {id(step) for step, _ in inside}
+    public = [step for step in entrance.inside if is_public(step) and id(step) not in late]
+    converter.add_entrance(public, entrance.blocks, rest, container)
+    for step in entrance.tail:
+        converter.add(step, counterparts[id(step)])
+    if container is not None and entrance.groups:
+        converter.add_groups(container, counterparts)
+    for step in rest[len(entrance.tail) :]:
+        converter.add(step, counterparts[id(step)])
+    first = converter.steps[0][1] if converter.steps else None
+    unused = facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
+    return converter.steps, Conversion(tuple(converter.report), unused)
+
+
+@contextmanager
+def _collected(errors: list[PpdpError]) -> Iterator[None]:
+    try:
+        yield
+    except PpdpError as error:
+        errors.append(error)
 
 
 class FromSklearn:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from ppdp.exceptions import InvalidParameter, UnknownStage
-from ppdp.interop.sklearn.conversion import Conversion, Converted
+from ppdp.interop.sklearn.converter import Conversion, Converted
 from ppdp.interop.sklearn.steps import Step, own_name
 from ppdp.pipeline.pipeline import Pipeline
 

@@ -1,28 +1,16 @@
-"""An existing pipeline of scikit-learn, step by step, as steps of ppdp."""
+"""What a pipeline of scikit-learn becomes, step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
-from ppdp.core.checks import shown
-from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
-from ppdp.interop.sklearn.columns import (
-    Split,
-    hoisted,
-    split_columns,
-    steps_ahead,
-    without_late_ranges,
-    without_needless,
-)
-from ppdp.interop.sklearn.conversion import Conversion, Converted
-from ppdp.interop.sklearn.counterparts import counterpart, in_even_units, is_public, public_maps, role_of
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.interop.sklearn.counterparts import public_maps, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import (
-    check_bounds,
     ends_of_ranges,
     is_released,
     meets_gaps,
@@ -30,10 +18,8 @@ from ppdp.interop.sklearn.entrance_ranges import (
     public_ranges,
     released_ranges,
 )
-from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.schema import with_picked
-from ppdp.interop.sklearn.steps import Step, flattened, is_word
+from ppdp.interop.sklearn.steps import Step, is_word
 from ppdp.interop.sklearn.trees import (
     TREES,
     as_codes,
@@ -41,7 +27,6 @@ from ppdp.interop.sklearn.trees import (
     numbers_of_categories,
     only_trees,
     told_of_columns,
-    with_codes,
 )
 from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
@@ -53,77 +38,55 @@ from ppdp.transformers.rowwise.ranges import has_private
 
 KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")
 """What may stand behind columns that ranges have scaled."""
-CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 _CATEGORIES_ARE_KEPT = "columns that stand for categories or words stay as they are"
 _PROJECTED = "it scales the projected columns, not the components: for a linear model without a penalty the same"
 _WEIGH_OTHERWISE = "columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise"
 _RELEASED = "undeclared ranges are released with noise, and columns are scaled by them"
 
 
-def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
-    """Steps of a ppdp pipeline, none of which has a reserved name, and what became of what.
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """One step."""
 
-    Only classes and parameters are looked at, never what was fitted. All refused steps are in one error.
+    step: str  # its name
+    given: str  # its class
+    became: str  # name of the step that stands for it
+    changed: tuple[str, ...]  # how the counterpart differs
+    ignored: tuple[str, ...]  # parameters without a meaning for the counterpart
+
+    def __str__(self) -> str:
+        notes = list(self.changed)
+        if self.ignored:
+            notes.append(f"ignored: {', '.join(self.ignored)}")
+        arrow = f"{self.step} ({self.given}) -> {self.became}" if self.given else f"added: {self.became}"
+        return "".join([arrow, *(f"\n    {note}" for note in notes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What became of a pipeline of scikit-learn.
+
+    Attributes
+    ----------
+    steps : tuple of Converted
+        In the order of the pipeline.
+    unused : tuple of str
+        What was declared of columns that no step takes.
     """
-    if isinstance(estimator, type) or not hasattr(type(estimator), "get_params"):
-        what = f"a pipeline of scikit-learn is needed, got {shown(estimator)}."
-        raise InvalidParameter(what, fix="pass an instance of sklearn.pipeline.Pipeline.")
-    if facts.ranges is not None and facts.max_norm is not None:
-        raise InvalidParameter(
-            "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
-        )
-    steps = without_needless(with_codes(with_picked(flattened("", estimator), facts), facts))
-    steps = hoisted(in_even_units(steps) if facts.max_norm is None else steps)
-    ahead = steps_ahead(steps)
-    front, rest = steps[:ahead], steps[ahead:]
-    errors: list[PpdpError] = []
-    container, entrance = None, Split([], front)
-    if rest and rest[0].kind in CONTAINERS and root_of(rest[0].estimator) != "ppdp":
-        container = rest.pop(0)
-    rest = without_late_ranges(rest)
-    with _collected(errors):
-        if container is None:
-            columns = facts.labels_alone(front)
-            entrance.blocks = [ColumnGroup(columns, public_maps(front, columns, facts))]
-        else:
-            entrance = split_columns(container, facts, front, rest)
-            errors += entrance.errors
-    facts = facts.with_numbers(entrance.blocks)
-    counterparts: dict[int, Any] = {}
-    inside = [(step, False) for _, tail in entrance.groups for step in tail]
-    rest = [*entrance.tail, *rest]
-    for step, last in [*inside, *((step, step is rest[-1]) for step in rest)]:
-        with _collected(errors):
-            counterparts[id(step)] = None if is_public(step) else counterpart(step, facts, last=last)
-    if container is not None or all(isinstance(error, MissingBound) for error in errors):
-        with _collected(errors):  # what is refused might bound all rows
-            check_bounds(entrance.blocks, rest, facts, plain=container is None)
-    facts.refuse(errors)
-    converter = _Converter(facts, reserved, entrance.uneven, dict(entrance.groups))
-    late = {id(step) for step, _ in inside}
-    public = [step for step in entrance.inside if is_public(step) and id(step) not in late]
-    converter.add_entrance(public, entrance.blocks, rest, container)
-    for step in entrance.tail:
-        converter.add(step, counterparts[id(step)])
-    if container is not None and entrance.groups:
-        converter.add_groups(container, counterparts)
-    for step in rest[len(entrance.tail) :]:
-        converter.add(step, counterparts[id(step)])
-    first = converter.steps[0][1] if converter.steps else None
-    unused = facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
-    return converter.steps, Conversion(tuple(converter.report), unused)
 
+    steps: tuple[Converted, ...]
+    unused: tuple[str, ...] = ()
 
-@contextmanager
-def _collected(errors: list[PpdpError]) -> Iterator[None]:
-    try:
-        yield
-    except PpdpError as error:
-        errors.append(error)
+    def __iter__(self) -> Iterator[Converted]:
+        return iter(self.steps)
+
+    def __repr__(self) -> str:
+        unused = [f"declared of columns that no step takes: {', '.join(self.unused)}"] if self.unused else []
+        return "\n".join([*map(str, self.steps), *unused])
 
 
 @dataclass
-class _Converter:
+class Converter:
     """What was converted so far, and what scikit-learn's pipeline would see otherwise."""
 
     facts: DeclaredFacts
