@@ -1,13 +1,11 @@
 """Generalised linear models: counts and amounts in a public range, through estimators and pipelines."""
 
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import linear_model
-from sklearn.base import is_regressor
 from sklearn.metrics import d2_tweedie_score, r2_score
 
 from ppdp import Domain, Pipeline
@@ -100,18 +98,8 @@ class TestWhatIsLearned:
 
 class TestManners:
     @kinds
-    def test_is_a_regressor_and_so_is_its_pipeline(self, kind):
-        X, y = problem(kind, n=1000)
-        pipe = pipeline(kind(RANGE))
-        assert is_regressor(kind())
-        assert is_regressor(pipe)
-        pipe.fit(X, y)
-        assert (pipe.predict(X) > 0).all()
-        assert isinstance(pipe["model"].intercept_, float)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(pipe)).predict(X), pipe.predict(X))
-
-    def test_predictions_are_finite_whatever_the_row(self):
-        model = PoissonRegressor(RANGE, noise_scale=1e-3).fit(*problem(PoissonRegressor))
+    def test_predictions_are_finite_whatever_the_row(self, kind):
+        model = kind(RANGE, noise_scale=1e-3).fit(*problem(kind, n=1000))
         extreme = pd.DataFrame([[1e9, 0.0, 0.0], [-1e9, 0.0, 0.0]], columns=["age", "distance", "noise"])
         assert np.isfinite(model.predict(extreme)).all()
         assert (model.predict(extreme) > 0).all()

@@ -10,7 +10,7 @@ from ppdp import Domain, make_pipeline
 from ppdp.data.tails import EDGES
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
-from ppdp.mechanisms.boosting.edges import edges_of
+from ppdp.mechanisms.boosting.plans import edges_of
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.prior import Prior
 from ppdp.transformers import MinMaxScaler, NormClipper

@@ -1,8 +1,6 @@
-"""Naive Bayes: scikit-learn's as rows grow in number, the same bits from blocks, and refusals before the charge."""
+"""Naive Bayes: scikit-learn's as rows grow in number, and refusals before the charge."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn import naive_bayes
 
@@ -29,14 +27,6 @@ def test_it_is_scikit_learns_but_for_noise():
     assert np.abs(pipe[-1].class_prior_ - theirs.class_prior_).max() < 0.01
     assert np.abs(pipe.predict_proba(X) - theirs.predict_proba(2 * X - 1)).mean() < 0.02
     assert pipe.certificate_.verify()
-
-
-def test_blocks_give_the_same_bits(tmp_path):
-    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": Y})
-    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=400)
-    ours, blocks = fitted()[-1], fitted(tmp_path / "rows.parquet", "y")[-1]
-    assert np.array_equal(ours.theta_, blocks.theta_)
-    assert np.array_equal(ours.var_, blocks.var_)
 
 
 def test_more_noise_than_rows_leaves_a_model_of_all_rows():

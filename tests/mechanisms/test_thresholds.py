@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from scipy.special import expit
 from sklearn.metrics import balanced_accuracy_score, f1_score
@@ -43,18 +42,6 @@ def test_the_threshold_is_nearly_the_best_one(model):
     assert "best for f1, by released counts" in pipe.certificate_.to_html()
     assert pipe.release_.arrays["model.counts"].size == 2 * (len(SCORE_EDGES) + 1)
     np.testing.assert_array_equal(pipe.release_.to_sklearn().predict(X), pipe.predict(X))
-
-
-@pytest.mark.parametrize("rest", [{"solver": "newton"}, {"solver": "dpgd", "max_iter": 20}])
-def test_rows_in_blocks_are_counted_to_the_same_bits(rest):
-    X, y = table()
-    batches = pa.Table.from_pandas(X.assign(y=y)).to_batches(3000)
-    schema = batches[0].schema
-    whole = pipeline(rest=rest, random_state=0).fit(X, y)
-    blocks = pipeline(rest=rest, random_state=0).fit(pa.RecordBatchReader.from_batches(schema, batches), "y")
-    for name, array in whole.release_.arrays.items():
-        assert array.tobytes() == blocks.release_.arrays[name].tobytes(), name
-    np.testing.assert_array_equal(blocks.predict(pa.RecordBatchReader.from_batches(schema, batches)), whole.predict(X))
 
 
 @pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.user_level(2)], ids=str)

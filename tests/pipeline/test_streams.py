@@ -25,6 +25,8 @@ from ppdp.exceptions import InvalidInput, InvalidValue, PrivacyRefusal, RowsChan
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
+    GaussianNB,
+    KMeans,
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
@@ -41,6 +43,7 @@ from ppdp.transformers import (
     RegressionImputer,
     RobustScaler,
     RowMap,
+    SelectKBest,
     StandardScaler,
 )
 from ppdp.transformers.fit_mode import Condition
@@ -76,6 +79,17 @@ FITS = {
     },
     "hidden": lambda: (*front("noisy"), LogisticRegression(classes=(0, 1), solver="hidden")),
     "counts": lambda: (*front(), PoissonRegressor(y_range=(0, 1), max_iter=4)),
+    **{
+        f"threshold, {solver}": lambda solver=solver: (
+            *front(),
+            LogisticRegression((0, 1), threshold="f1", solver=solver, max_iter=2),
+        )
+        for solver in ("newton", "dpgd")
+    },
+    "columns by classes": lambda: (*front(), SelectKBest(k=2), LogisticRegression(classes=(0, 1), max_iter=2)),
+    "columns by targets": lambda: (*front(), SelectKBest(k=2), Ridge(y_range=(0, 1), solver="moments")),
+    "naive Bayes": lambda: (*front(), GaussianNB((0, 1))),
+    "clusters": lambda: (*front()[:2], KMeans(3)),
     "covariance": lambda: (*front()[:1], RegressionImputer(), PCA(2, with_mean=True), GaussianMechanism("covariance")),
     "own map": lambda: (*front(), RowMap(np.tanh, out_norm=2.0), GaussianMechanism("histogram")),
     "quantile": lambda: (*front("noisy"), ExponentialMechanism("quantile", candidates=20)),

@@ -29,8 +29,8 @@ from ppdp.mechanisms.boosting.blocks import (
     targets_in_cells,
     values_in_parts,
 )
-from ppdp.mechanisms.boosting.edges import edges_of
 from ppdp.mechanisms.boosting.losses import OF_TARGETS, LogisticLoss, ScoreLoss
+from ppdp.mechanisms.boosting.plans import edges_of
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 
 CLIPPED = 4.0  # share of the targets that are clipped, over the noise on their mean that a round has in one column
