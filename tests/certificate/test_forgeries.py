@@ -225,6 +225,23 @@ FORGERIES = {
 }
 
 
+OTHER_NEIGHBOURS = {
+    "added rows": [
+        *({"adjacency": other} for other in ({"add_remove": 1}, {"add_remove": 0}, {"add_remove": 2, "l2": 1.0})),
+        {"min_present": 3},
+        {"n_rows": 8000},
+    ],
+    "persons": [{"adjacency": {"person": 2}}, {"adjacency": {"add_remove": 3}}, {"min_present": 3}, {"n_rows": 9}],
+    "changed signs": [{"adjacency": {"coordinate": 1.0, "count": 1}}, {"adjacency": {"replace": 1}}],
+}
+FORGERIES |= {
+    f"{name}, {facts}": (name, None, change("entrance.domain", lambda domain, facts=facts: {**domain, **facts}))
+    for name, others in OTHER_NEIGHBOURS.items()
+    for facts in others
+}
+FORGERIES["a longer change"] = ("changed signs", None, change("entrance.distance.moves.linf", lambda most: 2 * most))
+
+
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forgery_is_found(forgery):
     """Changes before the derivation is computed again, and changes after it."""
