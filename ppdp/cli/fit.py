@@ -95,10 +95,8 @@ def ledger(options: Namespace) -> int:
 def _holds(account: Ledger, path: Path) -> bool:
     """Whether an account holds the entry of the certificate in a file."""
     certificate = carried(path)
-    try:
+    with placed(str(path), LedgerError, fix="a certificate that was charged to this ledger."):
         return account.holds(certificate)
-    except LedgerError as error:
-        raise Misuse(error.message, place=str(path), fix="a certificate that was charged to this ledger.") from None
 
 
 def balance(account: Ledger, dataset: str | None, delta: float | None = None) -> Balance:
@@ -202,9 +200,8 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable
         rules, rows = file.rules, layout.rows(plan.domain.classes)
         try:
             with file.located(), warnings.catch_warnings():
-                for said in (NoiseWarning, DiagnosticWarning):
-                    warnings.simplefilter("ignore", said)  # the certificate says it, which is printed
-                warnings.simplefilter("ignore", HeaderWarning)  # somebody said that they are names
+                for said in (NoiseWarning, DiagnosticWarning, HeaderWarning):  # by the certificate, or by the user
+                    warnings.simplefilter("ignore", said)
                 pipe.fit(rows, rules.label, rules.groups, sample_weight=rules.sample_weight)
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file

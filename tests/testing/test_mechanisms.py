@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from effort import rounds
 from planted_bugs import Open
+from sklearn.base import is_regressor
 
 from ppdp import Adjacency, Domain, PrivacyLoss
 from ppdp.core.formula import FORMULAS, PrivacyMap
@@ -13,6 +14,7 @@ from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
     LaplaceMechanism,
+    LinearRegression,
     LogisticRegression,
     SignMechanism,
     WishartMechanism,
@@ -23,6 +25,15 @@ from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import REGISTRY, check_mechanism
 from ppdp.testing.mechanisms import WIDTHS
 from ppdp.transformers import NormClipper
+
+
+def named(mechanism):
+    own = (name for name in ("query", "flips", "solver") if hasattr(mechanism, name))
+    return f"{type(mechanism).__name__}-{getattr(mechanism, next(own))}"
+
+
+def signs(X):
+    return np.column_stack([X[:, 0] < 0, X[:, 0] > 0]).astype(float)
 
 
 @pytest.fixture
@@ -53,15 +64,27 @@ def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
         *(LaplaceMechanism(query) for query in ("sum", "count", "histogram")),
         *(SignMechanism(flips) for flips in ("smooth", "randomized-response", "laplace", "gaussian")),
         SignMechanism("angle", n_signs=4),
-        *(LogisticRegression(solver=name, batch_size=4, max_iter=2) for name in ("poisson", "fixed-size", "epochs")),
+        *(
+            kind(solver=name, batch_size=4, max_iter=2)
+            for name in ("poisson", "fixed-size", "epochs")
+            for kind in (LinearRegression, LogisticRegression)
+        ),
+        LogisticRegression(solver="hidden", batch_size=4),
         LogisticRegression(solver="output"),
+        ExponentialMechanism(candidates=[-0.5, 0.0, 0.5]),
+        ExponentialMechanism("utility", candidates=["a", "b"], utility=signs),
     ],
-    ids=repr,
+    ids=named,
 )
-@pytest.mark.repeated("mechanism", keep=6)
+@pytest.mark.repeated("mechanism", keep=8)
 def test_so_does_every_question(mechanism):
-    domain = Domain(n_features=2, classes=(0, 1)) if mechanism.needs_y else Domain(n_features=2)
-    assert check_mechanism(mechanism, domain, pairs=4, climbs=8, runs=rounds(200), seconds=0.5) <= 1 + 1e-9
+    """Which is nearly reached, but for many signs of one draw and for the minimiser."""
+    answers = {"y_range": (0, 1)} if is_regressor(mechanism) else {"classes": (0, 1)} if mechanism.needs_y else {}
+    least = (
+        0.35 if getattr(mechanism, "solver", "") == "output" else 0.7 if isinstance(mechanism, SignMechanism) else 0.9
+    )
+    domain, few = Domain(n_features=2, **answers), {"pairs": 4, "climbs": 8, "seconds": 0.5}
+    assert least < check_mechanism(mechanism, domain, runs=rounds(200), **few) <= 1 + 1e-9
 
 
 @pytest.mark.usefixtures("few_runs")
