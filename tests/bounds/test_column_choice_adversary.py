@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, largest_share, named
+from adversary import DISTANCES, LABELS, largest_share, named
 from effort import found
 from neighbours import ROUNDING
 
@@ -17,11 +17,6 @@ from ppdp.exceptions import CertificateError
 
 N = 12
 BOX, BALL = {"row_norm": math.sqrt(3), "entry_bound": 1.0}, {"row_norm": 1.0}
-LABELS = {
-    "two classes": ({"classes": (0, 1)}, (0.0, 1.0)),
-    "four classes": ({"classes": ("a", "b", "c", "d")}, (0.0, 1.0, 2.0, 3.0)),
-    "a target": ({"y_range": (3.0, 7.0)}, (0.0, -1.0, 1.0, 0.37, -0.999)),
-}
 
 
 def domain(**facts):

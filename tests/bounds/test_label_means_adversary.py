@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from adversary import DISTANCES, largest_share, named
+from adversary import DISTANCES, LABELS, largest_share, named
 from neighbours import ROUNDING
 
 from ppdp import Adjacency, Distance, Domain
@@ -15,11 +15,6 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 
 N, CELLS = 14, 4
-LABELS = {
-    "two classes": ({"classes": (0, 1)}, (0.0, 1.0)),
-    "four classes": ({"classes": ("a", "b", "c", "d")}, (0.0, 1.0, 2.0, 3.0)),
-    "a target": ({"y_range": (3.0, 7.0)}, (0.0, -1.0, 1.0, 0.37, -0.999)),
-}
 FURTHER = (
     Distance(replaced=1, reweighted=2, mass=3, one_sided=2, moved=2, radius=1.0),
     Adjacency.user_level(max_rows=3).distance,

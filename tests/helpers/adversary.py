@@ -42,6 +42,13 @@ DISTANCES = (
 )
 """Distances over which every bound is attacked."""
 
+LABELS = {
+    "two classes": ({"classes": (0, 1)}, (0.0, 1.0)),
+    "four classes": ({"classes": ("a", "b", "c", "d")}, (0.0, 1.0, 2.0, 3.0)),
+    "a target": ({"y_range": (3.0, 7.0)}, (0.0, -1.0, 1.0, 0.37, -0.999)),
+}
+"""What is declared of labels, and those that are drawn."""
+
 
 def domains(n: int, *widths: int, **facts: Any) -> list[Domain]:
     """For every width: rows in a ball; in a box inside it; in the box whose corners are on it."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ppdp import make_pipeline
 from ppdp.data.engine.source import BlockSource
+from ppdp.data.parallel import PIECE
 from ppdp.data.stream import Stream
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import (
@@ -40,6 +41,19 @@ def table_of(n, d, seed=0, decimals=None):
     y = (X[:, 0] + rng.standard_normal(n) > 0).astype(np.int64)
     X[rng.random((n, d)) < 0.01] = np.nan
     return pa.table({**{f"x{i}": X[:, i] for i in range(d)}, "y": y})
+
+
+def partitions(n, many=1013):
+    """Ends of blocks of so many rows, of every kind."""
+    random = (np.sort(np.random.default_rng(seed).integers(0, n, 9)).tolist() for seed in (1, 2))
+    return {
+        "one": [0, n],
+        "aligned": [*range(0, n, PIECE), n],
+        "off by one": [*(start + one for start, one in zip(range(0, n - 1, PIECE), (0, 1, -1))), n],
+        "thin": [0, 1, 2, 3, n - 1, n, n],
+        "many": [*range(0, n, many), n],
+        **{name: [0, *ends, n] for name, ends in zip(("random", "again"), random)},
+    }
 
 
 def front(statistics="auto"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from streamed import Split, front, left, table_of
+from streamed import Split, front, left, partitions, table_of
 
 from ppdp import Adjacency, Domain, Ledger, make_pipeline
 from ppdp.core import progress
@@ -40,14 +40,7 @@ def pipeline(name="descent", **parameters):
     return make_pipeline(*FITS[name](), adjacency=Adjacency.add_remove(), **own)
 
 
-PARTITIONS = {
-    "one": [0, N],
-    "aligned": [0, PIECE, N],
-    "off by one": [0, PIECE + 1, N],
-    "thin": [0, 1, 2, 3, N - 1, N, N],
-    "many": [*range(0, N, 1013), N],
-    "random": [0, *np.sort(np.random.default_rng(1).integers(0, N, 9)).tolist(), N],
-}
+PARTITIONS = partitions(N)
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from effort import rounds
 from sklearn.base import clone
-from streamed import Split, front, left, stream_of, table_of
+from streamed import Split, front, left, partitions, stream_of, table_of
 
 from ppdp import Adjacency, Domain, Ledger, make_column_map, make_pipeline
 from ppdp.data.engine import arrow
@@ -105,20 +105,7 @@ def fitted(name, X):
     return make_pipeline(*FITS[name](), random_state=5).fit(X, "y" if labelled(name) else None)
 
 
-def parts(seed):
-    ends = np.sort(np.random.default_rng(seed).integers(0, N, 9))
-    return [0, *ends.tolist(), N]
-
-
-PARTITIONS = {
-    "one": [0, N],
-    "aligned": [0, PIECE, 2 * PIECE, N],
-    "off by one": [0, PIECE + 1, 2 * PIECE - 1, N],
-    "thin": [0, 1, 2, 3, N - 1, N, N],
-    "many": [*range(0, N, 1013), N],
-    "random": parts(1),
-    "again": parts(2),
-}
+PARTITIONS = partitions(N)
 
 
 def opened_as(table, ends, monkeypatch):

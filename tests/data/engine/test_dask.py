@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from effort import rounds
 from sklearn.base import clone
-from streamed import front, left, table_of
+from streamed import front, left, partitions, table_of
 
 import ppdp
 from ppdp import Ledger, make_column_map, make_pipeline
@@ -82,20 +82,7 @@ def whole():
     return left(fitted(TABLE))
 
 
-def cuts(seed):
-    ends = np.sort(np.random.default_rng(seed).integers(0, N, 9))
-    return [0, *ends.tolist(), N]
-
-
-PARTITIONS = {
-    "one": [0, N],
-    "aligned": [*range(0, N, PIECE), N],
-    "off by one": [0, PIECE + 1, 2 * PIECE - 1, N],
-    "thin": [0, 1, 2, 3, N - 1, N, N],
-    "many": [*range(0, N, 9999), N],
-    "random": cuts(1),
-    "again": cuts(2),
-}
+PARTITIONS = partitions(N, many=9999)
 
 
 def written(folder, partition="random", table=TABLE, size=20_000):

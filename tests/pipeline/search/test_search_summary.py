@@ -2,31 +2,14 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
+import searches
+from searches import pipeline, search
 
-from ppdp import Pipeline, PrivacyLoss, PrivateSearchCV
+from ppdp import PrivacyLoss
 from ppdp.mechanisms import LogisticRegression
-from ppdp.transformers import NormClipper
 
-N = 3000
-GRID = {"clip__max_norm": [1e-3, 2.0], "model__fit_intercept": [False, True]}
-
-
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 3))
-    return X, (X[:, 0] + X[:, 1] + 1.0 + 0.3 * rng.normal(size=N) > 0).astype(int)
-
-
-def pipeline(**parameters):
-    model = LogisticRegression(classes=(0, 1), max_iter=30)
-    return Pipeline([("clip", NormClipper(2.0)), ("model", model)], **parameters)
-
-
-def search(estimator=None, grid=GRID):
-    return PrivateSearchCV(pipeline() if estimator is None else estimator, grid, epsilon=2.0)
+data = searches.data  # pytest finds a fixture by its name in the test's own module
 
 
 def test_is_public_and_checks_itself(data):
