@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import sys
 import tempfile
 import warnings
 from argparse import Namespace
@@ -21,7 +20,7 @@ from ppdp.cli.column_parsing import Layout
 from ppdp.cli.data_files import is_large, open_rows
 from ppdp.cli.documents import SUFFIXES, place_of
 from ppdp.cli.main import NO, YES
-from ppdp.cli.output import Misuse, placed, refuse, refuse_taken, say, table, words_of
+from ppdp.cli.output import Misuse, busy, placed, refuse, refuse_taken, say, table, words_of
 from ppdp.cli.parser import CLUSTERS
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
@@ -196,7 +195,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable
     _check_exportable(file, plan, conditional=options.conditional)
     account = account_of(options)
     pipe = file.pipeline(ledger=account, dataset=options.dataset)
-    with unseen(options.quiet), _busy(quiet=options.quiet or layout.source.blocks is not None):
+    with unseen(options.quiet), busy(quiet=options.quiet or layout.source.blocks is not None):
         rules, rows = file.rules, layout.rows(plan.domain.classes)
         try:
             with file.located(), warnings.catch_warnings():
@@ -281,15 +280,6 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
         fix = 'gate = "auto", or --conditional' if plan.conditions_untested else "--conditional"
         what = f"the certificate would be CONDITIONAL ({'; '.join(reasons)})."
         refuse(what, place=place_of(file.path, keys), fix=f"{fix} if the recipient shall rely on that.")
-
-
-def _busy(*, quiet: bool) -> AbstractContextManager[Any]:
-    """Something that moves on a terminal while nothing else does."""
-    if quiet or not sys.stderr.isatty():
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status("reading and fitting")
 
 
 @dataclass(frozen=True)

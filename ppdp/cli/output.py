@@ -69,6 +69,15 @@ def silence(stream: TextIO | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def busy(*, quiet: bool) -> contextlib.AbstractContextManager[Any]:
+    """Something that moves on a terminal while nothing else does."""
+    if quiet or not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status("reading and fitting")
+
+
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Columns of equal width; one that is empty throughout is left out."""
     kept = [i for i in range(len(heads)) if any(line[i] for line in lines)]
