@@ -97,12 +97,7 @@ def test_a_ledger_has_one_adjacency_and_says_so(tmp_path, capsys):
             pipeline(adjacency=other, ledger=ledger).fit(X)
 
 
-def test_comparison_and_search_are_for_rows():
-    with pytest.raises(InvalidParameter, match="replaced rows"):
-        pipeline().compare(Domain(n_rows=100, n_features=4))
+def test_an_adjacency_is_not_searched_for():
     model, y = LogisticRegression(classes=(0, 1)), np.arange(100) % 2
-    for named in ({}, {"adjacency": None, "domain": Domain(adjacency=CHANGE)}):
-        with pytest.raises(InvalidParameter, match="replaced rows"):
-            PrivateSearchCV(pipeline(model, **named), {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0).fit(X, y)
     with pytest.raises(InvalidParameter, match="protects one thing"):
         PrivateSearchCV(pipeline(model, adjacency=None), {"adjacency": [None, CHANGE]}, epsilon=2.0).fit(X, y)

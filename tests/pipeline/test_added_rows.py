@@ -17,7 +17,7 @@ from ppdp.certificate.pages.interpretation import detection_power
 from ppdp.cli.main import main
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import assign_slots
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, PpdpError
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism
 from ppdp.privacy.noise.sampler import Noise
@@ -256,14 +256,15 @@ def test_without_secret_slots_a_row_in_front_would_shift_all_others():
 # ---------------------------------------------------------------- what neighbours are, beside other adjacencies
 
 
-def test_searches_and_comparisons_are_for_replaced_rows():
-    pipe = pipeline(last=LogisticRegression(classes=(0, 1)))
+@pytest.mark.parametrize("adjacency", [ADDED, Adjacency.user_level(3), Adjacency.change(coordinate=5.0)], ids=str)
+def test_searches_and_comparisons_are_for_replaced_rows(adjacency):
+    facts, model = FACTS.but(adjacency=adjacency), LogisticRegression(classes=(0, 1))
+    for named in ({"domain": facts}, {"domain": Domain(n_rows=N, n_features=2), "adjacency": adjacency}):
+        search = PrivateSearchCV(pipeline(last=model, **named), {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0)
+        with pytest.raises(InvalidParameter, match="replaced rows"):
+            search.fit(TABLE[:50], LABELS[:50])
     with pytest.raises(InvalidParameter, match="replaced rows"):
-        PrivateSearchCV(pipe, {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0).fit(TABLE[:50], LABELS[:50])
-    with pytest.raises(InvalidParameter, match="replaced rows"):
-        pipe.compare(FACTS)
-    with pytest.raises(InvalidInput):
-        pipe.fit(TABLE, LABELS[:-1])
+        pipeline(last=model, domain=facts).compare(facts)
 
 
 def test_pages_and_documents_say_what_is_hidden(tmp_path, capsys):

@@ -301,9 +301,7 @@ def test_ids_that_only_split_are_not_enough():
     assert len(scores) == 5
 
 
-def test_searches_and_blocks_refuse_persons():
-    with pytest.raises(InvalidParameter, match="replaced rows"):
-        PrivateSearchCV(model(), {"range__feature_range": [(0, 1), (0, 2)]}, epsilon=2.0).fit(TABLE, LABELS)
+def test_blocks_refuse_persons():
     ledger, one = Ledger(epsilon=99.0, delta=1e-2), FACTS.but(adjacency=Adjacency.user_level(1))
     with pytest.raises(LedgerError, match="several blocks"):
         pipeline(domain=one, ledger=ledger.block("day 1"), dataset="d", epsilon=1.0, delta=1e-4).fit(TABLE, groups=IDS)
