@@ -124,7 +124,14 @@ def _few_left(c: Record) -> str | None:
 def single_class_in_words(c: Record) -> str | None:
     """That a released model is no use, if it plainly is none."""
     label = c.released.single_class
-    return None if label is None else f"this model predicts one class only, {label!r}, whatever the row is"
+    return (
+        None
+        if label is None
+        else (
+            f"this model predicts one class only, {label!r}, whatever the row is: where others are rare, rank rows by"
+            " predict_proba or decision_function, or set the model's threshold"
+        )
+    )
 
 
 def _no_range(c: Record) -> str | None:

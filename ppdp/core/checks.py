@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from ppdp.core.names import slips
+from ppdp.core.names import nearest, slips
 from ppdp.exceptions import DomainMismatch, ImpossibleBudget, InvalidParameter, PpdpError
 
 _LONGEST = 200
@@ -98,8 +98,11 @@ def choice(name: str, value: Any, options: Collection[str | None], stage: object
     """One of a few words."""
     if (value is None or isinstance(value, str)) and value in options:
         return value
-    word = getattr(value, "__name__", None)  # of a function, as NumPy's are
-    fix = f"{name}={word!r}." if isinstance(word, str) and word in options else "one of these words."
+    word = getattr(value, "__name__", value)  # of a function, as NumPy's are
+    meant = nearest(word, options, least=0.75) if isinstance(word, str) else None
+    fix = "one of these words." if meant is None else f"{name}={meant!r}."
+    if isinstance(value, bool) and None in options:
+        fix = f"{name}={next(one for one in options if (one is None) != value)!r}."
     raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage, fix=fix)
 
 

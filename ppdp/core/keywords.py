@@ -193,6 +193,7 @@ INSTEAD: dict[str, str] = {
     "remainder": "leave it out: columns that no part names are left out; name those that are to stay.",
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",
     "n_rows": "domain=Domain(n_rows=...).",
+    **dict.fromkeys(("stat", "stats", "statistic"), "query= of GaussianMechanism, queries= of Report."),
     "score_func": "leave it out: columns are compared as by F, of classes or of targets as the model has them.",
     "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
     "target_type": "leave it out: what the model learns says it.",
@@ -211,8 +212,10 @@ METHODS = (
     "predict_proba",
     "score",
     "decision_function",
+    *("plan", "compare", "forecast", "expected_errors", "project", "export", "write_parquet"),
+    *("save", "verify", "sign", "to_text", "to_html", "to_pandas", "conf_int"),
 )
-"""Methods whose names of parameters are checked wherever a class defines them."""
+"""Methods whose names of parameters are checked wherever a class that is exported defines them."""
 
 
 def answering(method: F) -> F:
@@ -268,6 +271,8 @@ def answering_public(made: Any) -> Any:
             inner = getattr(method, "__func__", None)
             if inner is not None and not name.startswith("_") and not hasattr(inner, "answers"):
                 setattr(made, name, type(method)(answering(inner)))
+            if name in METHODS and isinstance(method, FunctionType) and not hasattr(method, "answers"):
+                setattr(made, name, answering(method))
         inner = vars(made).get("__init__", made.__init__)
         if isinstance(inner, FunctionType) and not issubclass(made, Answering) and not hasattr(inner, "answers"):
             setattr(made, "__init__", answering(inner))  # noqa: B010  mypy knows no other constructor
@@ -294,7 +299,8 @@ def instead_of(name: str, known: Iterable[str]) -> str:
     meant = meant or next((one for one in known if len(name) > 2 and one.startswith(name)), None)  # as "eps" of epsilon
     if meant is not None:
         return f"did you mean {meant!r}?"
-    return INSTEAD.get(name, f"its parameters are {', '.join(known)}." if known else "leave it out.")
+    word = nearest(name, INSTEAD, least=0.8)  # as "epsilonn"
+    return INSTEAD.get(word or name, f"its parameters are {', '.join(known)}." if known else "leave it out.")
 
 
 @cache

@@ -121,8 +121,8 @@ def unquoted(parameter: str, written: Iterable[Any], known: Iterable[Any]) -> st
     return "" if meant is None else f"{parameter}={{{meant}: ...}}, without quotes."
 
 
-def nearest(name: Any, known: Iterable[Any]) -> str | None:
-    """The known name that was probably meant.
+def nearest(name: Any, known: Iterable[Any], least: float = 0.6) -> str | None:
+    """The known name that was probably meant; ``least`` of 1 takes none but the same.
 
     >>> nearest("wards", ["age", "ward"])
     'ward'
@@ -130,7 +130,7 @@ def nearest(name: Any, known: Iterable[Any]) -> str | None:
     if not isinstance(name, str):
         return None
     names = {k.casefold(): k for k in known if isinstance(k, str)}
-    close = difflib.get_close_matches(name.casefold(), names, n=1)
+    close = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=least)
     return names[close[0]] if close else None
 
 

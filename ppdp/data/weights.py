@@ -199,11 +199,21 @@ def plain(y: Any) -> Any:
 
 
 def warn_of_others(y: Any, classes: Any) -> None:
-    """Warn of labels, to be compared with predictions, of which a tenth or more are none of the classes."""
-    others = 0.0
+    """Warn of labels, to be compared with predictions, of which a tenth or more are none of the classes.
+
+    Where one of both is text and the other is not, they are refused.
+    """
+    others, made, told = 0.0, classes.dtype, ", ".join(map(repr, classes.tolist()[:MOST]))
+    if y.dtype.kind != "O" and (y.dtype.kind == "U") != (made.kind == "U"):
+        what = (
+            f"y holds {'text' if y.dtype.kind == 'U' else 'numbers'}, which cannot be compared with the classes {told}."
+        )
+        cast = f"y.astype({type(classes[0].item()).__name__}), or labels spelled as these."
+        fix = "y == '...', with the text that stands for True." if made.kind == "b" else cast
+        raise InvalidInput(what, fix=fix)
     with suppressed():  # what cannot be compared is refused later
         others = float(np.mean(~np.isin(y, classes)))
     if others >= OTHERS:
-        fix = f"labels among {', '.join(map(repr, classes.tolist()[:MOST]))}, as the model was fitted."
-        told = f"{100 * others:.0f} % of the labels are none of the classes, which no prediction can be. Fix: {fix}"
-        warnings.warn(told, DiagnosticWarning, stacklevel=outside())
+        fix = f"labels among {told}, as the model was fitted."
+        what = f"{100 * others:.0f} % of the labels are none of the classes, which no prediction can be. Fix: {fix}"
+        warnings.warn(what, DiagnosticWarning, stacklevel=outside())

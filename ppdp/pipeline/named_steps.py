@@ -11,6 +11,7 @@ from sklearn.utils import Bunch, estimator_html_repr
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issue_statement import account_in_words
+from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.estimator import same_kind
@@ -18,6 +19,7 @@ from ppdp.pipeline.steps import any_fills_gaps
 from ppdp.transformers.columns.spread_steps import gathered, origins
 
 _INSTEAD = {
+    "fit_predict": ". Fix: pipe.fit(X, y).predict(X), which stays private.",
     "predict": ". Fix: pipe.release_.to_pandas() holds what a step without predictions released.",
     "predict_proba": ". Fix: pipe.predict(X), or a classifier with probabilities as the last step.",
     "feature_importances_": ". Fix: pipe.release_.to_pandas() holds coefficients, of boosting importances.",
@@ -64,7 +66,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
             getattr(last, name)
         except AttributeError as error:  # a mechanism says itself what is the rows' own
             told = str(error).partition(": ")[2] if "Fix: " in str(error) else ""
-            return f": {told}" if told else _INSTEAD.get(name, "")
+            meant = nearest(name, dir(type(self)), least=0.85)
+            return f": {told}" if told else _INSTEAD.get(name, f". Fix: did you mean {meant!r}?" if meant else "")
         return f". Fix: pipe[-1].{name}, of its last step." if name.endswith("_") else ""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

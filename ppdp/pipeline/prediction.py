@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.certificate.altered import HALF
+from ppdp.bounds.release import UNLISTED
+from ppdp.certificate.altered import CLEAR, HALF, TENTH
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.data import validation
@@ -99,10 +101,14 @@ class Predictor:
         return then(replace(row_map, seen=self._warn_of_unlisted)(X))
 
     def _warn_of_unlisted(self, values: Any) -> None:
-        """Warn of columns of which most new values are of no declared category: spelled otherwise, say."""
-        first = self.twins[0][1]
+        """Warn of columns of which most new values are of no declared category, or clearly more than of the fit."""
+        first, certificate = self.twins[0][1], getattr(self.estimator, "certificate_", None)
+        found = None if certificate is None else certificate.record.diagnostics
+        shares = [] if found is None else [one for one in found.shares if one.kind == UNLISTED]
+        usual = {one.column: one.share + CLEAR * found.error + TENTH for one in shares if found is not None}
         for name, share in first.unlisted(values, self.columns) if isinstance(first, ColumnStage) else ():
-            if share > HALF:
+            unsure = CLEAR * math.sqrt(share * (1 - share) / len(values))
+            if share > HALF or share - unsure > usual.get(name, HALF):
                 told = f"{share:.0%} of the values of {name!r} are of no declared category, and count as others."
                 fix = "spell them as the declared categories are, with their blanks and capitals."
                 warnings.warn(f"{told} Fix: {fix}", DiagnosticWarning, stacklevel=outside())

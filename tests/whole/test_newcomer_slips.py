@@ -362,12 +362,13 @@ def test_a_misspelt_category_in_new_rows(encoder, table, tmp_path):
     make_pipeline(encoder, model).fit(rows, table["outcome"]).export(tmp_path / "model.zip")
     pipe = load(tmp_path / "model.zip")
     for new, told in (
-        (rows, False),
-        (rows.replace("Cork", "cork"), False),
-        (rows["city"].str.upper().to_frame(), True),
+        (rows, None),
+        (rows[:4].replace("Cork", "cork"), None),
+        (rows.replace("Cork", "cork"), "3"),
+        (rows["city"].str.upper().to_frame(), "100"),
     ):
         predict = lambda new=new: pipe.predict(new)  # noqa: E731
-        _warned(predict, ["100% of the values of 'city'", "spell them"]) if told else _silent(predict)
+        _warned(predict, [told, "% of the values of 'city'", "spell them"]) if told else _silent(predict)
 
 
 @pytest.mark.parametrize("other", [np.nan, 7.0], ids=["all missing", "constant"])
@@ -434,6 +435,8 @@ def test_scores_of_other_labels(table):
     _warned(lambda: pipe.score(table[["age"]], y + 1), ["none of the classes"])
     _silent(lambda: pipe.score(table[["age"]], y.astype(float)))
     _silent(lambda: pipe.score(table[["age"]], table["outcome"]))
+    _refused(lambda: pipe.score(table[["age"]], y.astype(str)), ["y.astype(int)"])
+    assert classifier(table, y.astype(str), classes=("0", "1")).score(table[["age"]], y.astype(str)) > 0.5
 
 
 @pytest.mark.parametrize("labels", [(False, True), (0, 1), (0.0, 1.0), ("no", "yes")])
@@ -576,6 +579,8 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: pipe.release_.head(), "to_pandas()"),
         (lambda pipe: pipe.certificate, "pipe.certificate_"),
         (lambda pipe: pipe.save("model.zip"), "pipe.export("),
+        (lambda pipe: pipe.predict_prob, "'predict_proba'"),
+        (lambda pipe: pipe.fit_predict, "pipe.fit(X, y)"),
         (lambda pipe: pipe.feature_importances_, "to_pandas()"),
     ],
 )
@@ -605,6 +610,11 @@ def test_commands_of_other_programs(words, capsys):
         (lambda pipe: pipe.set_params(logisticregression__x__y=1), ["its parameters are"]),
         (lambda pipe: load(None), ["quotes"]),
         (lambda pipe: Domain(rows=9), ["'n_rows'"]),
+        (lambda pipe: pipe.plan(rows=9), ["Domain"]),
+        (lambda pipe: LogisticRegression(epsilonn=1), ["on the Pipeline"]),
+        (lambda pipe: pipe.export(path_="model.zip"), ["'path'"]),
+        (lambda pipe: pipe.set_params(diagnostics=True).plan(PLANNED), ["diagnostics='auto'"]),
+        (lambda pipe: pipe.set_params(diagnostics=False).plan(PLANNED), ["diagnostics=None"]),
         (lambda pipe: Ledger(1.0, 1e-5), ["epsilon=1.0, delta=1e-5"]),
         (lambda pipe: pipe.set_params(logisticregression__fit_intercept="no").plan(PLANNED), ["True or False"]),
         (lambda pipe: pipe.set_params(logisticregression__max_iter=0).plan(PLANNED), ["max_iter"]),

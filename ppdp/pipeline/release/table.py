@@ -18,6 +18,7 @@ from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS
+from ppdp.core.keywords import answering
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Answers
 from ppdp.exceptions import ExportError
@@ -77,6 +78,7 @@ class Released(WithParquet, Mapping[str, Array]):
     def _columns(self) -> Any:
         return _tabulated(self.certificate, self.arrays)
 
+    @answering
     def to_pandas(self) -> Any:
         """Every released number with its column, its standard error, and both in raw units.
 
@@ -96,6 +98,7 @@ class Released(WithParquet, Mapping[str, Array]):
             return self._columns().to_pandas()
         return frame_of(self._answers())
 
+    @answering
     def conf_int(self, alpha: float = 0.05, *, raw: bool = True) -> Any:
         """Confidence intervals of every released number: of its noise, and of what the rows were drawn from.
 
