@@ -147,7 +147,7 @@ def check_numeric(table: Any, names: Collection[str] | None, coded: Callable[[An
 
 _SHAPED = (
     "X of rows and columns, table[['column', ...]], or pd.DataFrame(X) of a list of dicts; y of as many labels, "
-    "table['column']."
+    "table['column']; of columns of 0 and 1 y.idxmax(axis=1)."
 )
 _FIXES = (  # of scikit-learn's messages, by how they begin
     ("The feature names", "the columns of the fit in their order: table[list(step.feature_names_in_)]."),

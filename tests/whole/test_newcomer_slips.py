@@ -255,6 +255,7 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, y: classifier(rows, None), ["fit(X, y)"]),
         (lambda rows, y: classifier(rows, y, on_invalid="drop"), ["repair"]),
         (lambda rows, y: classifier(rows, y, adjacency="replace"), ["Adjacency"]),
+        (lambda rows, y: classifier(rows, pd.get_dummies(y)), ["y.idxmax(axis=1)"]),
         (lambda rows, y: classifier(rows.assign(age=pd.to_timedelta(rows["age"], "D")), y), ["total_seconds"]),
         (lambda rows, y: classifier(rows.assign(age=rows["age"].map("{:,}%".format)), y), ["decimal="]),
         (lambda rows, y: dated(rows.assign(at=NOW.strftime("%d/%m/%Y")), y), ["format='%d/%m/%Y'", "to_datetime"]),
