@@ -71,9 +71,12 @@ def objects(values: Any) -> NDArray[np.object_]:
     if hasattr(kind, "categories"):  # whole numbers become others in pandas' hands as soon as one cell is missing
         return np.append(objects(kind.categories), [None])[np.asarray(held.codes)]
     with suppress(Exception):  # Arrow's text need not be UTF-8
-        if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype"):
+        alone = str(kind).startswith(
+            ("extension<", "dictionary<values=halffloat")
+        )  # whose bits Arrow takes for numbers
+        if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype") and not alone:
             return np.asarray(held.to_numpy(object, na_value=None))
-        if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not str(kind).startswith("extension<"):
+        if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not alone:
             return np.array(values, dtype=object)
     # NumPy would make numbers of dates, and bytes of UUIDs.
     return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))

@@ -451,6 +451,13 @@ def test_no_basket_decides_over_the_form_of_a_list_of_baskets():
         assert pipe.set_params(on_invalid="repair").fit([["a", "b"]] * 12 + [odd]).n_features_in_ == 1
 
 
+def test_dictionaries_of_half_floats_that_differ_are_read_as_their_numbers():
+    held = pa.chunked_array(
+        [pa.array(np.array(some, np.float16)).dictionary_encode() for some in ([0, 1], [np.inf, 1])]
+    )
+    assert numbers(column(held)).values.tolist() == [0, 1, np.inf, 1]
+
+
 def test_a_column_of_a_type_of_its_own_is_read_cell_by_cell():
     class Own:
         dtype, shape = types.SimpleNamespace(kind="f"), (3,)
@@ -506,7 +513,7 @@ def test_a_part_whose_cells_say_another_type_is_read_as_the_others_are(cells, od
             parts.append(pd.DataFrame({"a": pd.Series(held, dtype=object)}))
     if frames:
         parts = [part if hasattr(part, "iloc") else part.to_pandas(types_mapper=pd.ArrowDtype) for part in parts]
-    forms = [form_of(part) for part in parts]
+    forms = [form_of(part) for part in (*parts, parts[0])]
     schema = common(forms, forms[0][0] if frames else None)
     assert objects_in(schema, forms) == ()
     assert schema == common(forms[::-1], forms[0][0] if frames else None)
@@ -524,6 +531,9 @@ def test_a_part_whose_cells_say_another_type_is_read_as_the_others_are(cells, od
         ([DAY], pd.DataFrame({"a": pd.Series([DAY, "x"], dtype=object)})),
         ([DAY], [DAY.date()]),  # of which Ray cuts all times of a block
         ([decimal.Decimal("0.5")], [decimal.Decimal("10.25")]),
+        (pa.array([0.1], pa.float32()), [0.1]),  # of which another number is 0.1
+        ([1], pa.array([True]).dictionary_encode()),
+        ([True], [1]),
     ],
 )
 @pytest.mark.parametrize("given", [False, True])
@@ -538,9 +548,19 @@ def test_objects_that_no_part_has_a_type_for_are_none():
     beside = [(pa.schema([("a", kind)]), ()) for kind in (pa.bool_(), pa.int64())]
     assert objects_in(common([beside[0], forms[0]]), [beside[0], forms[0]]) == ("a",)
     assert common(beside) is None
+    numbers_beside = [*forms, (beside[1][0], ())]  # 1 or "a" by the only cell of a part
+    assert objects_in(common(numbers_beside), numbers_beside) == ("a",)
     texts = (pa.schema([("a", pa.string())]), ())
     assert common([texts], given=beside[1][0]).field("a").type == pa.float64()  # as a frame of Dask says
-    assert common([texts], given=beside[0][0]) == beside[0][0]
+    empty = [(pa.schema([("a", kind)]), ()) for kind in (pa.null(), pa.struct([]))]
+    assert common(empty) == empty[1][0]
+    assert common([forms[0]], given=pa.schema([*beside[0][0], ("b", pa.int64())])) is None  # some part lacks it
+
+
+def test_objects_where_a_frame_has_truths_are_truths_or_missing():
+    part = pd.DataFrame({"a": pd.Series([True, None, "x", 1, np.False_, raising(SystemExit, str)("a")], dtype=object)})
+    schema = common([form_of(part)], given=pa.schema([("a", pa.bool_())]))
+    assert table_of(part, 0, 9, schema)["a"].to_pylist() == [True, None, None, None, False, None]
 
 
 @pytest.mark.parametrize("place", range(4))

@@ -262,20 +262,35 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
         form = {"buffer_size": BUFFER, "pre_buffer": False, "read_dictionary": coded(fragment.physical_schema)}
         with fragment.open() as file, pq.ParquetFile(file, **form) as own:
             given = own.schema_arrow
-            if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):
+            stored = [name for name in names if given.get_field_index(name) >= 0]
+            if stored and all(given.field(name).equals(schema.field(name)) for name in stored):
                 groups = [group.id for group in fragment.row_groups]
                 several = workers() > 2  # else the other one is at work on what was read
                 read = partial(own.iter_batches, batch_size=rows, use_threads=several)
-                if len(names) <= WIDE:
-                    yield from (batch.select(names) for batch in read(row_groups=groups, columns=names))
+                absent = [name for name in names if name not in stored]
+                keys = fragment.scanner(schema=schema, columns=absent).head(1)
+                beside = partial(_beside, keys, names)
+                if len(stored) <= WIDE:
+                    yield from map(beside, read(row_groups=groups, columns=stored))
                 else:
                     for group in fragment.row_groups:
-                        few = _decoded_bytes(schema, names, group.num_rows) <= ROOM
-                        yield from _side_by_side(partial(read, row_groups=[group.id]), names, rows, few)
+                        few = _decoded_bytes(schema, stored, group.num_rows) <= ROOM
+                        one = partial(read, row_groups=[group.id])
+                        yield from map(beside, _side_by_side(one, stored, rows, few))
                 return
     yield from fragment.to_batches(
         schema=schema, columns=names, batch_size=rows, batch_readahead=AHEAD, fragment_readahead=1
     )
+
+
+def _beside(keys: Any, names: list[str], batch: Any) -> Any:
+    """Rows of a file, and in each of them what the first of its rows has of the keys that its folder is named by."""
+    import pyarrow as pa
+
+    first = pa.array(np.zeros(batch.num_rows, np.int64))
+    for name, key in zip(keys.column_names, keys.columns):
+        batch = batch.append_column(name, key.combine_chunks().take(first))
+    return batch.select(names)
 
 
 def _decoded_bytes(schema: Any, names: list[str], rows: int) -> float:

@@ -260,7 +260,7 @@ def _of_frame(frame: Any, workers: DaskWorkers) -> cluster.TaskSource:
     starts, forms = cluster.looked_at(workers, parts, form_of)
     schema = common(forms, given)
     if schema is None:
-        words = "cells of some partition have another type than the frame says."
+        words = "some partition lacks a column, or its cells have another type than the frame says."
         raise DomainMismatch(words, fix="give all partitions the types of the frame, as pandas' astype does.")
     jobs, ends = cluster.assembled(workers, parts, starts, partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.data.cells import carried, numbers
+from ppdp.data.cells import carried, numbers, objects, plain_labels
 from ppdp.data.column_types import kind_of, microseconds
 from ppdp.data.frames import of_arrow
 from ppdp.exceptions import DomainMismatch, InvalidInput
@@ -55,23 +55,26 @@ def common(forms: Sequence[tuple[Any, Sequence[str]]], given: Any = None) -> Any
 
     first = given or forms[0][0]
     schemas = {first, *(schema for schema, _ in forms)}  # mostly one
-    if given is None and len({tuple(schema.names) for schema in schemas}) != 1:
+    names = {tuple(schema.names) for schema in schemas}
+    if not all(set(first.names) <= set(some) for some in names) or (given is None and len(names) != 1):
         return None
     mixed = {name for _, objects in forms for name in objects}
     fields = []
     for own in first:
-        held = [schema.field(own.name).type for schema in schemas if schema.get_field_index(own.name) >= 0]
-        kind = _widest(set(map(roomy, held)), objects=own.name in mixed)
+        held = {roomy(schema.field(own.name).type) for schema in schemas}
+        kind = _widest(held, objects=own.name in mixed)
+        if given is None and own.name in mixed and sum(one.field(own.name).type != pa.null() for one, _ in forms) < 2:
+            kind = None  # in a part of one value and gaps this cell would say how objects are read
         exact = any(pa.types.is_temporal(one) or pa.types.is_decimal(one) for one in held)
         if exact and (kind is None or own.name in mixed):
             return None  # of dates for one cell all times of a part would be cut
-        if given is not None and (kind is None or pa.types.is_dictionary(own.type)):  # each cell as the frame says
-            kind = _widest({own.type}, objects=True) or own.type
-            if _is_text(kind) and not all(map(_is_text, held)):
-                return None  # numbers, of which "17" would be "17.0" beside a missing value
+        if given is not None and kind is None:  # each cell as the frame says
+            kind = own.type if pa.types.is_boolean(own.type) else _widest({_values(own.type)}, objects=True)
+            if kind is None or not all(_is_read(one, kind) for one in held):
+                return None
         if kind is None and own.name not in mixed:
             return None
-        fields.append((own.name, kind or pa.null()))
+        fields.append((own.name, pa.null() if kind is None else kind))  # a type of no fields is false
     return pa.schema(fields)
 
 
@@ -83,12 +86,23 @@ def objects_in(schema: Any, forms: Sequence[tuple[Any, Sequence[str]]]) -> tuple
     return tuple(one.name for one in schema if one.name in found and one.type == pa.null())
 
 
-def _is_text(kind: Any) -> bool:
-    """Whether cells of this type are texts, or none are known."""
+def _is_read(own: Any, kind: Any) -> bool:
+    """Whether a part of this type has every cell as objects have it that are read as another."""
     import pyarrow.types as of
 
-    kind = kind.value_type if of.is_dictionary(kind) else kind
-    return bool(of.is_string(kind) or of.is_large_string(kind) or of.is_null(kind))
+    own = _values(own)
+    if of.is_large_string(kind) or of.is_null(kind):  # of numbers "17" would be "17.0" beside a missing value
+        return bool(of.is_string(own) or of.is_large_string(own) or of.is_null(own))
+    return not of.is_dictionary(own) if of.is_floating(kind) else own == kind or of.is_null(own)
+
+
+def _values(kind: Any) -> Any:
+    """The type of categories that are texts or numbers, which are read as if they stood there; any other as it is."""
+    import pyarrow.types as of
+
+    own = kind.value_type if of.is_dictionary(kind) else kind
+    plain = of.is_string(own) or of.is_large_string(own) or of.is_integer(own) or of.is_float64(own)
+    return own if plain else kind
 
 
 def _widest(kinds: set[Any], *, objects: bool) -> Any:
@@ -106,11 +120,12 @@ def _widest(kinds: set[Any], *, objects: bool) -> Any:
         return next(iter(typed or kinds))
     if all_are(of.is_timestamp) and len(zones) == 1 and not objects:
         return pa.timestamp("us", *zones)
-    if all_are(of.is_string, of.is_large_string):
-        return pa.large_string()
     if all_are(of.is_integer) and not objects and pa.uint64() not in typed:
         return pa.int64()
-    if all_are(of.is_integer, of.is_floating):
+    typed = typed if objects else set(map(_values, typed))
+    if all_are(of.is_string, of.is_large_string):
+        return pa.large_string()
+    if all_are(of.is_integer, of.is_float64):  # a fraction of fewer bits equals another number here than there
         return pa.float64()
     return None
 
@@ -143,8 +158,10 @@ def _read_as(kind: Any, column: Any, own: Any) -> Any:
     import pyarrow as pa
     import pyarrow.types as of
 
-    if of.is_dictionary(own):
+    if of.is_dictionary(own) and of.is_dictionary(kind):
         return None
+    if kind == pa.bool_():  # what is none is missing
+        return pa.array([cell if type(cell) is bool else None for cell in plain_labels(objects(column))], kind)
     if kind == pa.float64():
         return pa.array(numbers(column).values, kind, from_pandas=True)
     if of.is_timestamp(kind) and of.is_timestamp(own):  # the earlier microsecond, as everywhere, also before 1970

@@ -163,7 +163,8 @@ def _of_dataset(data: Any, workers: RayWorkers) -> cluster.TaskSource:
     schema = common(forms) if forms else None
     if schema is None:
         words = "blocks of the dataset differ in the names or types of their columns, or none has rows."
-        raise DomainMismatch(words, fix="give all blocks the same types: dataset.map_batches(...).")
+        fix = "give all blocks the same types: dataset.map_batches(..., batch_format='pandas'), as pd.to_datetime does."
+        raise DomainMismatch(words, fix=fix)
     jobs, ends = cluster.assembled(workers, parts, starts, partial(_tabled, schema))
     rows = cluster.TaskSource(workers, schema, jobs, ends)
     rows.untyped = objects_in(schema, forms)

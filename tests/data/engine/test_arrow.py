@@ -2,7 +2,7 @@
 
 import os
 import sys
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pandas as pd
@@ -95,9 +95,13 @@ def test_files_may_have_more_categories_than_their_codes_tell_apart(form, ordere
 
 def test_categories_may_be_those_by_which_files_are_parted(tmp_path):
     (tmp_path / "key=x").mkdir()
-    pq.write_table(pa.table({"a": pa.array(["u"]).dictionary_encode()}), tmp_path / "key=x" / "0.parquet")
+    parts = np.split(np.array([f"{i}" for i in range(200)]), 2)  # each with codes of eight bits
+    few = pa.dictionary(pa.int8(), pa.string())
+    cells = pa.chunked_array([pa.array(part).dictionary_encode().cast(few) for part in parts])
+    pq.write_table(pa.table({"a": cells}), tmp_path / "key=x" / "0.parquet")
     parted = opened(ds.dataset(tmp_path, partitioning=ds.HivePartitioning.discover(infer_dictionary=True)))
-    assert pa.concat_tables(parted.tables(["a", "key"])).to_pylist() == [{"a": "u", "key": "x"}]
+    read = pa.concat_tables(parted.tables(["key", "a"]))
+    assert read.to_pylist() == [{"key": "x", "a": one} for one in chain(*parts)]
 
 
 def test_what_is_in_memory_is_for_nobody_here():
