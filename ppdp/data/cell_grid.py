@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.boosting import nodes, widths
-from ppdp.data.parallel import pieces
+from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.rows import Array
 
 Codes = NDArray[Any]
@@ -21,7 +21,29 @@ EARLY = 2.0**-12
 """By what part of a cell its edges stand before round numbers: whole numbers of a table often stand there, and so they
 are on one side however their scale, or the float32 of another tool, rounds them."""
 
+FINE, FEW = 2**12, 8  # parts of a range among which edges are looked up, and edges of one part, at most
 LEAST_UNIT = 0.02  # standard deviation of an indicator: of rare categories it hides in noise
+
+
+def places_among(edges: Array, values: Array, bound: float) -> Codes:
+    """How many of sorted edges are no larger than each value, and of a missing one any number.
+
+    As :func:`numpy.searchsorted` has it, in a fifth of the time: equal parts of the range -bound to bound say where to
+    begin, and what is left are comparisons with the few edges of one part.
+    """
+
+    def part(numbers: Array) -> Codes:
+        within = np.fmin(np.fmax((numbers + bound) * (FINE / 2 / bound), 0.0), FINE - 1.0)
+        return np.asarray(within.astype(np.intp))
+
+    of_edges = part(edges)
+    most = int(np.bincount(of_edges, minlength=1).max())
+    if most > FEW:
+        return np.searchsorted(edges, values, side="right")
+    places, behind = np.searchsorted(of_edges, np.arange(FINE))[part(values)], np.append(edges, np.nan)
+    for _ in range(most):
+        places += values >= behind[places]
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +78,7 @@ class CellGrid:
                 codes = np.rint(values)
                 codes[~((codes >= 0) & (codes < most))] = most
             elif self.edges is not None:
-                codes = np.searchsorted(self.ends(column)[1:-1], values, side="right")
+                codes = places_among(self.ends(column)[1:-1], values, self.bound)
                 codes[np.isnan(values)] = most
             else:
                 codes = np.floor((values + self.bound) * (most / (2 * self.bound)) + EARLY)
@@ -81,9 +103,13 @@ class CellGrid:
     def of_rows(self, X: Array) -> Codes:
         """Cells of all values of rows, of the same shape; columns one after the other in memory."""
         codes = np.empty(X.shape, np.min_scalar_type(max(self.widths) - 1), order="F")
-        for piece in pieces(len(X)):
+
+        def task(piece: slice) -> None:
             for column in range(X.shape[1]):
                 codes[piece, column] = self.of_column(column, X[piece, column])
+
+        for _ in in_parallel(task, pieces(len(X)), 0):
+            pass
         return codes
 
     def regions(self, column: int) -> tuple[Array, Codes]:

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from ppdp import Domain, make_pipeline
+from ppdp.data.cell_grid import places_among
 from ppdp.data.tails import EDGES
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
@@ -102,6 +103,9 @@ def test_cells_are_where_rows_are():
     assert ((edges >= EDGES[4]) & (edges <= EDGES[5])).sum() >= 14
     even = edges_of(counts, 2000.0, 1000.0, 64)
     np.testing.assert_allclose(even, np.linspace(-1, 1, 65)[1:-1], atol=1e-4)
+    for ends in (edges, even, EDGES[1:-1], edges[:1]):
+        values = np.r_[ends, np.nextafter(ends, 2), np.nextafter(ends, -2), -1.0, 1.0, 0.0, RNG.uniform(-1, 1, 300)]
+        np.testing.assert_array_equal(places_among(ends, values, 1.0), np.searchsorted(ends, values, side="right"))
 
 
 @pytest.mark.parametrize("name", ["poisson", "classes"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ppdp.bounds.boosting import WINDOW, WINDOWS
 from ppdp.bounds.release import TAIL_CELLS
-from ppdp.data.cell_grid import CellGrid, Codes
+from ppdp.data.cell_grid import CellGrid, Codes, places_among
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.data.tails import EDGES
@@ -51,7 +51,7 @@ def values_in_parts(columns: Sequence[int], bound: float, block: Rows) -> tuple[
     places = []
     for start, column in enumerate(columns):
         values = block.X[:, column]
-        parts = np.searchsorted(bound * EDGES[1:-1], values, side="right") + start * TAIL_CELLS
+        parts = places_among(bound * EDGES[1:-1], values, bound) + start * TAIL_CELLS
         places.append(np.where(np.isnan(values), len(columns) * TAIL_CELLS, parts))
     return places, np.ones((1, block.n))
 
@@ -77,12 +77,12 @@ def gradients_in_terms(
 
 
 def gradients_in_leaves(
-    loss: ScoreLoss, model: AdditiveModel, label: int, sides: Sequence[tuple[int, Codes]], block: Rows
+    loss: ScoreLoss, model: AdditiveModel, label: int, cells: Mapping[int, Codes], block: Rows
 ) -> tuple[list[Codes], Array]:
     """Gradients in the leaves of a tree, and slopes there, of which the largest counts as :data:`WINDOW`."""
     codes, leaves = list(block.X.T), np.zeros(block.n, dtype=np.intp)
-    for column, of_cells in sides:
-        leaves = 2 * leaves + of_cells[codes[column]]
+    for column, of_cells in cells.items():
+        leaves += of_cells[codes[column]]
     scores = model.scores(codes)
     slopes = np.minimum(loss.slope(scores) * (WINDOW / loss.steepest), WINDOW)
     return [leaves], np.array([loss.gradients(_targets(block), scores, label), slopes])

@@ -59,13 +59,14 @@ def first_shape(
     rate, n_rows, others = given
     rows, shape, (labels, weights) = n_rows * bins.shares, np.zeros(bins.count), sums
     least = LEAST_SLOPE * float(loss.rise(np.array([loss.score(rate)]))[0])
-    for _ in range(TURNS if loss.curved else 1):
+    for left in range(TURNS if loss.curved else 1)[::-1]:
         baseline = level(loss, rate, shape, bins.shares)
         means = loss.mean(baseline + shape)
         curvature = rows * np.maximum(loss.rise(baseline + shape), least)
         noise = spread * (np.outer(1 - means, 1 - means) + others * np.outer(means, means))
         noise += np.diag(rows * loss.label_variance(baseline + shape) + 1e-6)
-        posterior = Posterior.of(labels - means * weights + curvature * shape, curvature, noise, kernels, doubt)
+        rest = labels - means * weights + curvature * shape
+        posterior = Posterior.of(rest, curvature, noise, kernels, doubt, alone=left > 0)
         shape = np.clip(posterior.mean, shape - STRIDE, shape + STRIDE)
     low, high = (float(loss.score(mean)) - baseline for mean in (rate * FARTHEST, 1 - (1 - rate) * FARTHEST))
     shape = np.clip(shape, low, high)

@@ -43,7 +43,7 @@ from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
 from ppdp.mechanisms.boosting.plans import begins_with_shapes
 from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, table_parts
 from ppdp.mechanisms.boosting.training import Training
-from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, shifts_drawn, sides, values_of_leaves
+from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, leaves_of_cells, shifts_drawn, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton
 from ppdp.mechanisms.learn.prior import Prior
 
@@ -401,7 +401,7 @@ class _Learner:
         weights = (spreads + CHANCE * (float(spreads.mean()) or 1.0)) * (np.array(training.directions) == 0)
         columns, shifts = columns_drawn(weights, model.halves, depth, rng), shifts_drawn(model.halves, rng)
         halves = [shifted(own, shift) for own, shift in zip(model.halves, shifts.tolist())]
-        places = partial(gradients_in_leaves, loss, model, self.label, sides(columns, halves))
+        places = partial(gradients_in_leaves, loss, model, self.label, leaves_of_cells(columns, halves))
         norm = self._diameter(1, np.zeros(0), float(model.ranges().sum()) + model.paired, counted=True)
         total = training.summed(places, 2 ** len(columns), 2)
         noisy, noise = training.released(total.ravel(), norm, training.factors.tree)

@@ -49,10 +49,13 @@ def shifts_drawn(halves: Sequence[Codes], rng: np.random.Generator) -> Codes:
     return shifts * np.array([len(np.unique(own)) > FEW for own in halves])
 
 
-def sides(columns: Sequence[int], halves: Sequence[Codes]) -> list[tuple[int, Codes]]:
-    """The column of every level, and on which side of it every cell is."""
-    levels = (columns[: level + 1].count(column) for level, column in enumerate(columns))
-    return [(column, (halves[column] >> (HALVES - times)) & 1) for column, times in zip(columns, levels)]
+def leaves_of_cells(columns: Sequence[int], halves: Sequence[Codes]) -> dict[int, Codes]:
+    """Of each column what its cells add to the number of a leaf: a binary digit for every level that halves it."""
+    added = {column: np.zeros_like(halves[column]) for column in columns}
+    for level, column in enumerate(columns):
+        side = (halves[column] >> (HALVES - columns[: level + 1].count(column))) & 1
+        added[column] += side << (len(columns) - 1 - level)
+    return added
 
 
 def as_table(columns: Sequence[int], values: Array, n_columns: int) -> tuple[Codes, Array]:
