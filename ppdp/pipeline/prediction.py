@@ -6,6 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +28,7 @@ from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import in_order, opened
 from ppdp.data.rows import Array
 from ppdp.data.weights import plain, warn_of_order, warn_of_others
-from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidInput, UnsupportedOrder
+from ppdp.exceptions import CertificateError, DiagnosticWarning, DomainMismatch, InvalidInput, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.input_checks import check_sparse_twins
 from ppdp.pipeline.release.step_serialization import mapped
@@ -102,16 +103,22 @@ class Predictor:
 
     def _warn_of_unlisted(self, values: Any) -> None:
         """Warn of columns of which most new values are of no declared category, or clearly more than of the fit."""
-        first, certificate = self.twins[0][1], getattr(self.estimator, "certificate_", None)
-        found = None if certificate is None else certificate.record.diagnostics
-        shares = [] if found is None else [one for one in found.shares if one.kind == UNLISTED]
-        usual = {one.column: one.share + CLEAR * found.error + TENTH for one in shares if found is not None}
+        first = self.twins[0][1]
         for name, share in first.unlisted(values, self.columns) if isinstance(first, ColumnStage) else ():
             unsure = CLEAR * math.sqrt(share * (1 - share) / len(values))
-            if share > HALF or share - unsure > usual.get(name, HALF):
+            if share > HALF or (share - unsure > TENTH and share - unsure > self._usual(name) + TENTH):
                 told = f"{share:.0%} of the values of {name!r} are of no declared category, and count as others."
                 fix = "spell them as the declared categories are, with their blanks and capitals."
                 warnings.warn(f"{told} Fix: {fix}", DiagnosticWarning, stacklevel=outside())
+
+    def _usual(self, column: str) -> float:
+        """The largest share of a column that the fit may have had of no declared category; 1 where it is not known."""
+        with suppress(AttributeError, CertificateError):  # a rehearsal has none
+            found = self.estimator.certificate_.record.diagnostics
+            shares = () if found is None else found.shares
+            known = [one.share for one in shares if (one.kind, one.column) == (UNLISTED, column)]
+            return known[0] + CLEAR * found.error if known else 1.0
+        return 1.0
 
     def _in_blocks(self, source: BlockSource, row_map: ReleasedMap, then: Then) -> Any:
         if then is as_it_is and not source.local:
