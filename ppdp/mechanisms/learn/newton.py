@@ -40,7 +40,8 @@ LEAST_SQUARE = 1e-290  # added to the square of a norm, so that what underflows 
 LARGEST_NORM = 1e150  # of a whitened row, or its squares overflow
 USUAL_LENGTH = 3  # bin where gradients are, if typical residuals are a quarter of the largest
 CALIBRATION_CLIP = 3.0  # of gradients of slope and intercept, of rows whose scores have a standard deviation of 1
-TOGETHER = 4 * BLOCK  # rows of which scores and weights are computed at once
+TOGETHER, ENTRIES = 8 * BLOCK, 2**20  # rows, and of wide ones entries, of which weights are computed at once
+PRODUCT = 1024  # rows of a product of few columns
 NARROW = 36  # columns up to which a product takes twice the multiplications in less time
 SMALL, FEW = 2**19, 400  # multiplications of a product of few rows that is fast, and rows that it has at least
 
@@ -214,8 +215,9 @@ def mean_of(rows: Rows | Stream, contribution: Callable[[Rows], Array], numbers:
 def _whole_steps(contribution: Callable[[Rows], Array], step: float, numbers: int, block: Rows) -> NDArray[np.int64]:
     """Sum over a block in whole numbers of steps, in two words."""
     total = np.zeros((2, numbers), dtype=np.int64)
-    for start in range(0, block.n, TOGETHER):
-        sums = contribution(block.part(slice(start, start + TOGETHER)))
+    rows = min(TOGETHER, max(1, ENTRIES // max(block.d, 1) // BLOCK) * BLOCK)  # with fewer, threads wait more than work
+    for part in _parts(slice(0, block.n), rows):
+        sums = contribution(block.part(part))
         total += in_words(np.rint(sums / step).astype(np.int64)).sum(axis=1)
     return total
 
@@ -388,14 +390,10 @@ def _step_sums(
 
 def _with_constant(of_scores: Array, Z: Array, intercept: bool) -> Array:
     """Sums over each block of what each score has times the row, which ends in a constant, if there is an intercept."""
-    starts = range(0, len(of_scores), BLOCK)
-    sums = np.empty((len(starts), of_scores.shape[1], len(Z) + intercept))
-    for own, start in zip(sums, starts):
-        factors = of_scores[start : start + BLOCK]
-        columns = Z[:, start : start + BLOCK]
-        own[:, : len(Z)] = (columns @ factors).T if len(own) > 1 else _times(columns, factors[:, 0])
-        own[:, len(Z) :] = factors.sum(axis=0)[:, None]
-    return sums.reshape(len(starts), -1)
+    sums = np.empty((-(-len(of_scores) // BLOCK), of_scores.shape[1], len(Z) + intercept))
+    sums[:, :, : len(Z)] = _sums_by_block(Z.T, of_scores).transpose(0, 2, 1)
+    sums[:, :, len(Z) :] = np.add.reduceat(of_scores, range(0, len(of_scores), BLOCK))[:, :, None]
+    return sums.reshape(len(sums), -1)
 
 
 def _times(X: Array, vector: Array) -> Array:
@@ -405,20 +403,29 @@ def _times(X: Array, vector: Array) -> Array:
 
 def _triangles(Z: Array, beside: Array, weights: Array) -> Array:
     """Triangles of the sums over each block of ``w v vᵀ``: v a column of Z, and behind it what stands beside it."""
-    parts = _parts(slice(0, len(weights)), BLOCK)
-    return np.array([upper_triangle(_gram(Z[:, part], beside[part], weights[part])) for part in parts])
+    d, weighted = len(Z), beside * weights[:, None]
+    total = np.zeros((-(-len(weights) // BLOCK), *(d + beside.shape[1],) * 2))
+    total[:, :d, :d] = _grams(Z.T, weights)
+    total[:, :d, d:], total[:, d:, d:] = _sums_by_block(Z.T, weighted), _sums_by_block(beside, weighted)
+    return np.array([upper_triangle(matrix) for matrix in total])
 
 
-def _gram(Z: Array, beside: Array, weights: Array) -> Array:
-    """Sum of ``w v vᵀ`` over a block, but for what lies below its diagonal blocks."""
-    (d, n), weighted = Z.shape, beside * weights[:, None]
-    total = np.zeros((d + beside.shape[1],) * 2)
-    if d > NARROW:
-        V = Z * np.sqrt(weights)
-        total[:d, :d] = V @ V.T
-    else:  # that product, of half as many multiplications, takes longer
-        V = Z * weights
-        for part in _parts(slice(0, n), _at_once(d)):
-            total[:d, :d] += Z[:, part] @ V[:, part].T
-    total[:d, d:], total[d:, d:] = Z @ weighted, beside.T @ weighted
-    return total
+def _grams(X: Array, weights: Array) -> Array:
+    """Sums over each block of a row's products with itself, times its weight."""
+    if X.shape[1] <= NARROW:
+        return _sums_by_block(X, X * weights[:, None])
+    parts = _parts(slice(0, len(X)), BLOCK)
+    scaled = (X[part] * np.sqrt(weights[part])[:, None] for part in parts)
+    return np.array([V.T @ V for V in scaled])  # half as many multiplications
+
+
+def _sums_by_block(A: Array, B: Array) -> Array:
+    """``AᵀB`` of each block: many products in one call, in which other threads have the interpreter."""
+    (n, p), q = A.shape, B.shape[1]
+    whole = n // PRODUCT
+    products = np.empty((-(-n // PRODUCT), p, q))
+    first, second = (M[: whole * PRODUCT].reshape(whole, PRODUCT, M.shape[1]) for M in (A, B))
+    np.matmul(first.transpose(0, 2, 1), second, out=products[:whole])
+    for rest in products[whole:]:
+        np.matmul(A[whole * PRODUCT :].T, B[whole * PRODUCT :], out=rest)
+    return np.add.reduceat(products, range(0, len(products), BLOCK // PRODUCT))
