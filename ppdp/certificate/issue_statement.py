@@ -61,16 +61,15 @@ def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
         of_all, at = f"ε = {figure(ledger.epsilon or 0.0, upward=True)}", f"δ = {figure(ledger.delta, upward=True)}"
     else:
         of_all, at = f"epsilon = {ledger.epsilon or 0.0:.4g}", f"delta = {ledger.delta:.3g}"
-    total = f"no {of_all.partition(' ')[0]} covers" if ledger.epsilon is None else f"{of_all} covers"
     limit, within = ledger.limit, "no limit"
     if limit is not None:
         within = f"limit ({limit.epsilon:g}, {limit.delta:g})"
         within = f"limit: ε = {figure(limit.epsilon)} at {at}" if symbols else within
-    which = "it" if ledger.position == 1 and c.part_of is None else "all of them"
-    with_it = "" if which == "it" else ", this one included"
+    spent = f"no {of_all.partition(' ')[0]}" if ledger.epsilon is None else of_all
+    with_it = "" if ledger.position == 1 and c.part_of is None else " by all of them, this one included"
     return (
-        f"{day}, entry {ledger.position} for {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
-        f" {which} at {at}{with_it}."
+        f"{day}, entry {ledger.position} for {ledger.dataset!r} in ledger {ledger.account} ({within}); spent: {spent}"
+        f" at {at}{with_it}."
     )
 
 

@@ -27,13 +27,13 @@ from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardS
 DATASETS = ("flchain", "randhie")
 PURPOSE, NAME = "to show ppdp on public research data", "the authors of ppdp, for a demo"
 SOURCES = {
-    "range": "medicine and the assay, as load_flchain says",
+    "range": "medicine and the assay, as ppdp's documentation says (load_flchain)",
     "impute": "a guess; the study measured all else in everybody",
     "classes": "death or not",
     "rows_per_unit": "the study's protocol",
 }
 STATED = {
-    "run_by": "the person who called ppdp demo",
+    "run_by": "ppdp demo, a script of its authors",
     "justification": "chosen for the demo, by no policy",
     "other_releases": "earlier runs of ppdp demo, and the scores that it prints, also of a model without privacy",
 }
@@ -105,7 +105,8 @@ def run(data: str, out: Path, console: Console) -> None:
     console.print(table)
     console.print(
         "proved: the least epsilon known to hold with the same noise. noise: standard deviation of what is added to"
-        " every answer of the training. right: share of new people for whom the model is right.",
+        " every answer of the training. AUC: share of pairs of new people, one of each class, that are ranked rightly."
+        " right: share of new people for whom the model is right.",
         style="dim",
     )
     _write(pipe, build(data, fit_mode="exact")[0].plan(domain), out)

@@ -349,3 +349,26 @@ def test_both_records_and_pages_survive_a_round_trip():
     certificate = Pipeline([("s", IN_YEARS), ("m", GaussianMechanism())]).fit(TABLE).certificate_
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert "Diagnostics" in certificate.to_model_card()
+
+
+def test_slips_are_said_in_front_of_a_released_mode():
+    """A mode that fills gaps does not change what another row came as."""
+    table = TABLE.assign(use=np.where(np.arange(N) % 2, "private", "work"))
+    use = CategoryEncoder(categories={"use": ["Private", "work"]}, strategy="most_frequent")
+    scale = make_column_map((MinMaxScaler(ranges={"age": (18, 30)}), ["age"]), (use, ["use"]))
+    last = MeanImputer(), LogisticRegression(classes=("no", "yes"))
+    pipe = make_pipeline(scale, *last, epsilon=4.0)
+    said = " ".join(warned(pipe, table, LABELS))
+    assert "values clipped" in said and "values of no declared category" in said
+    assert shares(pipe)["values of no declared category", "use"] == pytest.approx(0.5, abs=0.05)
+    assert pipe.certificate_.verify()
+
+
+def test_slips_are_said_behind_a_step_that_removes_duplicates():
+    pipe = make_pipeline(
+        Deduplicator(), MinMaxScaler(ranges={"age": (18, 30)}), LogisticRegression(classes=("no", "yes")), epsilon=4.0
+    )
+    (said,) = warned(pipe, TABLE, LABELS)
+    assert "values clipped" in said
+    assert shares(pipe)["values clipped", "age"] == pytest.approx((AGE > 30).mean(), abs=0.05)
+    assert pipe.certificate_.verify()

@@ -107,7 +107,8 @@ class Counted:
         counted = next((one for one in choices if len(one) <= most), fewest)
         nobody = [Rows.of(np.empty((0, s.domain.d))) for s, _ in stages]
         maps = tuple(
-            (s.stage, s.stage.prepare(none, s.way, s.domain), s.domain) for none, (s, _) in zip(nobody, stages)
+            (s.stage, s.stage.prepare(none, s.way, s.domain) if _maps_rows(s, domain) else {}, s.domain)
+            for none, (s, _) in zip(nobody, stages)
         )
         gaps = domain.missing_rows > 0
         marker = Marker(tuple(properties), counted, domain.entry_bound, domain.row_norm, gaps, maps)
@@ -139,17 +140,24 @@ def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[
     """The first steps, as far as they say of each row what they alter, and all properties that rows may have."""
     stages, properties = [], entrance.properties(domain)
     for step in route.steps:
-        if step.way.name != "public" or step.way.distance.moved > domain.neighbours.moved:
-            break
+        if step.stage.compares and step.stage.keeps_units:
+            continue  # rows are counted as they came, whether they stay or not
         altered = step.stage.alters(step.domain)
-        if not altered and not hasattr(step.stage, "map_rows"):
+        alone = _maps_rows(step, domain)
+        if not altered and not alone:
             break
         stages.append((step, altered))
-        if getattr(step.stage, "takes_texts", False):
+        if not alone or getattr(step.stage, "takes_texts", False):
             break  # a code of a text says nothing by itself
     while stages and not stages[-1][1]:
         stages.pop()
     return stages, [*properties, *(one for _, altered in stages for one in altered)]
+
+
+def _maps_rows(step: Any, domain: Domain) -> bool:
+    """Whether it maps each row by itself, by what is public."""
+    by_itself = step.way.name == "public" and step.way.distance.moved <= domain.neighbours.moved
+    return by_itself and hasattr(step.stage, "map_rows")
 
 
 def alters(route: Route, entrance: Entrance, domain: Domain) -> bool:
