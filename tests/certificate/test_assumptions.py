@@ -15,7 +15,7 @@ from ppdp.certificate.pages.statement import minus, typeset
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
-ASSUMED = "Nobody has stated, by domain=Domain(rows_per_unit=1), that each person has one row: it was assumed."
+ASSUMED = "That each person has one row is assumed; to state it: domain=Domain(rows_per_unit=1)."
 
 
 def text(c):
