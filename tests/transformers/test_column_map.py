@@ -125,7 +125,7 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
     ("stage", "kind", "words"),
     [
         (ColumnMap(), MissingBound, "no public range of 'x0', 'x1' is declared"),
-        (ColumnMap(ranges={0: (0, 1)}), MissingBound, "ranges={'x1': (low, high)}"),
+        (ColumnMap(ranges={0: (0, 1)}), MissingBound, "ranges={..., 'x1': (low, high)}"),
         (ColumnMap((ColumnGroup(["a"]),), BOX), DomainMismatch, "columns are taken by name ('a')"),
         (ColumnMap((ColumnGroup([]),), BOX), InvalidParameter, "no column is left"),
         (ColumnMap((ColumnGroup(np.array([True])),), BOX), DomainMismatch, "another length"),

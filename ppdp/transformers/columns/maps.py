@@ -65,11 +65,8 @@ class ColumnFacts:
         if bare:
             shown = ", ".join(f"{name!r}: (low, high)" for name in bare)
             what = f"no public range of {', '.join(map(repr, bare))} is declared."
-            raise MissingBound(
-                what,
-                stage=where,
-                fix=f"ranges={{{shown}}} from public knowledge, not from the data; truth values are (0, 1).",
-            )
+            fix = f"ranges={{..., {shown}}} from public knowledge, not from the data; truth values are (0, 1)."
+            raise MissingBound(what, stage=where, fix=fix)
         return self
 
 

@@ -286,7 +286,7 @@ def test_what_has_no_twin_is_refused_with_what_to_do(name):
     [
         ([FunctionTransformer(np.log), MODEL], "functions={'functiontransformer': (low, high)}"),
         ([FunctionTransformer(np.sin), MODEL], "functions={'functiontransformer': (low, high)}"),
-        ([columns(), MODEL], "ranges={'level': (low, high)}"),
+        ([columns(), MODEL], "ranges={..., 'level': (low, high)}"),
     ],
 )
 def test_a_range_that_is_missing_is_named_before_any_data_are_seen(steps, fix):
