@@ -139,7 +139,7 @@ def _first(words: Sequence[str], most: int = MOST_NAMED) -> str:
 def _settings(c: Record, facts: Sequence[PublicFact]) -> str:
     """Settings with the step that each belongs to, the first of them; older certificates list none."""
     n_rows = c.entrance.domain["n_rows"]
-    optional = "" if c.status == "CONDITIONAL" else " (if fewer, less accurate)"
+    optional = "" if c.status == "CONDITIONAL" else " (if fewer, less accurate, not less private)"
     settings = [*dict.fromkeys((fact.source.step, *_setting(fact, n_rows, optional)) for fact in facts)]
     if not settings:
         return ""
