@@ -20,7 +20,7 @@ from types import FunctionType
 from typing import Any, Self, TypeVar
 
 from ppdp.core.boundary import outside
-from ppdp.core.names import nearest
+from ppdp.core.names import nearest, shipped
 from ppdp.exceptions import UnknownParameter, UnknownStage
 
 _FIT_MODE = {"statistics": "fit_mode"}
@@ -279,22 +279,36 @@ def answering_public(made: Any) -> Any:
     return made
 
 
-def check_names(whose: str, signature: inspect.Signature, given: Sequence[Any], named: Iterable[str]) -> None:
-    """Refuse arguments that a signature does not take, by :class:`UnknownParameter`; those that are missing are not."""
+def check_names(
+    whose: str, signature: inspect.Signature, given: Sequence[Any], named: Iterable[str], owner: Any = None
+) -> None:
+    """Refuse arguments that a signature does not take, by :class:`UnknownParameter`; those that are missing are not.
+
+    ``owner`` is the class whose constructor it is of, or the function, where they may be somebody else's.
+    """
     parameters = signature.parameters.values()
     kinds = {one.kind for one in parameters}
     known = [one.name for one in parameters if one.name not in _OWNERS and one.kind not in _VARIABLE]
     wrong = next((name for name in named if name not in known), None)
     if VAR_KEYWORD not in kinds and wrong is not None:
-        raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=instead_of(wrong, known))
+        raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=instead_of(wrong, known, owner))
     if VAR_POSITIONAL not in kinds and len(given) > sum(one.kind in _PLACES for one in parameters):
         last = f", and {known[-1]} by its name" if any(one.kind == one.KEYWORD_ONLY for one in parameters) else ""
-        raise UnknownParameter(f"{whose} takes fewer arguments{last}.", fix=f"by name: {', '.join(known)}.")
+        fix = f"by name: {', '.join(known)}." if known else instead_of("...", known, owner)
+        raise UnknownParameter(f"{whose} takes fewer arguments{last}.", fix=fix)
 
 
-def instead_of(name: str, known: Iterable[str]) -> str:
-    """What to write in place of a parameter: another of the ``known`` ones, what its word stands for, or one of all."""
+def instead_of(name: str, known: Iterable[str], owner: Any = None) -> str:
+    """What to write in place of a parameter: another of the ``known`` ones, what its word stands for, or one of all.
+
+    Words stand for what they do in ppdp's own classes: not in those of an ``owner`` that is somebody else's.
+    """
     known = sorted(known)
+    if owner is not None and not shipped(owner):
+        meant = nearest(name, known)
+        if not known and isinstance(owner, type):
+            return f"@dataclass(eq=False, repr=False) on the class {owner.__name__}, with a field for each parameter."
+        return f"did you mean {meant!r}?" if meant else f"its parameters are {', '.join(known)}."
     meant = None if name in INSTEAD else nearest(name, known)
     meant = meant or next((one for one in known if len(name) > 2 and one.startswith(name)), None)  # as "eps" of epsilon
     if meant is not None:
@@ -346,7 +360,7 @@ class Answering(metaclass=_Renaming):
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         constructor = _constructor(cls)
-        check_names(cls.__name__, constructor, (None, *given), named)
+        check_names(cls.__name__, constructor, (None, *given), named, cls)
         return super().__new__(cls)
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -379,7 +393,7 @@ class Answering(metaclass=_Renaming):
                 whole = f"{name}=...; it has no parts." if name in values and not parts else None
                 if name not in values and not inner:  # that of a step, under its longer name
                     whole = next((f"did you mean {one!r}?" for one in values if one.endswith(f"__{name}")), None)
-                raise UnknownParameter(what, fix=whole or instead_of(name, known))
+                raise UnknownParameter(what, fix=whole or instead_of(name, known, type(self)))
         return super().set_params(**params)  # type: ignore[misc]
 
 

@@ -106,7 +106,8 @@ class Rows:
         """The same rows with other features; deleted rows return to the filler."""
         if issparse(X):
             return replace(self, X=X)
-        X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
+        # In another layout last bits might tell whether a stage copied, because of some other row.
+        X = np.ascontiguousarray(X, dtype=np.float64)
         if X is self.X:
             return self.settled()
         return replace(self, X=X, ours=False, texts=None).settled()

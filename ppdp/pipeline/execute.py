@@ -24,6 +24,7 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.base import PRESENT
+from ppdp.pipeline.own_trials import listening
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
 from ppdp.pipeline.steps import takes_texts
@@ -63,7 +64,8 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             passes = plan.mechanism_passes + m.stage.samples_rows
             with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
                 rows = fold.counting(rows)
-                answers = m.stage.release(rows, question, noise, m.noise_scale)
+                with listening(m, noise):
+                    answers = m.stage.release(rows, question, noise, m.noise_scale)
             present = None if weighted else answers.get(PRESENT)
             released |= {f"{m.name}.{name}": value for name, value in answers.items() if name != PRESENT}
         if asked is not None and altered is None:

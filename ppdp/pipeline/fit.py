@@ -18,6 +18,7 @@ from ppdp.bounds.release import LABEL, TARGET
 from ppdp.certificate.altered import alerts, few_left
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
+from ppdp.certificate.replay.rules import released_rules
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import at_step, before_rows, is_silenced, outside
 from ppdp.core.checks import choice
@@ -41,7 +42,7 @@ from ppdp.pipeline.certify import Draft, draft_certificate, no_range, single_cla
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.input_checks import check_memory, check_sparse_plan, check_streams
-from ppdp.pipeline.own_steps import check_own
+from ppdp.pipeline.own_steps import TEST, check_own
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.diagnostics import Entrance
 from ppdp.pipeline.planning.plan import Plan
@@ -305,6 +306,9 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
         array.setflags(write=False)
     certificate = draft.completed(arrays, outcome.altered, issued)
     record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
+    for problem in released_rules(record):
+        what = f"what it released is not what its formula says, and is kept nowhere: {problem}"
+        raise InvalidParameter(what, stage=steps_of(draft.plan)[-1][0], fix=TEST)
     release = Released.of(record, arrays, draft.inference, certificate)
     set_release(pipe, release, record, steps_of(draft.plan))
     said = replace(

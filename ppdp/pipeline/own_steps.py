@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from inspect import isroutine
 from typing import Any
-
-import numpy as np
 
 from ppdp.bounds import lookup
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.replay.verify import verify
-from ppdp.core.boundary import at_step
 from ppdp.core.formula import Formula
 from ppdp.core.keywords import unwritten
 from ppdp.core.names import shipped
-from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.certify import Draft
+from ppdp.pipeline.own_trials import check_map, kept_by_classes, tried
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.route import PlannedStep
 from ppdp.transformers.base import Stage, Transformer
 from ppdp.transformers.columns.column_subset import bounded_by
 
@@ -45,18 +42,24 @@ def check_own(plan: Plan, draft: Draft) -> None:
     for name, step, formula in own:
         _check_written(name, step, noisy=getattr(formula, "way", "") == "noisy")
         _check_claim(name, step, formula)
-    for step in plan.steps:
-        if isinstance(step.stage, Transformer) and step.way.name == "public" and not shipped(type(step.stage)):
-            _check_shape(step)
+        _check_current(name, type(step))
+    before = kept_by_classes([step for _, step, _ in own])
+    for i, step in enumerate(plan.steps):
+        if isinstance(step.stage, Transformer) and not shipped(type(bounded_by(step.stage, step.way.formula))):
+            check_map(step, next((release for release in plan.releases if i in release.serves), None))
     if own:
-        content = draft.completed({}, None, {}).to_dict()
+        released = tried(plan)
+        if before != kept_by_classes([step for _, step, _ in own]):
+            what = "its class has kept something of made-up rows, and would of private ones."
+            raise InvalidParameter(what, stage=own[0][0], fix="give it back, for read or map_rows.")
+        content = draft.completed(released or {}, None, {}).to_dict()
         for problem in verify(content, read_as(Record, content)).problems:
-            if not problem.startswith("released."):  # nothing is, so far
+            if released is not None or not problem.startswith("released."):  # nothing is, so far
                 what = f"the certificate of this plan would not hold: {problem}"
-                raise InvalidParameter(what, stage=own[0][0], fix=_TEST)
+                raise InvalidParameter(what, stage=own[0][0], fix=TEST)
 
 
-_TEST = "check_stage(stage) or check_mechanism(mechanism) of ppdp.testing says what to change."
+TEST = "check_stage(stage) or check_mechanism(mechanism) of ppdp.testing says what to change."
 
 
 def _check_written(name: str, step: Any, *, noisy: bool) -> None:
@@ -67,24 +70,21 @@ def _check_written(name: str, step: Any, *, noisy: bool) -> None:
             raise unwritten(step, hooks[0]).at(name)
 
 
-def _check_shape(step: PlannedStep) -> None:
-    """Refuse a map that makes of two made-up rows another number of rows, or other columns than its formula says."""
-    d, width, stage = step.domain.d, step.way.domain.d, step.stage
-    with at_step(step.name):
-        statistics = stage.prepare(Rows.of(np.empty((0, d))), step.way, step.domain)
-        shape = np.shape(stage.apply(Rows.of(np.zeros((2, d))), statistics).X)
-    if shape != (2, width):
-        what = f"it maps 2 rows of {d} columns to the shape {shape}, and its formula says {(2, width)}."
-        fix = "one row for each row; domain.but(n_features=...) in the formula, if it makes other columns."
-        raise InvalidParameter(what, stage=step.name, fix=fix)
-
-
 def _check_methods(name: str, step: Any) -> None:
     """Refuse an object that has a method of its own in place of its class's: a certificate names the class."""
     for attribute in vars(step).keys() - step.get_params(deep=False):
-        if isroutine(getattr(type(step), attribute, None)):
-            what = f"its method {attribute} is not that of its class {type(step).__name__}, which a certificate names."
+        if hasattr(type(step), attribute) and not attribute.startswith("_"):
+            kind = "method" if isroutine(getattr(type(step), attribute)) else "attribute"
+            what = f"its {kind} {attribute} is not that of its class {type(step).__name__}, which a certificate names."
             raise InvalidParameter(what, stage=name, fix="a class of your own: docs/guides/own-stage.md.")
+
+
+def _check_current(name: str, kind: type) -> None:
+    """Refuse an object of a class that was defined again: the formula may be that of the new one."""
+    current = getattr(sys.modules.get(kind.__module__), kind.__qualname__, kind)
+    if isinstance(current, type) and current is not kind:
+        what = f"{kind.__name__} has been defined again since this one was made, and with it perhaps its bound."
+        raise InvalidParameter(what, stage=name, fix=f"{kind.__name__}(...) once more.")
 
 
 def _check_claim(name: str, step: Any, formula: Formula) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -177,10 +178,20 @@ def check_steps(steps: Any, cls: type) -> Steps:
                 raise InvalidParameter(
                     f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix, parameter=parameter
                 )
-    (last_name, last), stages = steps[-1], [(name, step) for name, step in steps]
+    stages = [(name, _apart(step)) for name, step in steps]
+    last_name, last = stages[-1]
     if isinstance(last, Mechanism):
         return Steps([*stages[:-1], *_guarding(stages[:-1], last_name, last)], (last_name, last))
     return Steps(stages, None)
+
+
+def _apart(step: Any) -> Any:
+    """A step of ppdp's, or a copy of one of another class: what this keeps of the rows on itself ends with a fit."""
+    inner = getattr(step, "stage", None)
+    if isinstance(inner, Stage) and not shipped(type(inner)):  # in a group of columns
+        step = copy(step)
+        step.stage = copy(inner)
+    return step if shipped(type(step)) else copy(step)
 
 
 def _check_constructor(name: str, step: Any) -> None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.core.keywords import unwritten
+from ppdp.core.names import shipped
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows, encode_alone
@@ -195,6 +196,15 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     def rows_of(self, X: Any) -> Array:
         """Mapped rows of a table."""
         return self._mapped(self._checked(X, reset=False), self.held())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the output columns: of the input, or numbers where a class of somebody else's makes others."""
+        names = super().get_feature_names_out(input_features)
+        if shipped(type(self)):
+            return names
+        width = np.shape(self.map_rows(np.zeros((1, len(names))), self.held()))[1]
+        numbered = [f"{type(self).__name__.lower()}{i}" for i in range(width)]
+        return names if width == len(names) else np.asarray(numbered, dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Transformer:
         """Choose the container of mapped rows.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT, Stability
+from ppdp.core.keywords import check_names
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import DiskFull, InvalidInput, WorkerLost
@@ -130,11 +132,14 @@ class FitMode:
     ) -> FitMode:
         """The way of a registered formula, from domain and distance at the input; ``measures`` of its margins."""
         record = lookup(formula, "stability")
-        assumed = record.assumes(domain, **parameters)
+        try:
+            assumed, (out, far) = record.assumes(domain, **parameters), record(domain, distance, **parameters)
+        except TypeError:
+            check_names(formula, signature(record.function), (domain, distance), parameters, record.function)
+            raise
         conditions = tuple(
             Condition.by(margin, domain, distance, measure, **parameters)
             for margin, measure in (measures or {}).items()
             if margin in assumed
         )
-        out, far = record(domain, distance, **parameters)
         return cls(formula, parameters, out, far, conditions, request)

@@ -128,7 +128,7 @@ def broken_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) 
     yield from _gate(c, names)
     if mechanism is None and any(step.way == "exact" and lookup(step.formula, "stability").fitted for step in c.steps):
         yield "steps: a released map needs released statistics."
-    yield from _released(c, names)
+    yield from released_rules(c)
     yield from _status(c)
 
 
@@ -269,9 +269,9 @@ def _gate(c: Record, names: list[str]) -> Iterator[str]:
                 yield f"releases[{i}]: a condition rests on a release that rests on a condition."
 
 
-def _released(c: Record, names: list[str]) -> Iterator[str]:
+def released_rules(c: Record) -> Iterator[str]:
     """The arrays that left are those of the releases and the mechanism."""
-    expected: dict[str, tuple[int, ...]] = {f"{names[r.at]}.{r.statistic}": (r.size,) for r in c.releases}
+    expected: dict[str, tuple[int, ...]] = {f"{c.steps[r.at].name}.{r.statistic}": (r.size,) for r in c.releases}
     listed = dict(c.released.names)
     m = c.mechanism
     if m is not None:

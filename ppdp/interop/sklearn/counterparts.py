@@ -233,9 +233,12 @@ def refuse_unknown(step: Step) -> NoReturn:
     with step.reading():
         inside = [one for one in step.given().values() if hasattr(one, "get_params")]
     leak, kind = leak_of(step.estimator), type(step.estimator).__name__
-    if root_of(step.estimator) == "ppdp":
-        fix = f"scikit-learn's {kind} here, or ppdp.ColumnTransformer, which takes ppdp's stages."
+    ours = root_of(step.estimator) == "ppdp"
+    if ours or isinstance(step.estimator, Stage):
         what = f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here."
+        what = what if ours else f"{kind} is a stage of a class of your own; from_sklearn takes scikit-learn's here."
+        fix = f"scikit-learn's {kind} here, or " if ours else ""
+        fix += "ppdp.ColumnTransformer, which takes ppdp's stages."
         fix = "use it as it is: pipe.fit(X, y)." if hasattr(step.estimator, "plan") else fix
         raise UnknownStage(what, stage=step.name, fix=fix)
     if kind == "ColumnTransformer":

@@ -73,9 +73,13 @@ def check_row_by_row(
     *,
     gaps: bool,
     norm: float | None = None,
-    tolerance: float | None = None,
+    tolerance: float | Array | None = None,
+    rows: int = 0,
 ) -> None:
-    """Refuse a function whose results for a made-up row depend on other rows, by one bit or beyond a tolerance."""
+    """Refuse a function whose results for a made-up row depend on others, by a bit or beyond a tolerance of each.
+
+    They are among as many as ``rows``, too, or about a thousand, as far as there is memory.
+    """
     made_up, failure = clip_norms(made_up_rows(d, gaps), norm), None
     try:
         call(function, made_up[:1], width, stage)
@@ -90,23 +94,24 @@ def check_row_by_row(
     different = range(len(made_up) - len(REPEATED))
     alone = np.concatenate([call_surely(function, made_up[i : i + 1], width) for i in different])
     alone = np.concatenate([alone, alone[REPEATED]])
-    others = alone, backwards, _crowded(function, made_up, width)
+    others = alone, backwards, _crowded(function, made_up, width, rows)
     if not all(_agree(together, other, tolerance) for other in others):
-        what = f"the function of {stage} gives a row another result among other rows."
+        what = f"the function of {stage} gives a row another result among other rows, or the next time."
         fix = "use a function of one row at a time, made of elementwise operations, or a fitted ppdp stage."
         raise InvalidParameter(what, stage=stage, fix=fix)
 
 
-def _crowded(function: Function, made_up: Array, width: int) -> Array:
+def _crowded(function: Function, made_up: Array, width: int, rows: int) -> Array:
     """The results of many copies; none where a row fails, since finding it would take many calls."""
     try:
-        copies = min(CROWD, max(2, ENTRIES // (len(made_up) * max(made_up.shape[1], width))))
+        fitting = max(2, ENTRIES // (len(made_up) * max(made_up.shape[1], width)))
+        copies = min(max(CROWD, -(-rows // len(made_up))), fitting)
         return call(function, np.tile(made_up, (copies, 1)), width, "").reshape(copies, -1, width)
     except Exception:
         return np.empty((0, len(made_up), width))
 
 
-def _agree(one: Array, other: Array, tolerance: float | None) -> bool:
+def _agree(one: Array, other: Array, tolerance: float | Array | None) -> bool:
     if tolerance is None:
         return bool(((one == other) | (np.isnan(one) & np.isnan(other))).all())
     gaps = np.isnan(one)
