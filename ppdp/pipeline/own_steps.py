@@ -45,7 +45,7 @@ def check_own(plan: Plan, draft: Draft) -> None:
         _check_current(name, type(step))
     before = kept_by_classes([step for _, step, _ in own])
     for i, step in enumerate(plan.steps):
-        if isinstance(step.stage, Transformer) and not shipped(type(bounded_by(step.stage, step.way.formula))):
+        if not shipped(type(bounded_by(step.stage, step.way.formula))):
             check_map(step, next((release for release in plan.releases if i in release.serves), None))
     if own:
         released = tried(plan)

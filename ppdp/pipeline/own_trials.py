@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 
@@ -18,7 +18,7 @@ from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed
 from ppdp.mechanisms.base import PRESENT, Mechanism
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
@@ -27,6 +27,7 @@ from ppdp.transformers.base import Stage, Transformer
 from ppdp.transformers.columns.column_subset import bounded_by
 from ppdp.transformers.rowwise.probe import ENTRIES, call_surely, check_row_by_row, made_up_rows
 
+RUNS = 5  # of a mechanism whose law is not known
 ROUNDING = 1e-5  # of a row: products of matrices are summed in another order among other rows
 
 
@@ -46,23 +47,28 @@ def check_map(step: PlannedStep, release: PlannedRelease | None) -> None:
             statistics = stage.read(statistic.read(answer, domain, release), way, domain)
         else:
             statistics = stage.prepare(rows, way, domain)
-        found = stage.apply(Rows.of(X), statistics)
+        found = stage.apply(Rows.of(given := X.copy()), statistics)
+        if not np.array_equal(given, X, equal_nan=True):
+            raise InvalidParameter("it writes over the rows that it is given.", stage=step.name, fix="X = X.copy().")
         if not ((found.weight >= 0) & (found.weight <= 1)).all():
             raise InvalidParameter("it gives weights beyond 0 and 1.", stage=step.name, fix="those that came in, or 0.")
         return found.X
 
     try:
         with at_step(step.name):
-            two = mapped(np.zeros((2, d)))
+            tables = [mapped(np.zeros((2, d)))]
     except PpdpError:
-        if public:
+        if public and isinstance(step.stage, Transformer):
             raise
-        return  # that so few rows are none on which it can be fitted says nothing
-    if issparse(two) or np.shape(two) != (2, width):
-        shape = "a sparse array" if issparse(two) else f"the shape {np.shape(two)}"
-        what = f"it maps 2 rows of {d} columns to {shape}, and its formula says {(2, width)}."
-        fix = "one row for each row; domain.but(n_features=...) in the formula, if it makes other columns."
-        raise InvalidParameter(what, stage=step.name, fix=fix)
+        return  # that so few rows are none that it can be fitted on, or compare, says nothing
+    with suppress(StageFailed), at_step(step.name):  # on a row on which it fails a fit fails, too
+        tables.append(mapped(made_up))
+    for n, table in zip((2, len(made_up)), tables):
+        if issparse(table) or np.shape(table) != (n, width):
+            shape = "a sparse array" if issparse(table) else f"the shape {np.shape(table)}"
+            what = f"it maps {n} rows of {d} columns to {shape}, and its formula says {(n, width)}."
+            fix = "one row for each row; domain.but(n_features=...) in the formula, if it makes other columns."
+            raise InvalidParameter(what, stage=step.name, fix=fix)
     out = call_surely(mapped, made_up, width)
     if type(bounded_by(step.stage, way.formula)).apply is Transformer.apply:  # others may compare rows
         gaps, norm, rows = domain.missing_rows > 0, _norm_within(domain), min(domain.n, PIECE)
@@ -137,19 +143,34 @@ def tried(plan: Plan) -> dict[str, Array] | None:
     if m is None or shipped(type(m.stage)) or m.stage.balances or end.n * end.d * m.question.steps > ENTRIES:
         return None
     y = np.arange(end.n) % len(end.classes or (0,)) if m.stage.needs_y else None
-    rows, noise = Rows.of(np.resize(_rows_within(end), (end.n, end.d)), y), Noise(0)
+    made_up = np.resize(_rows_within(end), (end.n, end.d))
+    runs: list[dict[str, Any]] = []
+    drawn = False
     try:
-        with listening(m, noise):
-            released = copy(m.stage).release(rows, m.question, noise, m.noise_scale)
+        for seed in range(1 if m.question.gaussian else RUNS):
+            rows, noise = Rows.of(made_up.copy(), y), Noise(seed)
+            with listening(m, noise):
+                runs.append(dict(copy(m.stage).release(rows, m.question, noise, m.noise_scale)))
+            drawn |= noise.random_bytes(8) != Noise(seed).random_bytes(8)
     except InvalidParameter:
         raise
     except Exception:
         return None
+    if not np.array_equal(rows.X, made_up, equal_nan=True):
+        raise InvalidParameter("it writes over the rows that it is given.", stage=m.name, fix="X = rows.X.copy().")
+    released = runs[0]
+    if not drawn and all(one.keys() == released.keys() and _same(one, released) for one in runs):
+        what = f"it releases the same of made-up rows {len(runs)} times, as if there were no noise."
+        raise InvalidParameter(what, stage=m.name, fix="laplace_release, choose or noise.answer, at each release.")
     arrays = {f"{m.name}.{name}": value for name, value in released.items() if name != PRESENT}
     for one in plan.releases:
         step, statistic = plan.steps[one.at], STATISTICS[one.statistic]
         arrays[f"{step.name}.{one.statistic}"] = np.zeros(statistic.size(step.domain, one.parameters))
     return arrays
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(np.array_equal(one[name], other[name]) for name in other)
 
 
 def kept_by_classes(steps: Sequence[Any]) -> dict[Any, int]:

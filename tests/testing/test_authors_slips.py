@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.preprocessing import StandardScaler
 
-from ppdp import Adjacency, ColumnTransformer, Domain, Ledger, PrivateSearchCV, make_pipeline
+from ppdp import Adjacency, ColumnTransformer, Domain, Ledger, PrivacyLoss, PrivateSearchCV, make_pipeline
 from ppdp.core.adjacency import KINDS, Replace
 from ppdp.core.formula import FORMULAS, formula
 from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed, UnknownParameter
@@ -18,12 +18,12 @@ from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.testing import REGISTRY, check_stage, register
 from ppdp.transformers import NormClipper
-from ppdp.transformers.base import RowWiseTransformer
+from ppdp.transformers.base import RowWiseTransformer, Stage
 from ppdp.transformers.fit_mode import FitMode
 
 X = np.random.default_rng(0).normal(size=(1000, 2))
 STABILITY = {"kind": "stability", "page": "row-wise", "way": "public"}
-USED_BY = "Other", "Nearer", "Mapped", "Keeping", "Heavier", "Holding", "Marking", "Again"
+USED_BY = "Other", "Nearer", "Mapped", "Keeping", "Heavier", "Fewer", "Holding", "Marking", "Again"
 
 
 def same(domain, distance):
@@ -99,6 +99,16 @@ class Heavier(Other):
         return replace(rows, weight=2 * rows.weight)
 
 
+class Fewer(Stage):
+    """A stage that is no transformer, and tells how many rows there are."""
+
+    def fit_modes(self, domain, distance):
+        return (FitMode.by("own.map", domain, distance),)
+
+    def apply(self, rows, statistics):
+        return rows.part(rows.X[:, 0] >= 0)
+
+
 class Marking(Other):
     def map_rows(self, X, statistics):
         type(self).seen = X[0]
@@ -127,6 +137,22 @@ class Total(Mechanism):
 
     def read(self, released, domain, question):
         self.total_ = released["answer"]
+
+
+class Certain(Total):
+    """Of a law that is not known, and without noise."""
+
+    def query_spec(self, domain, mu=None):
+        known = {"kind": "privacy", "page": "releases", "shape": lambda domain: (1, 2.0 * domain.n)}
+        formula("own.new", **known)(nothing)
+        return QuerySpec.asked("own.new", "privacy", domain, {})
+
+    def release(self, rows, question, noise, noise_scale):
+        return {"answer": rows.X.sum(axis=0)[:1]}
+
+
+def nothing(domain, distance, *, noise_scale):
+    return PrivacyLoss(1 / noise_scale)
 
 
 def total(domain, distance):
@@ -301,6 +327,9 @@ def defined_again():
         ),
         (mapped(np.sqrt), "it maps a made-up row to missing values, and its formula says that there are none."),
         (mapped(csr_array), "it maps 2 rows of 2 columns to a sparse array"),
+        (mapped(lambda X: np.negative(X, out=X)), "it writes over the rows that it is given"),
+        (Fewer(), "it maps 16 rows of 2 columns to the shape"),
+        (Certain(), "it releases the same of made-up rows 5 times, as if there were no noise"),
         (Heavier(), "it gives weights beyond 0 and 1"),
         (Marking(), "its class has kept something of made-up rows"),
         (
