@@ -73,7 +73,7 @@ def _check_written(name: str, step: Any, *, noisy: bool) -> None:
 def _check_methods(name: str, step: Any) -> None:
     """Refuse an object that has a method of its own in place of its class's: a certificate names the class."""
     for attribute in vars(step).keys() - step.get_params(deep=False):
-        if hasattr(type(step), attribute) and not attribute.startswith("_"):
+        if hasattr(type(step), attribute) and not attribute.startswith("_") and not attribute.endswith("_"):
             kind = "method" if isroutine(getattr(type(step), attribute)) else "attribute"
             what = f"its {kind} {attribute} is not that of its class {type(step).__name__}, which a certificate names."
             raise InvalidParameter(what, stage=name, fix="a class of your own: docs/guides/own-stage.md.")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
 
 from ppdp.core.boundary import at_step
 from ppdp.core.domain import ColumnBounds, Domain
@@ -22,6 +21,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed
 from ppdp.mechanisms.base import PRESENT, Mechanism
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
+from ppdp.pipeline.steps import apart
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers.base import Stage, Transformer
 from ppdp.transformers.columns.column_subset import bounded_by
@@ -38,7 +38,7 @@ def check_map(step: PlannedStep, release: PlannedRelease | None) -> None:
 
     def mapped(X: Array) -> Any:
         """Rows behind a copy that has seen no others."""
-        stage, rows = clone(step.stage), Rows.of(made_up[:0] if public else made_up)
+        stage, rows = apart(step.stage), Rows.of(made_up[:0] if public else made_up)
         if way.name == "noisy":
             assert release is not None  # the plan put one before every stage that reads one
             statistic = STATISTICS[release.statistic]

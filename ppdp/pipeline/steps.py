@@ -178,14 +178,14 @@ def check_steps(steps: Any, cls: type) -> Steps:
                 raise InvalidParameter(
                     f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix, parameter=parameter
                 )
-    stages = [(name, _apart(step)) for name, step in steps]
+    stages = [(name, apart(step)) for name, step in steps]
     last_name, last = stages[-1]
     if isinstance(last, Mechanism):
         return Steps([*stages[:-1], *_guarding(stages[:-1], last_name, last)], (last_name, last))
     return Steps(stages, None)
 
 
-def _apart(step: Any) -> Any:
+def apart(step: Any) -> Any:
     """A step of ppdp's, or a copy of one of another class: what this keeps of the rows on itself ends with a fit."""
     inner = getattr(step, "stage", None)
     if isinstance(inner, Stage) and not shipped(type(inner)):  # in a group of columns

@@ -17,7 +17,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError, StageFailed, UnknownPar
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.testing import REGISTRY, check_stage, register
-from ppdp.transformers import NormClipper
+from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.base import RowWiseTransformer, Stage
 from ppdp.transformers.fit_mode import FitMode
 
@@ -377,6 +377,14 @@ def test_columns_of_another_number_are_numbered():
     wider = type("Wider", (Other,), {"map_rows": lambda self, X, statistics: np.c_[X, X]})()
     made = wider.set_output(transform="pandas").fit_transform(pd.DataFrame(X))
     assert list(made) == ["wider0", "wider1", "wider2", "wider3"]
+
+
+def test_fitted_parts_and_steps_stay_fitted():
+    """A public model that is a parameter, and a step that was fitted alone before."""
+    stage = mapped(lambda X: X).set_params(scale=StandardScaler(with_std=False).fit(X))
+    type(stage).map_rows = lambda self, X, statistics: self.scale.transform(X) - X
+    pipe = make_pipeline(MinMaxScaler((-4, 4)).fit(X), NormClipper(2.0), stage, GaussianMechanism(), epsilon=1.0)
+    assert pipe.fit(X).certificate_.verify()
 
 
 def test_what_a_class_keeps_of_private_rows_ends_with_the_fit():
