@@ -11,6 +11,7 @@ from ppdp.data.cell_grid import places_among
 from ppdp.data.tails import EDGES
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
+from ppdp.mechanisms.boosting.bins import Bins
 from ppdp.mechanisms.boosting.plans import edges_of
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.prior import Prior
@@ -106,6 +107,13 @@ def test_cells_are_where_rows_are():
     for ends in (edges, even, EDGES[1:-1], edges[:1]):
         values = np.r_[ends, np.nextafter(ends, 2), np.nextafter(ends, -2), -1.0, 1.0, 0.0, RNG.uniform(-1, 1, 300)]
         np.testing.assert_array_equal(places_among(ends, values, 1.0), np.searchsorted(ends, values, side="right"))
+
+
+def test_bins_are_as_fine_as_noise_allows():
+    """Half of a rare class may lie where a hundredth of the rows does: there one bin was all that it had."""
+    counts = np.r_[np.full(16, 1000.0), np.full(48, 20.0), 0.0]
+    fine, coarse = (Bins.of(counts, noise, np.linspace(-1, 1, 64)) for noise in (1.0, 1000.0))
+    assert (fine.starts >= 16).sum() > 3 * (coarse.starts >= 16).sum()
 
 
 @pytest.mark.parametrize("name", ["poisson", "classes"])

@@ -12,7 +12,8 @@ from ppdp.data.cell_grid import Codes
 from ppdp.data.rows import Array
 from ppdp.mechanisms.boosting.model import HALVES
 
-MOST_BINS = 64, 256  # of a column, where few cells are told apart, and where many are
+BEYOND_NOISE = 2.0  # standard deviations of it that the rows of a bin are, about
+MOST_BINS = 64, 256  # of a column, whatever the noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,15 @@ class Bins:
     ordered: bool
 
     @classmethod
-    def of(cls, counts: Array, most: int, places: Array | None) -> Bins:
-        """From noisy counts of cells, and their places; categories, which have none, are not merged."""
+    def of(cls, counts: Array, noise: float, places: Array | None) -> Bins:
+        """From counts of cells with so much noise, and their places; categories, which have none, are not merged."""
         width = len(counts)
         starts = np.arange(width)
         if places is not None:
             up_to = isotonic_regression(np.cumsum(counts[:-1]), y_min=0.0)
-            rank = np.floor(up_to * (most / max(float(up_to[-1]), 1.0)) * (1 - 1e-12))
+            rows = max(float(up_to[-1]), 1.0)
+            most = int(np.clip(rows / (BEYOND_NOISE * noise), *MOST_BINS))
+            rank = np.floor(up_to * (most / rows) * (1 - 1e-12))
             starts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(rank) > 0)[: most - 1], [width - 1]])
             starts = np.unique(starts)
         weights = np.maximum(np.add.reduceat(counts, starts), 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -36,8 +36,8 @@ def first_shape(
     given: tuple[float, float, int],
     kernels: Sequence[Array],
     doubt: float,
-) -> tuple[Posterior, Array]:
-    """What noisy labels in bins say of a shape of scores, and the shape.
+) -> tuple[Posterior, Array, Callable[[], tuple[Posterior, Array]]]:
+    """What noisy labels in bins say of a shape of scores, and the shape; and what gives both for one that is a line.
 
     Parameters
     ----------
@@ -67,7 +67,14 @@ def first_shape(
         noise += np.diag(rows * loss.label_variance(baseline + shape) + 1e-6)
         rest = labels - means * weights + curvature * shape
         posterior = Posterior.of(rest, curvature, noise, kernels, doubt, alone=left > 0)
-        shape = np.clip(posterior.mean, shape - STRIDE, shape + STRIDE)
+        before, shape = shape, np.clip(posterior.mean, shape - STRIDE, shape + STRIDE)
     low, high = (float(loss.score(mean)) - baseline for mean in (rate * FARTHEST, 1 - (1 - rate) * FARTHEST))
-    shape = np.clip(shape, low, high)
-    return posterior, np.asarray(shape - bins.shares @ shape)
+
+    def shown(found: Posterior) -> tuple[Posterior, Array]:
+        shape = np.clip(np.clip(found.mean, before - STRIDE, before + STRIDE), low, high)
+        return found, np.asarray(shape - bins.shares @ shape)
+
+    def straight() -> tuple[Posterior, Array]:
+        return shown(Posterior.of(rest, curvature, noise, [kernels[0], kernels[-1]], doubt))
+
+    return *shown(posterior), straight

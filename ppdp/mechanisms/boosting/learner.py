@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -28,7 +28,7 @@ from ppdp.core.progress import progress
 from ppdp.data.cell_grid import Codes
 from ppdp.data.rows import Array
 from ppdp.data.stream import streamed
-from ppdp.mechanisms.boosting.bins import MOST_BINS, Bins
+from ppdp.mechanisms.boosting.bins import Bins
 from ppdp.mechanisms.boosting.blocks import (
     bin_of,
     cell_of,
@@ -95,6 +95,7 @@ def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], nois
     for column, by_label in enumerate(histogram):
         learner.add_column(column, by_label, noise, rate)
     learner.model.shares = [bins.of_each_cell() for bins in learner.bins]
+    learner.straighten()
     points, weights = NODES
     spread = math.sqrt(float((learner.importances() ** 2).sum()))
     model.baseline = level(loss, rate, spread * points, weights / weights.sum())
@@ -124,6 +125,7 @@ class _Learner:
     n_rows: float  # weight of all rows, by released numbers
     scarcity: float  # 1 where these are few beside noise, else less
     least: float = LEAST_EVIDENCE  # below which noise is not followed
+    lines: list[Callable[[], tuple[Posterior, Array]]] = field(default_factory=list)  # first shapes, were they straight
     unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
 
@@ -132,15 +134,26 @@ class _Learner:
         training, loss = self.training, self.loss
         counts = by_label.sum(axis=0)
         places = None if training.cells.categories[column] else training.cells.places(column)
-        bins = Bins.of(counts, int(np.clip(training.cells.count, *MOST_BINS)), places)
-        spread = noise**2 * bins.summed(bins.summed(training.cells.covariance(column)).T)
+        covariance = training.cells.covariance(column)
+        bins = Bins.of(counts, noise * math.sqrt(len(by_label) * covariance[0, 0]), places)
+        spread = noise**2 * bins.summed(bins.summed(covariance).T)
         sums, kernels = (bins.summed(by_label[self.label]), bins.summed(counts)), parts(bins)
         given, doubt = (rate, self.n_rows, len(by_label) - 1), max(DOUBT * self.scarcity, WEIGHT)
-        posterior, shape = first_shape(loss, bins, sums, spread, given, kernels, doubt)
+        posterior, shape, line = first_shape(loss, bins, sums, spread, given, kernels, doubt)
         self.bins.append(bins)
         self.kernels.append(kernels)
         self.posteriors.append(posterior)
+        self.lines.append(line)
         self._show(column, shape)
+
+    def straighten(self) -> None:
+        """Make first shapes of many rows lines where nearly all is straight, and noise alone bends them as much."""
+        if self.scarcity < 1 and self._curved() < CURVED:
+            for column in (column for column, bins in enumerate(self.bins) if bins.ordered):
+                line, shape = self.lines[column]()
+                if self.posteriors[column].evidence < line.evidence + LEAST_BESIDE_LINES:
+                    self.posteriors[column] = line
+                    self._show(column, shape)
 
     def _show(self, column: int, of_bins: Array) -> None:
         """Set the shape of a column, or what is next to it that rises or falls."""
