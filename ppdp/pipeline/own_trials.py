@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 
+import joblib
 import numpy as np
 from scipy.sparse import issparse
 
@@ -173,7 +174,14 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return all(np.array_equal(one[name], other[name]) for name in other)
 
 
-def kept_by_classes(steps: Sequence[Any]) -> dict[Any, int]:
-    """What classes of somebody else's hold, for every object of theirs."""
+def kept_by_classes(steps: Sequence[Any]) -> dict[Any, Any]:
+    """What classes of somebody else's hold, for every object of theirs, and what is in it if it holds others."""
     kinds = {kind for step in steps for kind in type(step).__mro__ if issubclass(kind, (Stage, Mechanism))}
-    return {(kind, name): id(one) for kind in kinds if not shipped(kind) for name, one in vars(kind).items()}
+    return {(kind, name): _seen(one) for kind in kinds if not shipped(kind) for name, one in vars(kind).items()}
+
+
+def _seen(one: Any) -> tuple[int, str | None]:
+    """Which object it is, and a fingerprint of what it holds; None of what cannot be pickled."""
+    with suppress(Exception):
+        return id(one), joblib.hash(one) if isinstance(one, (list, dict, set, bytearray, np.ndarray)) else None
+    return id(one), None
