@@ -126,7 +126,8 @@ class _Fold:
         held = self.files.enter_context(cached_on_disk(rows, self.plan.passes(position)))
         if held is not rows and isinstance(held, Stream) and not held.source.local:  # which keeps their marks
             held = self.marked = self._counted_on_the_way(held)
-        self.marked = held if isinstance(held, Rows) or held.altered is not None else self.marked
+        marks = held.marks if isinstance(held, Rows) else held.altered
+        self.marked = self.marked if marks is None else held  # those of persons are lost where rows go to their places
         return held
 
     def _counted_on_the_way(self, rows: Stream) -> Stream:

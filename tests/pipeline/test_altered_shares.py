@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from ppdp import Adjacency, Certificate, Domain, Pipeline, PrivateSearchCV, make_column_map, make_pipeline
+from ppdp.data import parallel
+from ppdp.data.engine import disk_cache
 from ppdp.exceptions import DiagnosticWarning
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -68,7 +70,7 @@ def test_labels_in_another_spelling_are_said():
 
 
 @pytest.mark.parametrize("last", [LogisticRegression, LinearSVC, GaussianNB, GradientBoostingClassifier])
-@pytest.mark.parametrize("more", [[], [MeanImputer(), StandardScaler()]], ids=["range", "scaler"])
+@pytest.mark.parametrize("more", [[], [MeanImputer(), StandardScaler(fit_mode="auto")]], ids=["range", "scaler"])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("no", "perhaps", "yes")])
 @pytest.mark.repeated("more")
 def test_a_model_of_one_class_is_called_one(last, more, classes):
@@ -314,8 +316,10 @@ def test_blocks_give_the_same_counts(tmp_path):
     assert shares(inside) == shares(outside)
 
 
+@pytest.mark.parametrize("more", [[], [Deduplicator()]], ids=["map", "duplicates"])
 @pytest.mark.parametrize("adjacency", [Adjacency.add_remove(), Adjacency.user_level(max_rows=2)])
-def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency):
+def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency, more, monkeypatch):
+    monkeypatch.setattr(disk_cache, "ROOM", parallel.ROOM)  # they are written down in memory, which tests do without
     table = TABLE.assign(y=np.where(AGE > 70, "YES", LABELS), id=np.arange(N) // 3)
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
     domain = Domain(n_rows=N + 100, n_features=1, feature_names=("age",), adjacency=adjacency)
@@ -323,7 +327,10 @@ def test_blocks_with_a_private_number_give_the_same_counts(tmp_path, adjacency):
     ids = {"groups": "id"} if adjacency.bounds_contributions else {}
     columns = ["age", "y", *ids.values()]
     table[columns].to_parquet(tmp_path / "rows.parquet", row_group_size=700)
-    found = [shares(model(**given).fit(X, "y", **ids)) for X in (table[columns], str(tmp_path / "rows.parquet"))]
+    steps = IN_YEARS, *more, LogisticRegression(classes=("no", "yes"))
+    pipes = [make_pipeline(*steps, epsilon=4.0, **given) for _ in range(2)]
+    sources = table[columns], str(tmp_path / "rows.parquet")
+    found = [shares(pipe.fit(X, "y", **ids)) for pipe, X in zip(pipes, sources)]
     assert found[0] == found[1]
 
 
