@@ -65,7 +65,7 @@ def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
     if limit is not None:
         within = f"limit ({limit.epsilon:g}, {limit.delta:g})"
         within = f"limit: ε = {figure(limit.epsilon)} at {at}" if symbols else within
-    spent = f"no {of_all.partition(' ')[0]}" if ledger.epsilon is None else of_all
+    spent = f"more than any {of_all.partition(' ')[0]} covers" if ledger.epsilon is None else of_all
     with_it = "" if ledger.position == 1 and c.part_of is None else " by all of them, this one included"
     return (
         f"{day}, entry {ledger.position} for {ledger.dataset!r} in ledger {ledger.account} ({within}); spent: {spent}"

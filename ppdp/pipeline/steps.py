@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from copy import copy
+from contextlib import suppress
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -186,12 +187,21 @@ def check_steps(steps: Any, cls: type) -> Steps:
 
 
 def apart(step: Any) -> Any:
-    """A step of ppdp's, or a copy of one of another class: what this keeps of the rows on itself ends with a fit."""
+    """A step of ppdp's, or a copy of one of another class: what this keeps of the rows ends with a fit."""
     inner = getattr(step, "stage", None)
     if isinstance(inner, Stage) and not shipped(type(inner)):  # in a group of columns
         step = copy(step)
-        step.stage = copy(inner)
-    return step if shipped(type(step)) else copy(step)
+        step.stage = _copied(inner)
+    return step if shipped(type(step)) else _copied(step)
+
+
+def _copied(step: Any) -> Any:
+    """A copy down to what its parameters hold, which rows might be kept in as well."""
+    with suppress(Exception):
+        return deepcopy(step)
+    what = "a parameter of it cannot be copied, and might keep rows."
+    fix = "parameters that copy.deepcopy takes: numbers, texts, arrays, functions of a module."
+    raise InvalidParameter(what, stage=type(step).__name__, fix=fix)
 
 
 def _check_constructor(name: str, step: Any) -> None:

@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.feature_selection as theirs
+from streamed import stream_of
 
 from ppdp import Domain, Pipeline
+from ppdp.data.label_moments import measured
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
 from ppdp.transformers import MinMaxScaler, SelectKBest, SelectPercentile, StandardScaler, VarianceThreshold
@@ -64,6 +67,13 @@ def test_columns_that_hardly_vary_are_zero_by_the_release_that_a_scaler_needs_an
     report = Pipeline([*steps[:2], ("mean", GaussianMechanism())], epsilon=3.0, delta=1e-6).fit(frame)
     raw = report.release_.to_pandas().query("step == 'mean'").set_index("column")["raw_value"]
     assert raw.isna().tolist() == (~own.support_).tolist()
+
+
+@pytest.mark.parametrize("facts", [{"classes": (0, 1, 2)}, {"y_range": (-1, 1)}], ids=str)
+def test_blocks_have_the_same_sums(facts):
+    rows = Rows.of(X[:500], LABELS["three"][:500] / (1 if "classes" in facts else 2))
+    domain = Domain(n_rows=500, n_features=8, row_norm=2.0, entry_bound=1.0, max_missing=0, **facts)
+    assert np.array_equal(measured(rows, domain), measured(stream_of(rows)[0], domain))
 
 
 @pytest.mark.parametrize(
