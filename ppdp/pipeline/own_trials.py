@@ -7,7 +7,6 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 
-import joblib
 import numpy as np
 from scipy.sparse import issparse
 
@@ -115,13 +114,12 @@ def listening(planned: PlannedMechanism, noise: Noise) -> Iterator[None]:
 
     Everything to which noise is added passes ``noise.answer``. Of mechanisms that are not Gaussian no law is known.
     """
-    asked: list[tuple[Any, ...]] = []
-    drawn = noise.answer
-    if (
-        shipped(type(planned.stage)) or not planned.question.gaussian or type(noise) is not Noise
-    ):  # an audit's is another
+    known = shipped(type(planned.stage)) or not planned.question.gaussian
+    if known or type(noise) is not Noise:  # an audit's is another
         yield
         return
+    asked: list[tuple[Any, ...]] = []
+    drawn = noise.answer
 
     def answer(law: str, value: Any, noise_scale: float, bound: float, draw: Any) -> Any:
         asked.append((law, np.size(value), noise_scale, bound))
@@ -182,6 +180,8 @@ def kept_by_classes(steps: Sequence[Any]) -> dict[Any, Any]:
 
 def _seen(one: Any) -> tuple[int, str | None]:
     """Which object it is, and a fingerprint of what it holds; None of what cannot be pickled."""
+    import joblib
+
     with suppress(Exception):
         return id(one), joblib.hash(one) if isinstance(one, (list, dict, set, bytearray, np.ndarray)) else None
     return id(one), None
