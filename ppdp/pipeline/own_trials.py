@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -149,7 +148,7 @@ def tried(plan: Plan) -> dict[str, Array] | None:
         for seed in range(1 if m.question.gaussian else RUNS):
             rows, noise = Rows.of(made_up.copy(), y), Noise(seed)
             with listening(m, noise):
-                runs.append(dict(copy(m.stage).release(rows, m.question, noise, m.noise_scale)))
+                runs.append(dict(apart(m.stage).release(rows, m.question, noise, m.noise_scale)))
             drawn |= noise.random_bytes(8) != Noise(seed).random_bytes(8)
     except InvalidParameter:
         raise
