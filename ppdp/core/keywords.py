@@ -153,6 +153,9 @@ INSTEAD: dict[str, str] = {
     "quantile_method": "leave it out: quantiles are chosen with noise.",
     **dict.fromkeys(("add_indicator", "keep_empty_features"), _GAPS),
     **dict.fromkeys(("with_centering", "with_scaling", "with_std", "unit_variance"), _ALWAYS),
+    **dict.fromkeys(
+        ("rho", "mu", "sigma", "noise_multiplier", "noise_scale"), "epsilon= and delta= of Pipeline; its plan says mu."
+    ),
     **dict.fromkeys(("epsilon", "delta", "ledger", "on_invalid", "adjacency", "gate"), _PIPELINE),
     **dict.fromkeys(("decode_error", "encoding", "input"), "leave it out: cells hold text, or bytes as UTF-8."),
     "input_type": "leave it out: a cell shows whether it holds a dict, pairs or names.",
