@@ -12,6 +12,7 @@ from sklearn.base import OneToOneFeatureMixin, is_regressor
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.closure_inspection import declared_of, functions_in
+from ppdp.core.declared import plain
 from ppdp.core.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
@@ -209,7 +210,7 @@ def _takes_positions(stage: Any) -> bool:
 def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:
     """A fact for every range and constant that the user declares for a step: nothing can tell where they are from."""
     return tuple(
-        Fact(words, value, f"{origin}, step {name!r}", step=name)
+        Fact(words, plain(value), f"{origin}, step {name!r}", step=name)
         for name, step, domain in steps
         for words, value, origin in getattr(step, "declared", lambda _: ())(domain)
     )

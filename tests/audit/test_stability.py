@@ -318,7 +318,7 @@ def halved(stage, quantity):
     def fit_modes(domain, distance):
         way = next(way for way in whole(domain, distance) if way.name != "noisy")
         before = getattr(distance, quantity) if quantity in {"mass", "one_sided"} else 0
-        assert getattr(way.distance, quantity) > before
+        assert getattr(way.distance, quantity) > before, "state a radius: replaced rows cannot be halved"
         half = (before + getattr(way.distance, quantity)) / 2
         return (replace(way, distance=replace(way.distance, **{quantity: half})),)
 

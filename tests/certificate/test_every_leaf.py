@@ -112,7 +112,7 @@ class TestEveryLeaf:
                 harmful = not harmless or (moved and place in WITHOUT_MOVES)
                 if harmful and path != ("digest",) and verify(sealed(put(content, path, other))):
                     unfound.add(place)
-        assert not unfound, sorted(unfound)
+        assert not unfound, f"no bound depends on these (do not pass them to FitMode.by): {sorted(unfound)}"
 
     @some_kinds
     @pytest.mark.repeated("name", keep=2)
@@ -125,4 +125,4 @@ class TestEveryLeaf:
         }
         # what was left at its default may go unsaid; a stage that changes no number may go: that is another pipeline
         unfound -= WORDS | {f"steps.*.parameters.{name}" for name in ("with_mean", "per_column", "raw")} | {"steps.*"}
-        assert not unfound, sorted(unfound)
+        assert not unfound, f"no bound depends on these (do not pass them to FitMode.by): {sorted(unfound)}"
