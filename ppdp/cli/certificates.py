@@ -83,7 +83,8 @@ def verify(options: Namespace) -> int:
             lines = [*(escaped(words) for words in other_releases(certificate.record)), *lines]
             told = account_in_words(certificate.record)
             lines += [f"issued {escaped(told)}"] if told is not None else []
-            lines += [f"{name}: {escaped(words)} ({UNPROVED})" for name, words in issuer_statements(certificate.record)]
+            stated = [f"  {name}: {escaped(words)}" for name, words in issuer_statements(certificate.record)]
+            lines += [f"{UNPROVED}:", *stated] if stated else []
             lines += ["REVIEW WAS DUE"] if review_is_due(certificate.record) else []
             neighbours = certificate.record.neighbours
             what = "" if neighbours.row_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
