@@ -289,7 +289,7 @@ _HINTS = {"indicators": (), "centred": False, "usual_norm": None, "scaled_groups
 _DECLARABLE = tuple(one.name for one in fields(Domain) if one.init)
 _FIX = {
     "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",
-    "classes": "pass classes=(...) to the model or Domain(classes=...).",
+    "classes": "pass classes=(...) to the model, to from_sklearn or to Domain.",
     "max_weight": "pass Domain(max_weight=...), the largest weight that there may be, never the largest in the rows.",
     "n_rows": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
     "n_features": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",

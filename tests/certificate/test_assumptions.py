@@ -15,7 +15,7 @@ from ppdp.certificate.pages.statement import minus, typeset
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
-ASSUMED = "That each person has one row is assumed; to state it: domain=Domain(rows_per_unit=1)."
+ASSUMED = "That each person has one row is assumed; rows_per_unit=1 would state it."
 
 
 def text(c):

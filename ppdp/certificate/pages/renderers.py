@@ -89,7 +89,7 @@ def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
         "because": ("; ", c.reasons),
         "warning": (" ", view.texts(Topic.WARNING)),
         "protects": ("", [protects]),
-        "released": (", ", what_left(c, article="") or ["this certificate"]),
+        "released": (", ", what_left(c, article="")[::-1] or ["this certificate"]),  # the model first
         "rests on": (" ", [s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)]),
         "not covered": ("; ", excluded_in_short(c)),
         "digest": ("", [c.digest]),
