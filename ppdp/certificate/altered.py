@@ -123,14 +123,11 @@ def _few_left(c: Record) -> str | None:
 
 def single_class_in_words(c: Record) -> str | None:
     """That a released model is no use, if it plainly is none."""
-    label = c.released.single_class
+    if (label := c.released.single_class) is None:
+        return None
     return (
-        None
-        if label is None
-        else (
-            f"this model predicts one class only, {label!r}, whatever the row is: where others are rare, rank rows by"
-            " predict_proba or decision_function, or set the model's threshold"
-        )
+        f"this model predicts one class only, {label!r}, whatever the row is: where others are rare, rank rows by"
+        " predict_proba or decision_function, or set the model's threshold"
     )
 
 

@@ -70,10 +70,8 @@ def objects(values: Any) -> NDArray[np.object_]:
     held = getattr(values, "array", values)
     if hasattr(kind, "categories"):  # whole numbers become others in pandas' hands as soon as one cell is missing
         return np.append(objects(kind.categories), [None])[np.asarray(held.codes)]
-    with suppress(Exception):  # Arrow's text need not be UTF-8
-        alone = str(kind).startswith(
-            ("extension<", "dictionary<values=halffloat")
-        )  # whose bits Arrow takes for numbers
+    with suppress(Exception):  # Arrow's text need not be UTF-8, and it takes bits of half floats for numbers
+        alone = str(kind).startswith(("extension<", "dictionary<values=halffloat"))
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype") and not alone:
             return np.asarray(held.to_numpy(object, na_value=None))
         if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not alone:
