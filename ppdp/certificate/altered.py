@@ -126,7 +126,7 @@ def single_class_in_words(c: Record) -> str | None:
     if (label := c.released.single_class) is None:
         return None
     return (
-        f"this model predicts one class only, {label!r}, whatever the row is: where others are rare, rank rows by"
+        f"this model predicts one class only, {label!r}, or hardly any other: where others are rare, rank rows by"
         " predict_proba or decision_function, or set the model's threshold"
     )
 

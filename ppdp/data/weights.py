@@ -201,15 +201,15 @@ def plain(y: Any) -> Any:
 def warn_of_others(y: Any, classes: Any) -> None:
     """Warn of labels, to be compared with predictions, of which a tenth or more are none of the classes.
 
-    Where one of both is text and the other is not, they are refused.
+    Where one of both is text or bytes and the other is not, they are refused.
     """
-    others, made, told = 0.0, classes.dtype, ", ".join(map(repr, classes.tolist()[:MOST]))
-    if y.dtype.kind != "O" and (y.dtype.kind == "U") != (made.kind == "U"):
-        what = (
-            f"y holds {'text' if y.dtype.kind == 'U' else 'numbers'}, which cannot be compared with the classes {told}."
-        )
+    others, made, told = 0.0, classes.dtype.kind, ", ".join(map(repr, classes.tolist()[:MOST]))
+    given, words = y.dtype.kind, {"U": "text", "S": "bytes"}
+    if given != "O" and words.get(given) != words.get(made):
+        what = f"y holds {words.get(given, 'numbers')}, which cannot be compared with the classes {told}."
         cast = f"y.astype({type(classes[0].item()).__name__}), or labels spelled as these."
-        fix = "y == '...', with the text that stands for True." if made.kind == "b" else cast
+        fix = "y == '...', with the text that stands for True." if made == "b" else cast
+        fix = "[label.decode() for label in y], and labels spelled as these." if given == "S" else fix
         raise InvalidInput(what, fix=fix)
     with suppressed():  # what cannot be compared is refused later
         others = float(np.mean(~np.isin(y, classes)))

@@ -97,6 +97,11 @@ class PrivacyLoss:
             return parts_epsilon(self.mu, self.parts, rest * (1 - 1e-12), interval)
         return 0.0 if self.mu == 0 else gaussian_epsilon(self.mu, rest * (1 - 1e-12))
 
+    @property
+    def rho(self) -> float:
+        """Of zero-concentrated differential privacy, ``mu²/2``; infinite unless all is Gaussian noise."""
+        return math.inf if _lost(self) or self.parts else math.nextafter(self.mu**2 / 2, math.inf)
+
     def renyi(self, alpha: float) -> float:
         """Rényi divergence of this order; infinite if anything can fail."""
         if not alpha > 1:

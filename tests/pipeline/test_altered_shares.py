@@ -86,6 +86,15 @@ def test_a_model_of_one_class_is_called_one(last, more, classes):
         assert pipe.certificate_.verify()
 
 
+@pytest.mark.parametrize(("rare", "single"), [(12, "no"), (400, None)])
+def test_naive_bayes_of_a_rare_class_predicts_hardly_any_of_it(rare, single):
+    ranks = (AGE + np.random.default_rng(1).normal(0, 8, N)).argsort().argsort()
+    pipe = make_pipeline(IN_YEARS, GaussianNB(("no", "yes")), epsilon=4.0, random_state=0)
+    pipe.fit(TABLE, np.where(ranks >= N - rare, "yes", "no"))
+    assert pipe.certificate_.record.released.single_class == single
+    assert ((pipe.predict(TABLE) == "yes").sum() < rare / 10) == (single is not None)
+
+
 COLUMN = {"age": np.round(AGE)}, {"age": AGE}
 
 

@@ -158,7 +158,7 @@ class TestGate:
         assert PrivacyLoss(0.3, gate=1e-6) * 1 == PrivacyLoss(0.3, gate=1e-6)
 
     def test_renyi_is_infinite(self):
-        assert PrivacyLoss(0.3, gate=1e-6).renyi(2.0) == math.inf
+        assert PrivacyLoss(0.3, gate=1e-6).renyi(2.0) == math.inf == PrivacyLoss(0.3, gate=1e-6).rho
 
 
 class TestRenyi:
@@ -169,6 +169,7 @@ class TestRenyi:
             lambda o: math.exp(alpha * norm.logpdf(o, mu) + (1 - alpha) * norm.logpdf(o)), -np.inf, np.inf
         )[0]
         assert PrivacyLoss(mu).renyi(alpha) == pytest.approx(math.log(moment) / (alpha - 1), rel=1e-6)
+        assert PrivacyLoss(mu).rho * alpha == pytest.approx(PrivacyLoss(mu).renyi(alpha))
 
     def test_is_infinite_where_anything_can_fail(self):
         assert PrivacyLoss(0.1, 1e-9).renyi(2.0) == math.inf

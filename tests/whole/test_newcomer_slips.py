@@ -437,6 +437,7 @@ def test_scores_of_other_labels(table):
     _silent(lambda: pipe.score(table[["age"]], y.astype(float)))
     _silent(lambda: pipe.score(table[["age"]], table["outcome"]))
     _refused(lambda: pipe.score(table[["age"]], y.astype(str)), ["y.astype(int)"])
+    _refused(lambda: pipe.score(table[["age"]], y.astype(str).to_numpy().astype("S")), ["bytes", "label.decode()"])
     assert classifier(table, y.astype(str), classes=("0", "1")).score(table[["age"]], y.astype(str)) > 0.5
 
 
