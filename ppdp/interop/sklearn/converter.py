@@ -17,6 +17,7 @@ from ppdp.interop.sklearn.entrance_ranges import (
     only_bounds,
     public_ranges,
     released_ranges,
+    without_range,
 )
 from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.steps import Step, is_word
@@ -190,6 +191,9 @@ class Converter:
             )
             for block in blocks
         )
+        if bare := [name for block in finished for name in without_range(block, self.facts)]:
+            asked = ", ".join(f"{name!r}: (low, high)" for name in bare)
+            notes.append(f"no fit starts without the public range of every column: ranges={{{asked}, ...}} is missing")
         return ColumnMap(finished, public_ranges(self.facts, finished), self.facts.max_norm)
 
     def _plain_bound(self, maps: list[PublicMap], rest: Sequence[Step]) -> Any:

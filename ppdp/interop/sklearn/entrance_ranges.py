@@ -74,6 +74,12 @@ def is_released(block: ColumnGroup, facts: DeclaredFacts) -> bool:
     return True
 
 
+def without_range(block: ColumnGroup, facts: DeclaredFacts) -> list[str]:
+    """Columns of a block that a range has to bound, where others have one and they have none."""
+    bounded = not facts.scales or block.drop or any(m.bounds for m in block.maps)
+    return [] if bounded or not isinstance(facts.ranges, Mapping) else [n for n in block.named if n not in facts.ranges]
+
+
 def public_ranges(facts: DeclaredFacts, blocks: Sequence[ColumnGroup]) -> Any:
     """The ranges that are public, of the columns that are taken if all of them are known."""
     if not isinstance(facts.ranges, Mapping):

@@ -310,6 +310,12 @@ def test_what_the_conversion_changes_is_told(steps, words):
     assert words in repr(convert(*steps, categories=WARDS if encodes else None, functions=functions).conversion)
 
 
+def test_a_range_of_several_that_is_left_out():
+    ranges = {name: RANGES[name] for name in NUMBERS if name != "bmi"}
+    assert "ranges={'bmi': (low, high), ...} is missing" in repr(convert(columns(), MODEL, ranges=ranges).conversion)
+    assert "is missing" not in repr(convert(columns(), MODEL).conversion)
+
+
 def test_where_units_stay_the_penalty_stays():
     for steps in ([StandardScaler(), MODEL], [LogisticRegression(C=np.inf)]):
         assert "penalty weighs" not in repr(convert(*steps, categories=None).conversion)
