@@ -13,12 +13,9 @@ from steering import answers, apart
 
 from ppdp import Distance, Domain
 from ppdp.bounds.boosting import diameter, of_answers
-from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.boosting import blocks, estimators, learner, plans, training
-from ppdp.testing import check_mechanism
 
 N = 8
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0)
@@ -190,28 +187,3 @@ def test_all_answers_together_cost_what_the_shares_say():
     assert each[:2] ** 2 / (each**2).sum() == pytest.approx(shares)
     assert question.sensitivity(DOMAIN, ONE) == pytest.approx(2 / N)  # as of as many gradients at clip 1
     assert len(each) == question.steps
-
-
-def test_parameters_that_mean_nothing_are_refused():
-    question = MODELS["classes"][0].query_spec_at(DOMAIN, ONE, 1.0)
-    formula = lookup("learning.boosting", "mechanism")
-    wrong = (
-        ("cells", 3),
-        ("categories", [0]),
-        ("shares", [0.5, 0.5]),
-        ("share_of_edges", 0.0),
-        ("rounds", 0),
-        ("terms", [1]),
-        ("replaces", 1),
-        ("linear_norm", 9),
-    )
-    for name, value in wrong:
-        with pytest.raises((CertificateError, TypeError)):
-            formula(DOMAIN, ONE, **{**question.parameters, name: value})
-
-
-def test_the_library_check_finds_nothing(monkeypatch):
-    """Of classes it is run over the whole registry."""
-    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(40))  # each release is many
-    facts = DOMAIN.but(y_range=(0.0, 1.0))
-    assert check_mechanism(GradientBoostingRegressor(**SMALL), facts, pairs=2, climbs=3, runs=rounds(80)) > 0.5

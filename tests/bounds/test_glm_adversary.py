@@ -10,17 +10,15 @@ from neighbours import ROUNDING, Pair
 from slopes import Slopes
 from steering import gradient_at
 
-from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyLoss
+from ppdp import Adjacency, Distance, Domain, Pipeline
 from ppdp.bounds.learning import augmented_norm, target_shares, target_unit, tweedie_slope, tweedie_smoothness
 from ppdp.bounds.moments import gradient_weight
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
-from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import Ridge
 from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.mechanisms.learn.moments import mean_moments
 from ppdp.mechanisms.learn.regression import TweedieRegressor
-from ppdp.testing import check_mechanism
 
 STEP = 1e-6
 POWERS = [1.0, 1.3, 1.5, 2.0]
@@ -231,19 +229,3 @@ def test_moved_rows_and_added_ones_are_charged():
     assert 0 < near < far
     added = Adjacency.add_remove(1).distance
     assert question.sensitivity(DOMAIN, added) < question.sensitivity(DOMAIN, Distance(replaced=1))
-
-
-def test_bad_parameters_are_errors_before_anything_is_spent():
-    for wrong in ({"max_iter": 0}, {"alpha": -1.0}, {"max_coef_norm": 0.0}, {"solver": "svd"}):
-        with pytest.raises(InvalidParameter):
-            Ridge((-1, 1), **{"solver": "moments", **wrong}).query_spec(DOMAIN)
-
-
-def test_it_keeps_the_contract():
-    domain = Domain(n_features=2, y_range=(0.0, 1.0))
-    check_mechanism(Ridge(solver="moments", noise_scale=0.01, max_iter=2), domain, pairs=2, climbs=4, runs=60)
-
-
-def test_calibration_is_exact():
-    model = Ridge((-1, 1), solver="moments").calibrate(DOMAIN, Distance(replaced=1), PrivacyLoss(0.5))
-    assert model.privacy_map(DOMAIN, Distance(replaced=1)).mu == pytest.approx(0.5, rel=1e-5)

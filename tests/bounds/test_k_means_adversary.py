@@ -5,19 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from effort import found, rounds
+from effort import found
 from neighbours import ROUNDING
 
-from ppdp import Adjacency, Distance, Domain
+from ppdp import Distance, Domain
 from ppdp.bounds import lookup
 from ppdp.bounds.k_means import of_answers
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import KMeans
-from ppdp.testing import check_mechanism, check_stage
 from ppdp.testing.answers import RecordingNoise
-from ppdp.transformers import ClusterDistances
 
 N = 12
 FACTS = Domain(n_rows=N, n_features=2, max_missing=0, row_norm=math.sqrt(2), entry_bound=1.0)
@@ -62,19 +59,6 @@ def test_every_part_of_the_distance_is_attained(what):
     assert found(max(*of_cells, *of_sums)) <= ROUNDING
 
 
-def test_it_keeps_the_contract_of_all_mechanisms():
-    facts = FACTS.but(n_features=3, row_norm=1.0, entry_bound=0.7)
-    assert found(check_mechanism(MODEL, facts, pairs=3, climbs=6, runs=rounds(200))) > 0.6
-
-
-def test_what_nobody_asks_is_refused():
-    formula, parameters = lookup("learning.k-means", "mechanism"), MODEL.query_spec(FACTS).parameters
-    assert formula(FACTS, Adjacency.replace().distance, **parameters) == pytest.approx(math.sqrt(3))
-    for forged in ({"depth": 0}, {"depth": 9}, {"entry_bound": 0.5}, {"n_clusters": 0}, {"max_iter": 1.5}):
-        with pytest.raises(CertificateError):
-            formula(FACTS, Distance(replaced=1), **{**parameters, **forged})
-
-
 @pytest.mark.parametrize("what", TIGHT)
 def test_a_stage_releases_as_much_as_is_certified(what):
     distance, *pair = TIGHT[what]
@@ -84,7 +68,3 @@ def test_a_stage_releases_as_much_as_is_certified(what):
     second = [known.further(rows, first[0], FACTS, release) for rows in pair]
     apart = np.hypot(*(np.linalg.norm(np.subtract(*answers)) for answers in (first, second)))
     assert 0.99 < found(apart / lookup("release.clusters", "release")(FACTS, distance, **asked)) <= ROUNDING
-
-
-def test_distances_keep_the_contract_of_all_stages():
-    assert found(check_stage(ClusterDistances(2), pairs=3, climbs=6)) > 0.99

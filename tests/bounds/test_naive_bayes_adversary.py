@@ -6,16 +6,13 @@ from functools import partial
 import numpy as np
 import pytest
 from adversary import DISTANCES, largest_share, named
-from effort import found, rounds
+from effort import found
 from neighbours import ROUNDING
 
 from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
-from ppdp.bounds.queries import longest_row
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GaussianNB
-from ppdp.testing import check_mechanism
 from ppdp.testing.answers import RecordingNoise
 
 N = 12
@@ -61,16 +58,3 @@ TIGHT = {
 def test_every_part_of_the_distance_is_attained(what):
     distance, *pair = TIGHT[what]
     assert 0.99 <= found(used(domain(2, **BOX), distance, pair)) <= ROUNDING
-
-
-def test_a_forged_bound_on_entries_is_refused():
-    facts = domain(2, **BOX)
-    assert longest_row(facts) == pytest.approx(math.sqrt(3))
-    for forged in ({"n_classes": 2, "entry_bound": 0.5}, {"n_classes": 1, "entry_bound": 1.0}):
-        with pytest.raises(CertificateError):
-            lookup("learning.class-moments", "mechanism")(facts, Distance(replaced=1), **forged)
-
-
-def test_it_keeps_the_contract_of_all_mechanisms():
-    facts = domain(2, **BOX)
-    assert found(check_mechanism(GaussianNB((0, 1)), facts, pairs=3, climbs=6, runs=rounds(200))) > 0.2

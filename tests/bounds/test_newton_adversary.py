@@ -12,13 +12,12 @@ from neighbours import ROUNDING, Pair
 from sklearn.base import clone
 from steering import answers, apart
 
-from ppdp import Distance, Domain, Pipeline, PrivacyLoss
+from ppdp import Distance, Domain, Pipeline
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, of_answers, triangle
 from ppdp.bounds.newton import answers as number_of_answers
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.data.summary import symmetric, upper_triangle
-from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import (
     GammaRegressor,
     LinearRegression,
@@ -30,7 +29,6 @@ from ppdp.mechanisms import (
 )
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn import newton, whitened
-from ppdp.testing import check_mechanism
 from ppdp.testing.answers import RecordingNoise
 from ppdp.transformers.deduplicate.deduplicator import kept
 
@@ -367,44 +365,6 @@ def test_any_shape_and_noise_gives_finite_coefficients(model, labels, n, d, nois
 # ---------------------------------------------------------------- certificates
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"iterations": 0},
-        {"iterations": 2.0},
-        {"iterations": 10**9},
-        {"shares": [0.5, 0.3, 0.2]},
-        {"shares": [0.5, -0.1, 0.2]},
-        {"shares": [0.1, 0.1]},
-        {"shares": [math.nan, 0.1, 0.1]},
-        {"curvature": 1.0},
-        {"curvature": math.nan},
-        {"last": 0.5},
-        {"norm": 0.5},
-        {"alpha": -1.0},
-        {"loss": "absolute"},
-        {"n_classes": 3},
-        {"loss": "softmax"},
-        {"loss": "softmax", "n_classes": 3, "calibration": 0.1},
-        {"calibration": -0.1},
-        {"calibration": 0.9},
-        {"calibration": math.nan},
-        {"iterations": True},
-        {"diagonal": 1},
-        {"fit_intercept": "no"},
-        {"noise": 0.0},
-        {"loss": "glm"},
-        {"loss": "glm", "y_range": [-1.0, 1.0]},
-        {"loss": "glm", "y_range": [0.0, 1.0], "power": 3.0},
-    ],
-    ids=str,
-)
-def test_impossible_parameters_are_refused(wrong):
-    question = question_of(LogisticRegression((0, 1), **NEWTON))
-    with pytest.raises(CertificateError):
-        lookup("learning.newton", "mechanism")(DOMAIN, ONE, **{**question.parameters, **wrong})
-
-
 def test_answers_are_as_many_and_as_long_as_their_shape_says():
     three, two = LogisticRegression((0, 1, 2), **NEWTON), LogisticRegression((0, 1), **NEWTON)
     assert question_of(three, **FULL).size == max(NORMS, LENGTHS, triangle(3 + 3), 3 * (3 + triangle(3)))
@@ -423,19 +383,6 @@ def test_what_is_left_to_curvatures_costs_no_more_as_a_gradient():
         assert newton.both(own, other) * alone / factor <= both * ROUNDING
 
 
-@pytest.mark.repeated("model", "labels")
-@each_model
-def test_it_keeps_the_contract(model, labels):
-    facts = {"y_range": model.y_range} if labels[0] < 0 else {"classes": model.classes}
-    domain = Domain(n_features=2, **facts)
-    check_mechanism(clone(model).set_params(noise_scale=0.01), domain, pairs=2, climbs=4, runs=60)
-
-
-def test_calibration_is_exact():
-    model = LogisticRegression((0, 1), **NEWTON).calibrate(DOMAIN, ONE, PrivacyLoss(0.5))
-    assert model.privacy_map(DOMAIN, ONE).mu == pytest.approx(0.5, rel=1e-5)
-
-
 def test_many_steps_are_kept_as_their_certificate_says():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (200, 2)), rng.integers(2, size=200)
@@ -446,12 +393,6 @@ def test_many_steps_are_kept_as_their_certificate_says():
     steps, path = (getattr(fitted.named_steps["model"], name) for name in ("path_steps_", "coef_path_"))
     assert len(steps) == len(path) == 100
     assert (path[-1] == fitted.named_steps["model"].coef_).all()
-
-
-def test_bad_parameters_are_errors_before_anything_is_spent():
-    for wrong in ({"max_iter": 0}, {"max_iter": 1001}, {"alpha": -1.0}, {"solver": "newton-cg"}):
-        with pytest.raises(InvalidParameter):
-            LogisticRegression((0, 1), **{"solver": "newton", **wrong}).query_spec(DOMAIN)
 
 
 @pytest.mark.parametrize("odd", ["2", "-1", "", "nan", "1e400"])

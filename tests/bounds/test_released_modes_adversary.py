@@ -1,6 +1,5 @@
 """Counts of categories that fill gaps: no pair moves them further than is certified, and some move them so far."""
 
-import math
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,6 @@ from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
 from ppdp.data.histograms import modes, weights_of_values
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 
 N = 14
 FORMULA = lookup("release.modes", "release")
@@ -61,10 +59,3 @@ def test_a_cell_of_no_category_counts_nowhere_and_the_first_of_the_largest_is_th
     assert counts.tolist() == [2, 1, 1, 0, 2]
     assert modes(counts, **asked) == {0: 0.0, 1: 7.0}
     assert modes(np.zeros(5), **asked) == {0: 0.0, 1: 5.0}
-
-
-@pytest.mark.parametrize("wrong", [{"columns": []}, {"columns": [0, 0]}, {"sizes": [4, 1]}, {"values": [2.0] * 5}])
-def test_what_is_no_list_of_categories_is_refused(wrong):
-    with pytest.raises(CertificateError):
-        FORMULA(DOMAIN, Adjacency.replace().distance, **TWO | wrong)
-    assert FORMULA(DOMAIN, Adjacency.add_remove().distance, **TWO) == pytest.approx(math.sqrt(2), rel=1e-8)

@@ -6,16 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, named
-from effort import rounds
 from neighbours import ROUNDING
 
 from ppdp import Distance, Domain, Ledger, make_pipeline
-from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import Report
-from ppdp.testing import check_mechanism
 from ppdp.testing.answers import RecordingNoise
 from ppdp.transformers import MinMaxScaler
 
@@ -81,26 +77,6 @@ def test_opposite_ends_attain_it(distance, known):
     assert distance.toggled or question.sensitivity(domain, distance) == pytest.approx(1.0, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"shares": [0.5, 0.5, 0.5, 0.5]},
-        {"cells": 1000},
-        {"mean": [0, 0]},
-        {"high": [-2.0, 1.0]},
-        {"scaled": [0]},
-        {"counted": False},
-        {"gaps": False},
-        {"sizes": [4]},
-    ],
-    ids=lambda changed: next(iter(changed)),
-)
-def test_impossible_parameters_are_refused(changed):
-    parameters = dict(Report(ALL, bins=BINS).query_spec(DOMAIN).parameters)
-    with pytest.raises(CertificateError):
-        lookup("query.report", "mechanism")(DOMAIN, ONE, **{**parameters, **changed})
-
-
 def test_without_noise_it_says_what_numpy_says():
     rng = np.random.default_rng(0)
     X = rng.beta(2, 5, (4000, 3)) * 2 - 1
@@ -150,10 +126,6 @@ def test_quantiles_rise_with_q():
     domain = Domain(n_rows=300, n_features=1, entry_bound=4.0, row_norm=4.0, min_present=300, max_missing=0)
     values = [one.raw[0] for one in report.answers(Columns.raw(("a",)), domain, report.query_spec(domain))]
     assert all(low <= high for low, high in pairwise(values))
-
-
-def test_the_library_check_finds_nothing():
-    assert check_mechanism(Report(ALL), pairs=4, runs=rounds(200)) > 0.5
 
 
 def test_expected_errors_are_those_of_values_that_are_spread_evenly():

@@ -11,11 +11,9 @@ from worst_cases import shrunk
 from ppdp import Distance, Domain
 from ppdp.bounds.pca import map_error, moment_distance, shrinkage_shift
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import second_moment
-from ppdp.exceptions import CertificateError
 from ppdp.transformers import PCA, SoftPCA
 
 ONE = Adjacency.replace().distance
@@ -132,9 +130,3 @@ def test_rounding_is_what_the_page_says(stage, d, k):
     X *= 3.0 / np.linalg.norm(X, axis=1)[:, None]
     error = np.linalg.norm((stage.map_rows(X, statistics) - X @ exact).astype(np.float64), axis=1)
     assert 0 < error.max() < map_error(d, 3.0)
-
-
-@pytest.mark.parametrize("wrong", [{"center": 1}, {"columns": 0}, {"columns": 6}, {"columns": 2.0}])
-def test_impossible_parameters_are_refused(wrong):
-    with pytest.raises(CertificateError):
-        lookup("pca.row-wise", "stability")(DOMAIN, Distance(replaced=1), **{"center": True, "columns": None, **wrong})

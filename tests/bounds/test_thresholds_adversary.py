@@ -1,7 +1,5 @@
 """Counts by score and class against an adversary: every answer of every pair, earlier ones being whatever he likes."""
 
-import math
-
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, largest_share, named
@@ -12,9 +10,7 @@ from ppdp import Distance, Domain
 from ppdp.bounds import lookup
 from ppdp.data.histograms import weights_by_class
 from ppdp.data.rows import Rows
-from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
-from ppdp.testing import check_mechanism
 from ppdp.testing.answers import RecordingNoise
 
 N = 8
@@ -93,16 +89,3 @@ def test_equal_rows_are_in_equal_cells_wherever_they_stand():
         assert model._score_rows(np.insert(others, place, row, axis=0))[place] == alone
     at = weights_by_class(Rows(row[None], np.ones(1), np.ones(1)), model._score_rows, [alone])
     assert at.tolist() == [0, 0, 0, 1]
-
-
-def test_the_contract_of_mechanisms_is_kept():
-    assert check_mechanism(DESCENT, DOMAIN.but(n_rows=20), pairs=2, climbs=4, runs=60) > 0.3
-
-
-@pytest.mark.parametrize("wrong", [{"answers": 3}, {"count_factor": 0.0}, {"count_factor": math.inf}, {"answers": 2.0}])
-def test_other_parameters_than_follow_are_refused(wrong):
-    question = NEWTON.query_spec_at(DOMAIN, ONE, 1.0)
-    with pytest.raises(CertificateError):
-        lookup(question.formula, "mechanism")(DOMAIN, ONE, **{**question.parameters, **wrong})
-    with pytest.raises(CertificateError):
-        lookup(question.formula, "mechanism")(DOMAIN.but(classes=(0, 1, 2)), ONE, **question.parameters)

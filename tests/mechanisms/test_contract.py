@@ -99,6 +99,13 @@ IMPOSSIBLE = {
     M.GaussianSketch(): {"rank": (0, 2.5), "min_eigenvalue": (0.0, 0.5, -1)},
     M.TweedieRegressor(TARGETS): {"power": (0.5, 2.5, "1", None, np.nan), "fit_intercept": (1, 0, "no", None)},
     M.LogisticRegression((0, 1), solver="poisson"): {"batch_size": (0, -3, 2.5, "many", None, True)},
+    M.LogisticRegression((0, 1), solver="newton"): {"max_iter": (0, 1001), "alpha": (-1.0,), "solver": ("newton-cg",)},
+    M.Ridge((-1, 1), solver="moments"): {
+        "max_iter": (0,),
+        "alpha": (-1.0,),
+        "max_coef_norm": (0.0,),
+        "solver": ("svd",),
+    },
 }
 
 
