@@ -51,6 +51,7 @@ def steep(question, seed, size):
 
 def use(model, labels, distance, seed):
     question = model.query_spec_at(DOMAIN, distance, 1.0)
+    assert question.formula == "learning.boosting"
     each = np.array(of_answers(DOMAIN, distance, **question.parameters))
     settings = [((), 1e-6)] + [(steep(question, seed + i, size), 1e-3) for i, size in enumerate((1.0, 1e3))]
 

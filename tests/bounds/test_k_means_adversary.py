@@ -31,6 +31,7 @@ def rows(first, weight=1.0):
 def shares(distance, pair):
     """What is used of the sensitivity of each answer, all earlier ones being the same."""
     question = MODEL.query_spec(FACTS)
+    assert question.formula == "learning.k-means"
     left = RecordingNoise(silent=True)
     MODEL.release(pair[0], question, left, 0.01)
     right = RecordingNoise(given=[asked.answer for asked in left.asked], silent=True)

@@ -35,6 +35,7 @@ def answered(report, question, rows):
 def used(distance, domain=DOMAIN, **parameters):
     report = Report(ALL, bins=BINS, **parameters)
     question = report.query_spec_at(domain, distance)
+    assert question.formula == "query.report"
     bound = question.sensitivity(domain, distance)
 
     def share(pair):
